@@ -1,0 +1,15 @@
+/** Who a request acts for: established by the token guard, never by anything in the request's body. */
+export interface Principal {
+  /** The `sub` of the token: the user's stable id. */
+  readonly subject: string;
+  /** The OAuth client the token was issued to; `portcullis-cli` for tokens made by `token create`. */
+  readonly clientId: string;
+  /** The grant the token hangs on: revoking it ends every token issued under it. */
+  readonly grantId: string;
+  /** The token's own id (`jti`). */
+  readonly tokenId: string;
+  /** Effective scopes: what was granted plus what that implies. */
+  readonly scopes: ReadonlySet<string>;
+  /** When the token ends, in milliseconds since the epoch. */
+  readonly expiresAt: number;
+}

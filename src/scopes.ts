@@ -1,0 +1,30 @@
+/** The scope catalogue: each scope's name, what it implies, and the words a person sees on the consent page. */
+
+/** One scope as this server offers it. */
+export interface ScopeDefinition {
+  readonly name: string;
+  /** What the consent page says, continuing "… wants to". */
+  readonly words: string;
+  /** Scopes that this one includes. */
+  readonly implies: readonly string[];
+}
+
+/** Every scope of this server, in the order in which people are shown them. */
+export const scopeCatalogue: readonly ScopeDefinition[] = [
+  { name: "files:read", words: "Read and list the files in your workspace", implies: [] },
+  { name: "files:write", words: "Create and change files in your workspace", implies: ["files:read"] },
+  { name: "llm:generate", words: "Send prompts to your local language model", implies: [] },
+];
+
+/** The scopes of `granted` that this server knows, with everything they imply (MCP 2026-07-28: scope hierarchies). */
+export function effectiveScopes(granted: Iterable<string>): ReadonlySet<string> {
+  const effective = new Set<string>();
+  const add = (name: string): void => {
+    const definition = scopeCatalogue.find((scope) => scope.name === name);
+    if (definition === undefined || effective.has(name)) return;
+    effective.add(name);
+    definition.implies.forEach(add);
+  };
+  for (const name of granted) add(name);
+  return effective;
+}
