@@ -1,0 +1,120 @@
+/** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { failure, type Result, success } from "../lib/result.ts";
+import { isLoopbackHost } from "./parsers.ts";
+import { type Setting, type SettingName, settings, type SettingValues } from "./settings.ts";
+
+/** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
+export type RegistrationMode = "open" | "token" | "off";
+
+/** The whole configuration. Paths are absolute. */
+export interface Config extends Omit<SettingValues, "registration" | "jwtIssuer"> {
+  readonly registration: RegistrationMode;
+}
+
+/** What is wrong with one setting. `value` is redacted for secrets. */
+export interface ConfigProblem {
+  readonly field: string;
+  readonly value: string;
+  readonly hint: string;
+}
+
+/** Where settings come from. A flag outranks the environment, an empty variable counts as absent. */
+export interface ConfigSources {
+  /** By flag name without dashes, as in the table of settings. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Reads the file that `<SECRET>_FILE` names. */
+  readonly readFile: (path: string) => string;
+}
+
+/** Reads every setting, then the rules between settings. All problems are reported together. */
+export function loadConfig(sources: ConfigSources): Result<Config, readonly ConfigProblem[]> {
+  const problems: ConfigProblem[] = [];
+  const values: Record<string, unknown> = {};
+  for (const name of Object.keys(settings) as SettingName[]) {
+    const setting: Setting<unknown> = settings[name];
+    const found = findText(setting, sources, problems);
+    if (found === undefined) continue;
+    const parsed = setting.parse(found.text);
+    if (parsed.ok) values[name] = parsed.value;
+    else problems.push({ field: found.field, value: shown(setting, found.text), hint: parsed.error });
+  }
+  if (problems.length > 0) return failure(problems);
+  const config = completeConfig(values as unknown as SettingValues, problems);
+  return problems.length > 0 ? failure(problems) : success(Object.freeze(config));
+}
+
+interface FoundText {
+  readonly field: string;
+  readonly text: string;
+}
+
+function findText(
+  setting: Setting<unknown>,
+  { flags, env, readFile }: ConfigSources,
+  problems: ConfigProblem[],
+): FoundText | undefined {
+  if (setting.flag !== undefined && flags[setting.flag] !== undefined) {
+    return { field: `--${setting.flag}`, text: flags[setting.flag] ?? "" };
+  }
+  const text = env[setting.env];
+  const file = setting.secret ? env[`${setting.env}_FILE`] : undefined;
+  if (text && file) {
+    problems.push({ field: `${setting.env}_FILE`, value: file, hint: `cannot be set together with ${setting.env}` });
+  } else if (file) {
+    try {
+      return { field: `${setting.env}_FILE`, text: readFile(file).trim() };
+    } catch {
+      problems.push({ field: `${setting.env}_FILE`, value: file, hint: "names a file that cannot be read" });
+    }
+  }
+  if (text) return { field: setting.env, text };
+  return setting.default === undefined ? undefined : { field: setting.env, text: setting.default };
+}
+
+function shown(setting: Setting<unknown>, text: string): string {
+  if (setting.secret) return "(secret, not shown)";
+  // A URL may hold a password: everything before the @ is left out.
+  return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, 200));
+}
+
+function completeConfig(values: SettingValues, problems: ConfigProblem[]): Config {
+  const { registration, jwtIssuer, ...rest } = values;
+  const serverUrl = values.serverUrl ?? jwtIssuer;
+  if (jwtIssuer !== undefined && jwtIssuer !== serverUrl) {
+    problems.push({
+      field: "JWT_ISSUER",
+      value: JSON.stringify(jwtIssuer),
+      hint: "must equal SERVER_URL, or be left out",
+    });
+  }
+  if (serverUrl === undefined && !isLoopbackHost(values.host)) {
+    problems.push({
+      field: "SERVER_URL",
+      value: "(not set)",
+      hint: `must be set when the server listens on ${values.host}: it is the address that clients type`,
+    });
+  }
+  const isPublic = serverUrl !== undefined && !isLoopbackHost(new URL(serverUrl).hostname);
+  const mode = registration ?? (isPublic || values.registrationToken !== undefined ? "token" : "open");
+  if (mode === "token" && values.registrationToken === undefined) {
+    problems.push({
+      field: "DCR_AUTH_TOKEN",
+      value: "(not set)",
+      hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL; or set REGISTRATION=off",
+    });
+  }
+  return {
+    ...rest,
+    ...(serverUrl === undefined ? {} : { serverUrl }),
+    registration: mode,
+    dataDir: absolutePath(values.dataDir),
+    workspaceDir: absolutePath(values.workspaceDir),
+  };
+}
+
+function absolutePath(path: string): string {
+  return resolve(path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path);
+}

@@ -1,0 +1,106 @@
+/** Parsers for single settings: text in, a typed value or a hint out. Pure. */
+import { failure, type Result, success } from "../lib/result.ts";
+
+/** Gives the value, or a hint that says what would be accepted. */
+export type SettingParser<T> = (text: string) => Result<T, string>;
+
+/** Any text but the empty one. */
+export const parseText: SettingParser<string> = (text) =>
+  text.trim() === "" ? failure("must not be empty") : success(text);
+
+/** A whole number within bounds, both included. */
+export function parseInteger(least: number, most: number): SettingParser<number> {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    return value >= least && value <= most
+      ? success(value)
+      : failure(`must be a whole number from ${least} to ${most}`);
+  };
+}
+
+/** One of a few words. */
+export function parseChoice<const Choice extends string>(choices: readonly Choice[]): SettingParser<Choice> {
+  return (text) => {
+    const found = choices.find((choice) => choice === text);
+    return found === undefined ? failure(`must be one of: ${choices.join(", ")}`) : success(found);
+  };
+}
+
+/** A comma-separated list; each item goes through the parser given, blanks around items are dropped. */
+export function parseList<T>(parseItem: SettingParser<T>): SettingParser<readonly T[]> {
+  return (text) => {
+    const items: T[] = [];
+    for (const part of text.split(",").map((item) => item.trim()).filter((item) => item !== "")) {
+      const item = parseItem(part);
+      if (!item.ok) return failure(`each item ${item.error}`);
+      items.push(item.value);
+    }
+    return items.length === 0 ? failure("must name at least one") : success(items);
+  };
+}
+
+/** A regular expression, matched without regard to case. */
+export const parsePattern: SettingParser<RegExp> = (text) => {
+  try {
+    return success(new RegExp(text, "i"));
+  } catch {
+    return failure("must be a regular expression, for example servicenow|now assist");
+  }
+};
+
+/** A host name or address to listen on. */
+export const parseHost: SettingParser<string> = (text) =>
+  /^[A-Za-z0-9.:_-]{1,253}$/.test(text) ? success(text) : failure("must be a host name or an IP address");
+
+/** A web origin such as `https://app.example`, as browsers send it in `Origin` (RFC 6454 §6.1). */
+export const parseOrigin: SettingParser<string> = (text) => {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.origin !== text.replace(/\/$/, "")) {
+    return failure("must be an origin such as https://app.example, without a path");
+  }
+  return success(url.origin);
+};
+
+/**
+ * The address under which clients reach the server, and so the issuer: https, or http on a loopback host only
+ * (RFC 8414 §2); no path, query, fragment or user name. Given back without a trailing slash: issuers are compared
+ * byte for byte (RFC 8414 §3.3).
+ */
+export const parseServerUrl: SettingParser<string> = (text) => {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    return failure("must be a URL such as https://mcp.example.com");
+  }
+  if (url.username !== "" || url.password !== "") return failure("must not hold a user name or password");
+  if (url.pathname !== "/" || /[?#]/.test(text)) return failure("must not have a path, query or fragment");
+  if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
+    return failure("must be https, unless its host is localhost, 127.0.0.1 or [::1]");
+  }
+  return success(url.origin);
+};
+
+/** An https address without path, query or user name. */
+export const parseHttpsOrigin: SettingParser<string> = (text) => {
+  const url = URL.parse(text);
+  if (url === null || url.protocol !== "https:" || url.pathname !== "/" || url.username !== "" || /[?#]/.test(text)) {
+    return failure("must be an https URL without a path, such as https://example.service-now.com");
+  }
+  return success(url.origin);
+};
+
+/** A secret that cannot be guessed: at least 16 characters, at least 8 different ones. */
+export const parseStrongSecret: SettingParser<string> = (text) =>
+  text.length >= 16 && new Set(text).size >= 8
+    ? success(text)
+    : failure("is too weak; make one with: openssl rand -base64 32");
+
+/** An Argon2id hash in PHC form, as `hash-password` prints it. */
+export const parsePasswordHash: SettingParser<string> = (text) =>
+  /^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
+    ? success(text)
+    : failure("must be what `main.ts hash-password` prints; quote it in a shell, since it holds dollar signs");
+
+/** Whether a host (as in a URL, or as listened on) is this machine only. */
+export function isLoopbackHost(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}

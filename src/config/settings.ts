@@ -1,0 +1,284 @@
+/**
+ * Every setting there is: its name in the environment, its flag, its default and what it means. The help text, the
+ * parser and the type of the configuration all come from this table.
+ */
+import {
+  parseChoice,
+  parseHost,
+  parseHttpsOrigin,
+  parseInteger,
+  parseList,
+  parseOrigin,
+  parsePasswordHash,
+  parsePattern,
+  parseServerUrl,
+  parseStrongSecret,
+  parseText,
+  type SettingParser,
+} from "./parsers.ts";
+
+/** One setting. `default` is text, so that it goes through the same parser; without it the setting may be absent. */
+export interface Setting<T> {
+  readonly env: string;
+  readonly flag?: string;
+  readonly default?: string;
+  readonly parse: SettingParser<T>;
+  readonly help: string;
+  /** Never shown, not even in an error about it; can also be read from the file that `<env>_FILE` names. */
+  readonly secret?: true;
+}
+
+const mebibyte = 1_048_576;
+const year = 31_536_000;
+const day = 86_400;
+
+function required<T>(setting: Omit<Setting<T>, "default"> & { default: string }): Setting<T> & { default: string } {
+  return setting;
+}
+
+function optional<T>(setting: Omit<Setting<T>, "default">): Setting<T> & { default?: never } {
+  return setting;
+}
+
+/** The table. Names that the ServiceNow guide fixed are kept as they are. */
+export const settings = {
+  host: required({ env: "HOST", flag: "host", default: "127.0.0.1", parse: parseHost, help: "address to listen on" }),
+  port: required({
+    env: "PORT",
+    flag: "port",
+    default: "3000",
+    parse: parseInteger(0, 65_535),
+    help: "port to listen on; 0 takes any free one",
+  }),
+  serverUrl: optional({
+    env: "SERVER_URL",
+    flag: "server-url",
+    parse: parseServerUrl,
+    help: "address under which clients reach the server; it is also the OAuth issuer",
+  }),
+  jwtIssuer: optional({
+    env: "JWT_ISSUER",
+    parse: parseServerUrl,
+    help: "the guide's name for the issuer; must equal SERVER_URL when both are set",
+  }),
+  dataDir: required({
+    env: "DATA_DIR",
+    flag: "data-dir",
+    default: "~/.portcullis",
+    parse: parseText,
+    help: "directory for the database and the master key",
+  }),
+  workspaceDir: required({
+    env: "WORKSPACE_DIR",
+    flag: "workspace",
+    default: "~/mcp-workspace",
+    parse: parseText,
+    help: "directory that the file tools work in",
+  }),
+  maxReadBytes: required({
+    env: "MAX_READ_BYTES",
+    default: String(mebibyte),
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest file that file_read answers, in bytes",
+  }),
+  maxWriteBytes: required({
+    env: "MAX_WRITE_BYTES",
+    default: String(mebibyte),
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest file that file_write makes, in bytes",
+  }),
+  maxListEntries: required({
+    env: "MAX_LIST_ENTRIES",
+    default: "1000",
+    parse: parseInteger(1, 100_000),
+    help: "most entries that file_list answers at once",
+  }),
+  ollamaHost: required({
+    env: "OLLAMA_HOST",
+    default: "http://127.0.0.1:11434",
+    parse: parseText,
+    help: "where Ollama listens, in any form that Ollama's own client takes",
+  }),
+  ollamaApiKey: optional({
+    env: "OLLAMA_API_KEY",
+    parse: parseText,
+    secret: true,
+    help: "API key of a hosted Ollama",
+  }),
+  llmModels: required({
+    env: "LLM_MODELS",
+    default: "tinyllama,phi3",
+    parse: parseList(parseText),
+    help: "models that agents may use, comma-separated; the first is the default",
+  }),
+  llmMaxConcurrent: required({
+    env: "LLM_MAX_CONCURRENT",
+    default: "2",
+    parse: parseInteger(1, 1_000),
+    help: "generations that run at once",
+  }),
+  llmMaxWaiting: required({
+    env: "LLM_MAX_WAITING",
+    default: "16",
+    parse: parseInteger(0, 10_000),
+    help: "generations that wait for a place; more are refused",
+  }),
+  llmFirstByteTimeoutSeconds: required({
+    env: "LLM_FIRST_BYTE_TIMEOUT",
+    default: "120",
+    parse: parseInteger(1, 3_600),
+    help: "seconds until the model's first token",
+  }),
+  llmIdleTimeoutSeconds: required({
+    env: "LLM_IDLE_TIMEOUT",
+    default: "30",
+    parse: parseInteger(1, 3_600),
+    help: "seconds between two tokens",
+  }),
+  llmTotalTimeoutSeconds: required({
+    env: "LLM_TOTAL_TIMEOUT",
+    default: "300",
+    parse: parseInteger(1, 86_400),
+    help: "seconds for a whole generation",
+  }),
+  llmMaxPromptBytes: required({
+    env: "LLM_MAX_PROMPT_BYTES",
+    default: "262144",
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest prompt, in bytes",
+  }),
+  llmMaxOutputBytes: required({
+    env: "LLM_MAX_OUTPUT_BYTES",
+    default: String(mebibyte),
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest answer of a model, in bytes",
+  }),
+  registration: optional({
+    env: "REGISTRATION",
+    parse: parseChoice(["open", "token", "off"]),
+    help: "who may register OAuth clients; default open on a loopback SERVER_URL, else token",
+  }),
+  registrationToken: optional({
+    env: "DCR_AUTH_TOKEN",
+    parse: parseStrongSecret,
+    secret: true,
+    help: "token that a client presents to register itself",
+  }),
+  ownerPasswordHash: optional({
+    env: "OWNER_PASSWORD_HASH",
+    parse: parsePasswordHash,
+    secret: true,
+    help: "the owner's passphrase, hashed by `hash-password`, for starts that nobody attends",
+  }),
+  accessTokenLifetimeSeconds: required({
+    env: "ACCESS_TOKEN_LIFETIME",
+    default: "3600",
+    parse: parseInteger(1, day),
+    help: "life of an access token in seconds",
+  }),
+  refreshTokenLifetimeSeconds: required({
+    env: "REFRESH_TOKEN_LIFETIME",
+    default: String(30 * day),
+    parse: parseInteger(1, year),
+    help: "life of a chain of refresh tokens in seconds",
+  }),
+  authorizationCodeLifetimeSeconds: required({
+    env: "AUTHORIZATION_CODE_LIFETIME",
+    default: "60",
+    parse: parseInteger(1, 600), // RFC 6749 §4.1.2: at most ten minutes
+    help: "life of an authorization code in seconds",
+  }),
+  refreshGraceSeconds: required({
+    env: "REFRESH_GRACE",
+    default: "30",
+    parse: parseInteger(0, 300),
+    help: "seconds in which the previous refresh token still gives the same successor",
+  }),
+  allowedOrigins: optional({
+    env: "ALLOWED_ORIGINS",
+    parse: parseList(parseOrigin),
+    help: "web origins whose pages may call the server, comma-separated",
+  }),
+  allowedHosts: optional({
+    env: "ALLOWED_HOSTS",
+    parse: parseList(parseHost),
+    help: "further names (with port) under which the server may be called, for example behind a proxy",
+  }),
+  publicInitialize: required({
+    env: "PUBLIC_INITIALIZE",
+    default: "auto",
+    parse: parseChoice(["auto", "always", "never"]),
+    help: "who may do the MCP handshake without a token",
+  }),
+  publicClientPattern: required({
+    env: "PUBLIC_CLIENT_PATTERN",
+    default: "servicenow",
+    parse: parsePattern,
+    help: "clients (by clientInfo.name) that `auto` lets do the handshake without a token",
+  }),
+  toolCallsPerMinute: required({
+    env: "MCP_RATE_LIMIT",
+    default: "600",
+    parse: parseInteger(1, 1_000_000),
+    help: "tool calls a minute for each user and client",
+  }),
+  oauthFailuresPerQuarterHour: required({
+    env: "OAUTH_RATE_LIMIT",
+    default: "100",
+    parse: parseInteger(1, 1_000_000),
+    help: "failed OAuth requests in 15 minutes for each address; ten times as many requests in all",
+  }),
+  registrationsPerHour: required({
+    env: "REGISTRATION_RATE_LIMIT",
+    default: "20",
+    parse: parseInteger(1, 1_000_000),
+    help: "client registrations an hour for each address",
+  }),
+  healthChecksPerMinute: required({
+    env: "HEALTH_RATE_LIMIT",
+    default: "30",
+    parse: parseInteger(1, 1_000_000),
+    help: "health checks a minute for each address",
+  }),
+  maxBodyBytes: required({
+    env: "JSON_BODY_LIMIT",
+    default: String(mebibyte),
+    parse: parseInteger(1_024, 64 * mebibyte),
+    help: "largest JSON body of a request, in bytes",
+  }),
+  shutdownTimeoutSeconds: required({
+    env: "SHUTDOWN_TIMEOUT",
+    default: "10",
+    parse: parseInteger(0, 3_600),
+    help: "seconds that requests in flight get when the server stops",
+  }),
+  logLevel: required({
+    env: "LOG_LEVEL",
+    default: "info",
+    parse: parseChoice(["debug", "info", "warn", "error"]),
+    help: "least level that is logged; audit lines always are",
+  }),
+  servicenowInstance: optional({
+    env: "SERVICENOW_INSTANCE",
+    parse: parseHttpsOrigin,
+    help: "address of a ServiceNow instance; checked, but not used by this version yet",
+  }),
+};
+
+/** The name of a setting in the table. */
+export type SettingName = keyof typeof settings;
+
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** What the table gives once parsed: settings with a default are always there. */
+export type SettingValues =
+  & {
+    readonly [Name in SettingName as (typeof settings)[Name] extends { default: string } ? Name : never]: ValueOf<
+      (typeof settings)[Name]
+    >;
+  }
+  & {
+    readonly [Name in SettingName as (typeof settings)[Name] extends { default: string } ? never : Name]?: ValueOf<
+      (typeof settings)[Name]
+    >;
+  };

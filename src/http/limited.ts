@@ -1,0 +1,37 @@
+/** Rate limits by address around the endpoints that anyone can reach without a token. */
+import type { Endpoint } from "./endpoint.ts";
+import { addressKey, type RateLimiter } from "./rate_limit.ts";
+
+const successCost = 0.1;
+
+/**
+ * Guards an OAuth endpoint against guessing: a failed request costs ten times what a good one does, so that one
+ * address shared by many users (claude.ai has two) is not shut out by its own success.
+ */
+export function limitAttempts(limiter: RateLimiter, endpoint: Endpoint): Endpoint {
+  return async (request, peer) => {
+    const key = addressKey(peer.address);
+    const admission = limiter.take(key, successCost);
+    if (!admission.ok) return tooManyRequests(admission.retryAfterSeconds);
+    const response = await endpoint(request, peer);
+    if (response.status >= 400) limiter.charge(key, 1 - successCost);
+    return response;
+  };
+}
+
+/** Guards an endpoint by plain count, whatever it answers. */
+export function limitRequests(limiter: RateLimiter, endpoint: Endpoint): Endpoint {
+  return (request, peer) => {
+    const admission = limiter.take(addressKey(peer.address));
+    return admission.ok ? endpoint(request, peer) : tooManyRequests(admission.retryAfterSeconds);
+  };
+}
+
+/** RFC 6585 §4. The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */
+function tooManyRequests(retryAfterSeconds: number): Response {
+  const description = `Too many requests from this address; try again in ${retryAfterSeconds} seconds`;
+  return Response.json({ error: "temporarily_unavailable", error_description: description }, {
+    status: 429,
+    headers: { "retry-after": String(retryAfterSeconds), "cache-control": "no-store" },
+  });
+}

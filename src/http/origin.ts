@@ -1,0 +1,39 @@
+/**
+ * Who may call from a browser, and under which name the server may be called. A page that a victim visits can reach a
+ * server on the victim's own machine, directly or by DNS rebinding; both are refused here (MCP transports, "Security
+ * Warning": Origin MUST be validated).
+ */
+
+/** The names under which this server is known. All lower case. */
+export interface KnownNames {
+  /** Origins whose pages may call: our own spellings and those the operator allows. */
+  readonly origins: ReadonlySet<string>;
+  /** Values of `Host` that are us, with port where there is one. IP literals need no entry. */
+  readonly hosts: ReadonlySet<string>;
+}
+
+/** Whether `Origin` is absent (not a browser) or one of ours. `null`, the origin of no one, never is. */
+export function isKnownOrigin(origin: string | null, names: KnownNames): boolean {
+  return origin === null || names.origins.has(origin.toLowerCase());
+}
+
+/**
+ * Whether `Host` can be trusted to be us. Rebinding needs a name that the attacker's DNS serves, so an address is
+ * always fine and a name must be known.
+ */
+export function isKnownHost(host: string | null, names: KnownNames): boolean {
+  if (host === null) return false;
+  return names.hosts.has(host.toLowerCase()) || /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])(:\d+)?$/i.test(host);
+}
+
+/** Our own names for a server URL, its spellings on loopback, and what the operator adds. */
+export function knownNames(
+  serverUrls: readonly string[],
+  allowedOrigins: readonly string[],
+  allowedHosts: readonly string[],
+): KnownNames {
+  return {
+    origins: new Set([...serverUrls, ...allowedOrigins].map((origin) => origin.toLowerCase())),
+    hosts: new Set([...serverUrls.map((url) => new URL(url).host), ...allowedHosts].map((host) => host.toLowerCase())),
+  };
+}

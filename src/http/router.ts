@@ -1,0 +1,105 @@
+/** The routes: one line for each endpoint, and which protections stand before it. The only file that knows Hono. */
+import { type Context, Hono } from "@hono/hono";
+import type { Log } from "../lib/log.ts";
+import { allowOrigin, preflightResponse } from "./cors.ts";
+import type { Endpoint, Peer } from "./endpoint.ts";
+import { isKnownHost, isKnownOrigin, type KnownNames } from "./origin.ts";
+
+/** Every endpoint of the server, rate limits included. */
+export interface Endpoints {
+  readonly mcp: Endpoint;
+  readonly protectedResourceMetadata: Endpoint;
+  readonly authorizationServerMetadata: Endpoint;
+  readonly jwks: Endpoint;
+  readonly register: Endpoint;
+  readonly authorize: Endpoint;
+  readonly signIn: Endpoint;
+  readonly consent: Endpoint;
+  readonly setUp: Endpoint;
+  readonly token: Endpoint;
+  readonly revoke: Endpoint;
+  readonly health: Endpoint;
+  readonly home: Endpoint;
+}
+
+type RouteContext = Context<{ Bindings: Peer }>;
+type Route = (context: RouteContext) => Response | Promise<Response>;
+
+/** Builds the one request handler of the server. */
+export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log): Endpoint {
+  const app = new Hono<{ Bindings: Peer }>();
+  const plain = (endpoint: Endpoint): Route => (context) => endpoint(context.req.raw, context.env);
+
+  // No cookie, no ambient authority: pages of any origin may read these (RFC 8414, RFC 7591 and RFC 6749 by browser clients).
+  const shared = (endpoint: Endpoint): Route => async ({ req, env }) => {
+    if (req.method === "OPTIONS") {
+      return preflightResponse("*", "GET, POST", req.raw.headers.get("access-control-request-headers"));
+    }
+    return allowOrigin(await endpoint(req.raw, env), "*");
+  };
+
+  // Pages work by cookie: a form that another site posts here is refused before it is read. `null` is what browsers
+  // send for our own forms under `Referrer-Policy: no-referrer`; the form's own handle decides about those.
+  const page = (endpoint: Endpoint): Route => ({ req, env }) => {
+    const origin = req.raw.headers.get("origin");
+    if (origin !== "null" && !isKnownOrigin(origin, names)) return forbidden("Origin");
+    return endpoint(req.raw, env);
+  };
+
+  const mcp: Route = ({ req, env }) => {
+    const { raw } = req;
+    const origin = raw.headers.get("origin");
+    if (origin === null) return raw.method === "OPTIONS" ? noOrigin() : endpoints.mcp(raw, env);
+    if (!isKnownOrigin(origin, names)) return forbidden("Origin");
+    if (raw.method === "OPTIONS") {
+      return preflightResponse(origin, "GET, POST, DELETE", raw.headers.get("access-control-request-headers"));
+    }
+    const response = endpoints.mcp(raw, env);
+    return response instanceof Promise
+      ? response.then((answer) => allowOrigin(answer, origin))
+      : allowOrigin(response, origin);
+  };
+
+  // Clients follow no redirect on POST without losing headers, so both spellings are served (interop).
+  app.all("/mcp", mcp);
+  app.all("/mcp/", mcp);
+  app.all("/.well-known/oauth-protected-resource", shared(endpoints.protectedResourceMetadata));
+  app.all("/.well-known/oauth-protected-resource/mcp", shared(endpoints.protectedResourceMetadata)); // RFC 9728 §3.1
+  app.all("/.well-known/oauth-authorization-server", shared(endpoints.authorizationServerMetadata)); // RFC 8414 §3
+  app.all("/.well-known/oauth-authorization-server/mcp", shared(endpoints.authorizationServerMetadata));
+  app.all("/.well-known/jwks.json", shared(endpoints.jwks));
+  app.all("/oauth/register", shared(endpoints.register));
+  app.all("/oauth/token", shared(endpoints.token));
+  app.all("/oauth/revoke", shared(endpoints.revoke));
+  app.all("/oauth/authorize", page(endpoints.authorize));
+  app.all("/oauth/sign-in", page(endpoints.signIn));
+  app.all("/oauth/consent", page(endpoints.consent));
+  app.all("/setup", page(endpoints.setUp));
+  // The 2025-03-26 fallback paths, and the guide's.
+  app.all("/register", shared(endpoints.register));
+  app.all("/token", shared(endpoints.token));
+  app.all("/revoke", shared(endpoints.revoke));
+  app.all("/authorize", page(endpoints.authorize));
+  app.all("/health", plain(endpoints.health));
+  app.all("/", plain(endpoints.home));
+
+  app.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
+  app.onError((error) => {
+    log.write("error", "request_failed", { error: error.stack ?? String(error) });
+    return Response.json({ error: "server_error" }, { status: 500 });
+  });
+
+  return (request, peer) =>
+    isKnownHost(request.headers.get("host"), names) ? app.fetch(request, peer) : forbidden("Host");
+}
+
+function forbidden(header: "Origin" | "Host"): Response {
+  const setting = header === "Origin" ? "ALLOWED_ORIGINS" : "ALLOWED_HOSTS";
+  return Response.json({ error: "forbidden", error_description: `This ${header} is not allowed; see ${setting}` }, {
+    status: 403,
+  });
+}
+
+function noOrigin(): Response {
+  return new Response(null, { status: 204, headers: { allow: "GET, POST, DELETE, OPTIONS" } });
+}

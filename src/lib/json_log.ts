@@ -1,0 +1,47 @@
+/** The {@link Log} that writes JSON lines, gathered for a few milliseconds so that a line costs no system call. */
+import type { Clock } from "./clock.ts";
+import type { Log, LogLevel } from "./log.ts";
+
+const gatherMilliseconds = 20;
+const gatherCharacters = 65_536;
+const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
+
+/** `write` receives whole lines; `level` is the least that is kept (audit lines always are). */
+export function createJsonLog(options: {
+  readonly write: (lines: string) => void;
+  readonly level: Exclude<LogLevel, "audit">;
+  readonly clock: Clock;
+}): Log {
+  const { write, level, clock } = options;
+  let gathered = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    const lines = gathered;
+    gathered = "";
+    if (lines !== "") write(lines);
+  };
+  return {
+    write(lineLevel, event, fields) {
+      if (ranks[lineLevel] < ranks[level]) return;
+      gathered += JSON.stringify({ time: isoTime(clock()), level: lineLevel, event, ...fields }) + "\n";
+      if (gathered.length >= gatherCharacters) flush();
+      else timer ??= setTimeout(flush, gatherMilliseconds);
+    },
+    flush,
+  };
+}
+
+let lastSecond = Number.NaN;
+let lastPrefix = "";
+
+/** RFC 3339 in UTC. The part down to the second is kept: under load, lines of one second follow each other. */
+function isoTime(now: number): string {
+  const second = Math.floor(now / 1_000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastPrefix = new Date(second * 1_000).toISOString().slice(0, 20);
+  }
+  return `${lastPrefix}${String(Math.floor(now) % 1_000).padStart(3, "0")}Z`;
+}
