@@ -1,6 +1,6 @@
 /** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
 import { isLoopbackHost } from "./parsers.ts";
 import { type Setting, type SettingName, settings, type SettingValues } from "./settings.ts";
@@ -106,12 +106,21 @@ function completeConfig(values: SettingValues, problems: ConfigProblem[]): Confi
       hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL; or set REGISTRATION=off",
     });
   }
+  const dataDir = absolutePath(values.dataDir);
+  const workspaceDir = absolutePath(values.workspaceDir);
+  if (dataDir === workspaceDir || dataDir.startsWith(workspaceDir + sep)) {
+    problems.push({
+      field: "DATA_DIR",
+      value: JSON.stringify(values.dataDir),
+      hint: "must not lie in the workspace, where agents could read the keys",
+    });
+  }
   return {
     ...rest,
     ...(serverUrl === undefined ? {} : { serverUrl }),
     registration: mode,
-    dataDir: absolutePath(values.dataDir),
-    workspaceDir: absolutePath(values.workspaceDir),
+    dataDir,
+    workspaceDir,
   };
 }
 

@@ -1,0 +1,62 @@
+/** Splits an argument list into words and flags, and says everything that is wrong with it at once. */
+import { settings } from "../config/settings.ts";
+import type { ConfigProblem } from "../config/config.ts";
+
+/** An argument list, taken apart. */
+export interface ParsedArguments {
+  readonly words: readonly string[];
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  readonly help: boolean;
+  readonly version: boolean;
+  /** Flags that nobody knows or that lack their value. */
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Flags that every command takes, because settings are read by all. */
+export const settingFlags: readonly string[] = Object.values(settings)
+  .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
+
+/** Takes `--flag value` and `--flag=value`; after `--`, everything is a word. */
+export function parseArguments(args: readonly string[], commandFlags: readonly string[]): ParsedArguments {
+  const words: string[] = [];
+  const flags: Record<string, string> = {};
+  const problems: ConfigProblem[] = [];
+  const known = [...settingFlags, ...commandFlags];
+  let help = false;
+  let version = false;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? "";
+    if (arg === "--") {
+      words.push(...args.slice(at + 1));
+      break;
+    }
+    if (arg === "--help" || arg === "-h") help = true;
+    else if (arg === "--version" || arg === "-V") version = true;
+    else if (!arg.startsWith("-")) words.push(arg);
+    else {
+      const [name = "", inline] = splitOnce(arg.replace(/^--?/, ""), "=");
+      const next = args[at + 1];
+      const takesNext = inline === undefined && next !== undefined && !next.startsWith("--");
+      if (!arg.startsWith("--") || !known.includes(name)) {
+        // Its value may be a secret that was meant for another flag, so it is not shown.
+        problems.push({
+          field: arg.split("=", 1)[0] ?? arg,
+          value: "(unknown)",
+          hint: `known flags: ${known.map((flag) => `--${flag}`).join(" ")}`,
+        });
+        if (takesNext && !next.startsWith("-")) at += 1;
+      } else if (inline === undefined && !takesNext) {
+        problems.push({ field: `--${name}`, value: "(none)", hint: "needs a value" });
+      } else {
+        flags[name] = inline ?? next ?? "";
+        if (inline === undefined) at += 1;
+      }
+    }
+  }
+  return { words, flags, help, version, problems };
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}

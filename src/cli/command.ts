@@ -1,0 +1,31 @@
+/** What a command is, and what it gets. */
+import type { Config, ConfigProblem } from "../config/config.ts";
+import type { Result } from "../lib/result.ts";
+
+/** Exit status (as `sysexits` has them in spirit): 0 done, 1 refused or failed, 2 not called rightly. */
+export type ExitStatus = 0 | 1 | 2;
+
+/** What a command may use. It never touches the process itself. */
+export interface CommandContext {
+  /** The words after the command's name that are not flags. */
+  readonly words: readonly string[];
+  /** The values of the command's own flags. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  /** The configuration, from flags and environment. */
+  readonly loadConfig: () => Result<Config, readonly ConfigProblem[]>;
+  /** Standard output: only what a script wants to read. */
+  readonly print: (text: string) => void;
+  /** Standard error: everything else. */
+  readonly say: (text: string) => void;
+}
+
+/** One command of the program. */
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  /** How it is called, a line each. */
+  readonly usage: readonly string[];
+  /** Its own flags beside the settings: name to meaning. Each takes a value. */
+  readonly flags: Readonly<Record<string, string>>;
+  readonly run: (context: CommandContext) => ExitStatus | Promise<ExitStatus>;
+}

@@ -1,0 +1,29 @@
+/** `--help`: the commands and every setting, generated from their tables. */
+import { type Setting, settings } from "../config/settings.ts";
+import type { Command } from "./command.ts";
+
+/** The whole help text. */
+export function helpText(commands: readonly Command[], version: string): string {
+  const usage = commands.flatMap((command) => [
+    `  ${command.name.padEnd(14)} ${command.summary}`,
+    ...command.usage.map((line) => `                 ${line}`),
+  ]);
+  const rows = Object.values(settings as Record<string, Setting<unknown>>).map((setting) => {
+    const names = setting.flag === undefined ? setting.env : `${setting.env}, --${setting.flag}`;
+    const standard = setting.default === undefined ? "" : ` (default ${setting.default})`;
+    const file = setting.secret ? `; or ${setting.env}_FILE names a file that holds it` : "";
+    return `  ${names}\n      ${setting.help}${standard}${file}`;
+  });
+  return [
+    `Portcullis ${version}: an MCP server with its own sign-in, a confined workspace and a local model`,
+    "",
+    "Usage: main.ts [command] [flags]",
+    "",
+    "Commands",
+    ...usage,
+    "",
+    "Settings (environment variable, flag)",
+    ...rows,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,85 @@
+/**
+ * The data directory: the database and the master key, for their owner alone. Whoever can read it is the owner of the
+ * installation, so it is refused when others could.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { failure, type Result, success } from "../lib/result.ts";
+
+/** What lies in the directory. */
+export interface DataDirectory {
+  readonly databasePath: string;
+  /** 32 random bytes, made once. */
+  readonly masterKey: Uint8Array;
+}
+
+/** Why the directory cannot be used, and what to do about it. */
+export interface DataDirectoryProblem {
+  readonly path: string;
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+const masterKeyBytes = 32;
+
+/** Makes what is absent (directory 0700, key 0600), checks what is there. */
+export function openDataDirectory(path: string): Result<DataDirectory, DataDirectoryProblem> {
+  const keyPath = join(path, "master.key");
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const openToOthers = exposure(path, "700");
+    if (openToOthers !== null) return failure(openToOthers);
+    if (!exists(keyPath)) makeMasterKey(keyPath);
+    const keyOpenToOthers = exposure(keyPath, "600");
+    if (keyOpenToOthers !== null) return failure(keyOpenToOthers);
+    const masterKey = new Uint8Array(readFileSync(keyPath));
+    if (masterKey.byteLength !== masterKeyBytes) {
+      return failure({ path: keyPath, problem: "is not a master key", remedy: "restore it from a backup" });
+    }
+    return success({ databasePath: join(path, "portcullis.db"), masterKey });
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? "unknown error";
+    return failure({ path, problem: `cannot be used (${code})`, remedy: "choose another with --data-dir" });
+  }
+}
+
+/** Whether others than the owner can reach what lies at `path`; `null` when they cannot, or on Windows, which has no modes. */
+export function exposure(path: string, mode: "600" | "700"): DataDirectoryProblem | null {
+  if (process.platform === "win32" || (lstatSync(path).mode & 0o077) === 0) return null;
+  return { path, problem: "can be read or changed by other users", remedy: `chmod ${mode} ${path}` };
+}
+
+/** Writes the key aside and links it into place: of two processes that start at once, both read the same whole key. */
+function makeMasterKey(keyPath: string): void {
+  const aside = `${keyPath}.${randomBytes(8).toString("hex")}`;
+  const file = openSync(aside, "wx", 0o600);
+  try {
+    writeSync(file, randomBytes(masterKeyBytes));
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  try {
+    linkSync(aside, keyPath);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+  } finally {
+    unlinkSync(aside);
+  }
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { type ConfigSources, loadConfig } from "../../src/config/config.ts";
+import { describeProblems } from "../../src/config/describe_problems.ts";
+
+function load(sources: Partial<ConfigSources>) {
+  return loadConfig({ flags: {}, env: {}, readFile: () => assert.fail("no file was named"), ...sources });
+}
+
+function loaded(env: Record<string, string>) {
+  const config = load({ env });
+  assert.ok(config.ok, config.ok ? "" : describeProblems(config.error));
+  return config.value;
+}
+
+function problemFields(env: Record<string, string>): string[] {
+  const config = load({ env });
+  return config.ok ? [] : config.error.map(({ field }) => field);
+}
+
+Deno.test("loadConfig() with nothing set gives a server for this machine alone", () => {
+  const config = loaded({});
+  assert.equal(config.host, "127.0.0.1");
+  assert.equal(config.port, 3000);
+  assert.equal(config.registration, "open");
+  assert.equal(config.publicInitialize, "auto");
+  assert.deepEqual(config.llmModels, ["tinyllama", "phi3"]);
+  assert.ok(config.workspaceDir.startsWith("/") && config.workspaceDir.endsWith("mcp-workspace"));
+  assert.ok(Object.isFrozen(config));
+});
+
+Deno.test("loadConfig() prefers a flag to the environment and takes an empty variable for absent", () => {
+  const config = load({ flags: { port: "4000" }, env: { PORT: "5000", HOST: "" } });
+  assert.ok(config.ok);
+  assert.equal(config.value.port, 4000);
+  assert.equal(config.value.host, "127.0.0.1");
+});
+
+Deno.test("loadConfig() reports every problem at once, with field, value and hint, and no secret", () => {
+  const config = load({
+    flags: { port: "99999" },
+    env: {
+      SERVER_URL: "http://user:hunter2@mcp.example.com",
+      ACCESS_TOKEN_LIFETIME: "0",
+      DCR_AUTH_TOKEN: "tiny-secret",
+      PUBLIC_INITIALIZE: "sometimes",
+      SERVICENOW_INSTANCE: "http://example.service-now.com",
+    },
+  });
+  assert.ok(!config.ok);
+  const text = describeProblems(config.error);
+  for (
+    const field of [
+      "--port",
+      "SERVER_URL",
+      "ACCESS_TOKEN_LIFETIME",
+      "DCR_AUTH_TOKEN",
+      "PUBLIC_INITIALIZE",
+      "SERVICENOW_INSTANCE",
+    ]
+  ) {
+    assert.ok(text.includes(field), field);
+  }
+  assert.ok(text.includes('"99999"') && text.includes("from 0 to 65535"));
+  assert.ok(!text.includes("tiny-secret") && !text.includes("hunter2"), text);
+});
+
+Deno.test("loadConfig() refuses issuers that cannot be one (RFC 8414 §2: https, no query or fragment)", () => {
+  for (
+    const url of [
+      "http://mcp.example.com",
+      "https://a.example/path",
+      "https://a.example/?q",
+      "https://a.example/#",
+      "ftp://a.example",
+      "a.example",
+    ]
+  ) {
+    assert.deepEqual(problemFields({ SERVER_URL: url }), ["SERVER_URL"], url);
+  }
+  const token = { DCR_AUTH_TOKEN: "k3Jp9vQx2LmN8rTz" };
+  assert.equal(loaded({ ...token, SERVER_URL: "https://MCP.example.com/" }).serverUrl, "https://mcp.example.com");
+  assert.equal(loaded({ ...token, JWT_ISSUER: "https://mcp.example.com" }).serverUrl, "https://mcp.example.com");
+  assert.deepEqual(problemFields({ ...token, SERVER_URL: "https://a.example", JWT_ISSUER: "https://b.example" }), [
+    "JWT_ISSUER",
+  ]);
+});
+
+Deno.test("loadConfig() fails fast on what a public server must not do", () => {
+  assert.deepEqual(problemFields({ SERVER_URL: "https://mcp.example.com" }), ["DCR_AUTH_TOKEN"]);
+  assert.deepEqual(problemFields({ SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" }), []);
+  assert.deepEqual(problemFields({ HOST: "0.0.0.0" }), ["SERVER_URL"]);
+  assert.deepEqual(problemFields({ DCR_AUTH_TOKEN: "aaaaaaaaaaaaaaaaaaaa" }), ["DCR_AUTH_TOKEN"]);
+  assert.deepEqual(problemFields({ DATA_DIR: "/srv/ws/data", WORKSPACE_DIR: "/srv/ws" }), ["DATA_DIR"]);
+});
+
+Deno.test("loadConfig() reads a secret from the file that its _FILE variable names", () => {
+  const read: string[] = [];
+  const config = load({
+    env: { DCR_AUTH_TOKEN_FILE: "/run/secrets/dcr" },
+    readFile: (path) => (read.push(path), "k3Jp9vQx2LmN8rTz\n"),
+  });
+  assert.ok(config.ok);
+  assert.deepEqual(read, ["/run/secrets/dcr"]);
+  assert.equal(config.value.registrationToken, "k3Jp9vQx2LmN8rTz");
+  assert.equal(config.value.registration, "token");
+});

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { createJsonLog } from "../../src/lib/json_log.ts";
+
+Deno.test("the log writes one JSON line an event, keeps audit lines at every level, and drops what is below it", () => {
+  const written: string[] = [];
+  const log = createJsonLog({ write: (lines) => written.push(lines), level: "error", clock: () => 1_700_000_000_042 });
+  log.write("info", "not_kept");
+  log.write("audit", "tool_call", { tool: "file_read", note: 'line\nbreak "quoted"' });
+  log.write("error", "broken", { absent: undefined });
+  log.flush();
+  const lines = written.join("").trimEnd().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual(lines, [
+    {
+      time: "2023-11-14T22:13:20.042Z",
+      level: "audit",
+      event: "tool_call",
+      tool: "file_read",
+      note: 'line\nbreak "quoted"',
+    },
+    { time: "2023-11-14T22:13:20.042Z", level: "error", event: "broken" },
+  ]);
+});
+
+Deno.test("the log gathers lines and writes them by itself within milliseconds", async () => {
+  const written: string[] = [];
+  const log = createJsonLog({ write: (lines) => written.push(lines), level: "info", clock: () => 0 });
+  log.write("info", "one");
+  log.write("info", "two");
+  assert.equal(written.length, 0);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.equal(written.length, 1);
+  assert.equal(written[0]?.split("\n").length, 3);
+});
