@@ -1,0 +1,106 @@
+/** Refusals of the workspace in words: what is wrong and what to do, never a path outside or an error code. */
+import type { ToolOutcome } from "../mcp/tool.ts";
+import type { NewNameRule, PathRule, WorkspacePath } from "../workspace/path.ts";
+import type { DenialCause, WorkspaceRefusal } from "../workspace/port.ts";
+import { showName } from "./file_display.ts";
+
+type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+
+/** The failure of a parameter that names a file or directory and breaks a rule of the path grammar. */
+export function toPathFailure(parameter: string, rule: PathRule): Failure {
+  if (rule === "empty") return { ok: false, code: "path_empty", message: `${parameter} parameter is required` };
+  return { ok: false, code: `path_${rule}`, message: `Invalid ${parameter} - ${pathRuleWords(rule)}` };
+}
+
+/** The failure of an action such as `read file` on the entry at `path`. */
+export function toFailure(action: string, path: WorkspacePath, refusal: WorkspaceRefusal): Failure {
+  const code = refusal.reason === "denied" ? `denied_${refusal.because}` : refusal.reason;
+  const where = path.text === "" ? "" : ` (${showName(path.text)})`;
+  return { ok: false, code, message: `Failed to ${action}: ${refusalWords(refusal)}${where}` };
+}
+
+function pathRuleWords(rule: Exclude<PathRule, "empty">): string {
+  switch (rule) {
+    case "leaves_workspace":
+      return "path traversal not allowed";
+    case "not_unicode":
+      return "it is not valid Unicode (unpaired surrogate)";
+    case "control_character":
+      return "control characters and line separators are not allowed";
+    case "name_too_long":
+      return "a name in it is longer than 255 bytes";
+    case "path_too_long":
+      return "it is longer than 4096 bytes";
+    case "trailing_slash":
+      return "a file name does not end in a slash";
+    case "reserved":
+      return "the directory .portcullis is reserved for the server";
+  }
+}
+
+function refusalWords(refusal: WorkspaceRefusal): string {
+  switch (refusal.reason) {
+    case "not_found":
+      return "no such file or directory";
+    case "denied":
+      return denialWords(refusal.because);
+    case "bad_name":
+      return newNameWords(refusal.rule);
+    case "is_directory":
+      return "it is a directory";
+    case "not_a_directory":
+      return "it, or a part of its path, is a file and not a directory";
+    case "not_a_file":
+      return "it is a pipe, socket or device and not a regular file";
+    case "too_large":
+      return `it has ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}`;
+    case "no_space":
+      return "no space left on the disk";
+    case "quota":
+      return `the workspace may hold at most ${refusal.limit} ${refusal.unit}`;
+    case "conflict":
+      return "it was changed in the meantime; read it again first";
+    case "io":
+      return "the file system reported an error";
+  }
+}
+
+function denialWords(cause: DenialCause): string {
+  switch (cause) {
+    case "outside_link":
+      return "access denied - a link in the path leads outside the workspace";
+    case "link_loop":
+      return "access denied - too many links in the path";
+    case "unreadable_link":
+      return "access denied - a link in the path has a target that is not valid Unicode";
+    case "other_file_system":
+      return "access denied - it is on another file system than the workspace";
+    case "hard_link":
+      return "access denied - files with several names (hard links) are not allowed here";
+    case "reserved":
+      return "access denied - the directory .portcullis is reserved for the server";
+    case "permission":
+      return "access denied - the server lacks permission for it";
+    case "read_only":
+      return "access denied - it is read-only";
+    case "changed_while_opening":
+      return "access denied - the path was changed during the access; try again";
+    case "workspace_replaced":
+      return "access denied - the workspace directory was replaced; restart the server";
+  }
+}
+
+function newNameWords(rule: NewNameRule | "name_too_long"): string {
+  switch (rule) {
+    case "invisible_character":
+      return "a new name may not hold invisible or direction-changing characters";
+    case "colon":
+      return "a new name may not hold a colon";
+    case "trailing_dot_or_blank":
+      return "a new name may not end in a dot or a blank";
+    case "device_name":
+      return "a new name may not be a Windows device name";
+    case "name_too_long":
+      return "the name is too long for the file system";
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Resolves a workspace path on the disk one name at a time, following links only as long as every step of them stays
+ * inside. It never looks at anything outside, so no answer can depend on what is there: a link that leaves is refused
+ * whether its target exists or not.
+ */
+import { failure, type Result, success } from "../lib/result.ts";
+import { errorCode, toRefusal } from "./disk_refusal.ts";
+import { isReserved, type WorkspacePath } from "./path.ts";
+import type { WorkspaceRefusal } from "./port.ts";
+
+/** The workspace's directory as it was when it was opened. */
+export interface DiskRoot {
+  /** Its real path, without a slash at its end. */
+  readonly path: string;
+  readonly device: number;
+  readonly inode: number | null;
+}
+
+/** Where a path leads: an entry that is there, or the deepest directory there and the names missing below it. */
+export type Resolved =
+  | { readonly found: true; readonly path: string; readonly segments: readonly string[]; readonly info: Deno.FileInfo }
+  | { readonly found: false; readonly segments: readonly string[]; readonly missing: readonly string[] };
+
+const maxLinks = 40; // as Linux counts them (path_resolution(7))
+
+/** Walks `path` from the root. Links are followed, the last name included; every directory is on the root's device. */
+export function resolveInside(root: DiskRoot, path: WorkspacePath): Result<Resolved, WorkspaceRefusal> {
+  try {
+    return walk(root, path.segments);
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}
+
+function walk(root: DiskRoot, segments: readonly string[]): Result<Resolved, WorkspaceRefusal> {
+  let info = Deno.lstatSync(root.path);
+  // the root, or a directory above it, may have been swapped for another since it was opened
+  if (!isSame(info, root.device, root.inode) || !info.isDirectory) return denied("workspace_replaced");
+  const pending = segments.toReversed();
+  const inside: string[] = [];
+  let links = 0;
+  let name: string | undefined;
+  while ((name = pending.pop()) !== undefined) {
+    if (!info.isDirectory) return failure({ reason: "not_a_directory" });
+    if (name === "" || name === ".") continue; // only the targets of links hold these
+    if (name === "..") {
+      if (inside.pop() === undefined) return denied("outside_link");
+      info = Deno.lstatSync(absolutePath(root, inside));
+      continue;
+    }
+    inside.push(name);
+    if (isReserved(inside)) return denied("reserved");
+    const next = lstatOrNull(absolutePath(root, inside));
+    if (next === null) return missing(inside, pending);
+    if (next.dev !== root.device) return denied("other_file_system");
+    if (!next.isSymlink) {
+      info = next;
+      continue;
+    }
+    if (++links > maxLinks) return denied("link_loop");
+    inside.pop();
+    const target = readLink(`${absolutePath(root, inside)}/${name}`);
+    if (target === null) return denied("unreadable_link");
+    let steps = target;
+    if (target.startsWith("/")) {
+      if (!isAtOrBelow(root.path, target)) return denied("outside_link");
+      steps = target.slice(root.path.length);
+      inside.length = 0;
+      info = Deno.lstatSync(root.path);
+    }
+    pending.push(...steps.split("/").reverse());
+  }
+  return success({ found: true, path: absolutePath(root, inside), segments: inside, info });
+}
+
+/** The names joined below the root. */
+export function absolutePath(root: DiskRoot, segments: readonly string[]): string {
+  return segments.length === 0 ? root.path : `${root.path}/${segments.join("/")}`;
+}
+
+/** Whether the real path of `path` still is the workspace's root or below it, and not in the staging directory. */
+export function isStillInside(root: DiskRoot, path: string): boolean {
+  const real = Deno.realPathSync(path);
+  return isAtOrBelow(root.path, real) && !isReserved(real.slice(root.path.length + 1).split("/", 1));
+}
+
+/** Whether `info` describes the entry with this device and inode. */
+export function isSame(info: Deno.FileInfo, device: number, inode: number | null): boolean {
+  return info.dev === device && info.ino === inode;
+}
+
+/** What is at `path`, or `null` when there is nothing. Throws every other error. */
+export function lstatOrNull(path: string): Deno.FileInfo | null {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function missing(inside: string[], pending: readonly string[]): Result<Resolved, WorkspaceRefusal> {
+  const name = inside.pop();
+  const rest = pending.toReversed().filter((step) => step !== "" && step !== ".");
+  if (name === undefined || rest.includes("..")) return failure({ reason: "not_found" });
+  return success({ found: false, segments: inside, missing: [name, ...rest] });
+}
+
+function readLink(path: string): string | null {
+  try {
+    const target = Deno.readLinkSync(path);
+    return target.includes("\ufffd") ? null : target; // may stand for bytes that are not UTF-8
+  } catch (error) {
+    if (error instanceof Deno.errors.InvalidData) return null;
+    throw error;
+  }
+}
+
+function isAtOrBelow(root: string, path: string): boolean {
+  // with the separator: a sibling whose name starts like the root is not below it (CVE-2025-53110)
+  return path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`);
+}
+
+function denied(
+  because: "outside_link" | "link_loop" | "unreadable_link" | "other_file_system" | "reserved" | "workspace_replaced",
+): Result<never, WorkspaceRefusal> {
+  return failure({ reason: "denied", because });
+}

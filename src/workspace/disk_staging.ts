@@ -1,0 +1,115 @@
+/**
+ * Where unfinished writes live: one directory in the workspace's root, so that a start cleans up after dead processes
+ * without walking the tree. Each process holds a locked file there; the kernel drops the lock however the process
+ * ends, so files of an owner whose lock is free belong to nobody.
+ */
+import { constants, openSync } from "node:fs";
+import { failure, type Result, success } from "../lib/result.ts";
+import { errorCode, toRefusal } from "./disk_refusal.ts";
+import { type DiskRoot, isSame, lstatOrNull } from "./disk_resolve.ts";
+import { stagingDirectoryName } from "./path.ts";
+import type { WorkspaceRefusal } from "./port.ts";
+
+/** An open file that only its writer knows. */
+export interface StagedFile {
+  readonly path: string;
+  readonly descriptor: number;
+}
+
+/** The staging directory as one process uses it. */
+export interface Staging {
+  /** Makes an empty file with a random name. The caller closes it, and renames or unlinks it. */
+  create(): Result<StagedFile, WorkspaceRefusal>;
+  /** Drops this process's lock. */
+  close(): void;
+}
+
+const stagedName = /^([0-9A-Za-z-]+)\.([0-9A-Za-z-]+)$/;
+
+/** Uses the staging directory below `root`; the first write makes it, so a read-only workspace can be opened. */
+export function createStaging(root: DiskRoot, randomId: () => string): Staging {
+  const directory = stagingDirectory(root);
+  const owner = randomId();
+  let lock: Deno.FsFile | null = null;
+  return {
+    create() {
+      try {
+        const isUsable = ensureDirectory(root, directory);
+        if (!isUsable) return failure({ reason: "denied", because: "reserved" });
+        lock ??= takeLock(`${directory}/${owner}.lock`);
+        const path = `${directory}/${owner}.${randomId()}`;
+        const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+        return success({ path, descriptor: openSync(path, flags, 0o666) });
+      } catch (error) {
+        return failure(toRefusal(error));
+      }
+    },
+    close() {
+      if (lock === null) return;
+      removeIfThere(`${directory}/${owner}.lock`);
+      lock.close();
+      lock = null;
+    },
+  };
+}
+
+/** Removes what processes that are gone have left in the staging directory; files of living processes stay. */
+export function sweepStaging(root: DiskRoot): void {
+  const directory = stagingDirectory(root);
+  const info = lstatOrNull(directory);
+  if (info === null || !info.isDirectory || info.dev !== root.device) return;
+  const filesOf = new Map<string, string[]>();
+  for (const { name } of Deno.readDirSync(directory)) {
+    const owner = stagedName.exec(name)?.[1];
+    if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
+  }
+  for (const [owner, names] of filesOf) {
+    const lock = tryTakeLock(`${directory}/${owner}.lock`);
+    if (lock === "held") continue;
+    for (const name of names) removeIfThere(`${directory}/${name}`);
+    lock?.close();
+  }
+}
+
+/** Unlinks a file; that it is gone already is no error. */
+export function removeIfThere(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+  }
+}
+
+function stagingDirectory(root: DiskRoot): string {
+  return `${root.path}/${stagingDirectoryName}`;
+}
+
+function ensureDirectory(root: DiskRoot, directory: string): boolean {
+  let info = lstatOrNull(directory);
+  if (info === null) {
+    Deno.mkdirSync(directory, { mode: 0o700 });
+    info = Deno.lstatSync(directory);
+  }
+  return info.isDirectory && info.dev === root.device; // a link planted here would take the writes outside
+}
+
+function takeLock(path: string): Deno.FsFile {
+  for (;;) {
+    const file = Deno.openSync(path, { write: true, create: true, mode: 0o600 });
+    file.lockSync(true);
+    const { dev, ino } = file.statSync();
+    const there = lstatOrNull(path);
+    // a process that swept between the creation and the lock took this file for a dead one's
+    if (there !== null && isSame(there, dev, ino)) return file;
+    file.close();
+  }
+}
+
+/** The lock of a dead owner; `null` when it has none, which means that it ended before it wrote or after it closed. */
+function tryTakeLock(path: string): Deno.FsFile | "held" | null {
+  if (lstatOrNull(path)?.isFile !== true) return null;
+  const file = Deno.openSync(path, { write: true });
+  if (file.tryLockSync(true)) return file;
+  file.close();
+  return "held";
+}

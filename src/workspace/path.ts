@@ -1,0 +1,94 @@
+/**
+ * The one path grammar, the same for every backend: pure, without decoding, without normalisation. What it accepts is
+ * a list of names below the workspace's root, so an accepted path cannot leave the workspace by its spelling.
+ */
+import { failure, type Result, success } from "../lib/result.ts";
+
+/** A path inside the workspace. Only the parsers here make one. */
+export interface WorkspacePath {
+  /** The names joined by `/`; empty for the root. */
+  readonly text: string;
+  /** At least one name for a file; none for the root. No name is empty, `.` or `..`. */
+  readonly segments: readonly string[];
+}
+
+/** Which rule of the grammar a path breaks. */
+export type PathRule =
+  | "empty"
+  | "leaves_workspace"
+  | "not_unicode"
+  | "control_character"
+  | "name_too_long"
+  | "path_too_long"
+  | "trailing_slash"
+  | "reserved";
+
+/** Which rule a name breaks that may be read when it is there, but is not created. */
+export type NewNameRule = "invisible_character" | "colon" | "trailing_dot_or_blank" | "device_name";
+
+/** Longest name, in bytes of UTF-8 (NAME_MAX of Linux, macOS and NTFS). */
+export const maxNameBytes = 255;
+/** Longest path below the root, in bytes of UTF-8 (PATH_MAX of Linux). */
+export const maxPathBytes = 4096;
+/** The directory in the root that holds unfinished writes; no path reaches it. */
+export const stagingDirectoryName = ".portcullis";
+
+/** The workspace's root itself. */
+export const rootPath: WorkspacePath = { text: "", segments: [] };
+
+const encoder = new TextEncoder();
+// \p{Cc} is C0, DEL and C1; the other two are what terminals and JavaScript take for line ends
+const controlCharacter = /[\p{Cc}\u2028\u2029]/u;
+// \p{Cf} holds the bidirectional controls and the zero-width characters; the others are letters that show as nothing
+const invisibleCharacter = /[\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]/u;
+// COM¹ and its kin are devices too (cap-std CVE-2024-51756)
+const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(?:\.|$)/i;
+
+/** Parses the path of a file: at least one name, and no `/` or `/.` at its end. */
+export function parseFilePath(text: string): Result<WorkspacePath, PathRule> {
+  const parsed = parseDirectoryPath(text);
+  if (!parsed.ok) return parsed;
+  if (text === "") return failure("empty");
+  const last = text.slice(text.lastIndexOf("/") + 1);
+  return last === "" || last === "." ? failure("trailing_slash") : parsed;
+}
+
+/** Parses the path of a directory; the empty text and `.` are the root. Empty and `.` segments are dropped. */
+export function parseDirectoryPath(text: string): Result<WorkspacePath, PathRule> {
+  if (text.length > maxPathBytes) return failure("path_too_long"); // before any work that grows with the text
+  if (text.startsWith("/") || text.includes("\\") || /^[A-Za-z]:/.test(text)) return failure("leaves_workspace");
+  const segments: string[] = [];
+  for (const segment of text.split("/")) {
+    // `a/../b` is refused, not resolved: with `a` a link, the file system and the text disagree about it
+    if (segment === "..") return failure("leaves_workspace");
+    if (segment !== "" && segment !== ".") segments.push(segment);
+  }
+  // a lone surrogate would be written as U+FFFD and so reach another file
+  if (!text.isWellFormed()) return failure("not_unicode");
+  if (controlCharacter.test(text)) return failure("control_character");
+  if (isLongerThan(text, maxPathBytes)) return failure("path_too_long");
+  if (segments.some((segment) => isLongerThan(segment, maxNameBytes))) return failure("name_too_long");
+  if (isReserved(segments)) return failure("reserved");
+  return success({ text: segments.join("/"), segments });
+}
+
+/** Says whether the names lead into the staging directory; file systems that fold case are taken into account. */
+export function isReserved(segments: readonly string[]): boolean {
+  const first = segments[0];
+  return first !== undefined && first.length === stagingDirectoryName.length &&
+    first.toLowerCase() === stagingDirectoryName;
+}
+
+/** The rule that keeps `name` from being created, or `null`. Names that are there already may be used. */
+export function newNameProblem(name: string): NewNameRule | null {
+  if (invisibleCharacter.test(name)) return "invisible_character"; // what a person approves must be what they see
+  if (name.includes(":")) return "colon"; // NTFS alternate data streams
+  if (/[\s.]$/u.test(name)) return "trailing_dot_or_blank"; // Win32 drops them, and reaches another file
+  if (deviceName.test(name)) return "device_name";
+  return null;
+}
+
+function isLongerThan(text: string, bytes: number): boolean {
+  if (text.length * 3 <= bytes) return false; // UTF-8 needs at most three bytes a code unit
+  return text.length > bytes || encoder.encode(text).byteLength > bytes;
+}

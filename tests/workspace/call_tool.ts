@@ -1,0 +1,39 @@
+/** Calls a tool as the protocol layer does: parse the input, run, and check the result against the output schema. */
+import assert from "node:assert/strict";
+import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
+
+const context: ToolContext = {
+  principal: {
+    subject: "owner",
+    clientId: "test",
+    grantId: "grant",
+    tokenId: "token",
+    scopes: new Set(["files:read", "files:write"]),
+    expiresAt: Number.MAX_SAFE_INTEGER,
+  },
+  signal: new AbortController().signal,
+  progress: () => {},
+};
+
+/** The outcome of one call; input that breaks the schema is a failure with the code `invalid_input`. */
+export function callTool(tool: Tool, input: unknown): ToolOutcome | Promise<ToolOutcome> {
+  const parsed = tool.input.safeParse(input);
+  if (!parsed.success) return { ok: false, code: "invalid_input", message: parsed.error.message };
+  const outcome = tool.run(parsed.data as never, context);
+  return outcome instanceof Promise ? outcome.then((later) => checked(tool, later)) : checked(tool, outcome);
+}
+
+/** Everything of an outcome that the caller sees, as one text. */
+export function visibleText(outcome: ToolOutcome): string {
+  if (!outcome.ok) return outcome.message;
+  return outcome.content.map((block) => block.type === "text" ? block.text : JSON.stringify(block)).join("\n");
+}
+
+function checked(tool: Tool, outcome: ToolOutcome): ToolOutcome {
+  if (outcome.ok && tool.output !== undefined) {
+    const parsed = tool.output.safeParse(outcome.structuredContent);
+    assert.ok(parsed.success, `${tool.name}: structuredContent breaks the output schema`);
+    assert.deepEqual(parsed.data, outcome.structuredContent, `${tool.name}: structuredContent has undeclared members`);
+  }
+  return outcome;
+}

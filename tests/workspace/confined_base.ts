@@ -1,0 +1,55 @@
+/** A workspace directory with something worth stealing beside it. */
+import { createHash } from "node:crypto";
+
+/** The directories of one hostile scene; `outside` and `sibling` are what must neither be read nor changed. */
+export interface ConfinedBase {
+  readonly base: string;
+  readonly root: string;
+  readonly outside: string;
+  readonly secret: string;
+  readonly sibling: string;
+  /** A fingerprint of everything below `base` but the workspace itself. */
+  fingerprint(): string;
+  remove(): void;
+}
+
+/** What the secret files start with. */
+export const secretText = "TOPSECRET-7f3a9c";
+
+/** Makes the scene in a new temporary directory. */
+export function makeConfinedBase(): ConfinedBase {
+  const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
+  const root = `${base}/ws`;
+  const outside = `${base}/outside`;
+  const sibling = `${base}/ws-evil`;
+  for (const directory of [root, outside, sibling]) Deno.mkdirSync(directory);
+  const secret = `${outside}/secret.txt`;
+  Deno.writeTextFileSync(secret, secretText.padEnd(4242, "s"));
+  Deno.writeTextFileSync(`${sibling}/secret.txt`, secretText.padEnd(4242, "e"));
+  return {
+    base,
+    root,
+    outside,
+    secret,
+    sibling,
+    fingerprint: () => fingerprintTree(base, new Set([root])),
+    remove: () => Deno.removeSync(base, { recursive: true }),
+  };
+}
+
+/** Every entry below `directory`, links not followed: path, kind, mode, size, times, content or target. */
+export function fingerprintTree(directory: string, except: ReadonlySet<string> = new Set()): string {
+  const lines: string[] = [];
+  const visit = (path: string): void => {
+    if (except.has(path)) return;
+    const info = Deno.lstatSync(path);
+    const digest = createHash("sha256");
+    if (info.isFile) digest.update(Deno.readFileSync(path));
+    if (info.isSymlink) digest.update(Deno.readLinkSync(path));
+    const names = info.isDirectory ? Array.from(Deno.readDirSync(path), ({ name }) => name).sort() : [];
+    lines.push([path, info.mode, info.isDirectory ? names.join() : info.size, digest.digest("hex")].join("|"));
+    for (const name of names) visit(`${path}/${name}`);
+  };
+  visit(directory);
+  return lines.join("\n");
+}
