@@ -101,8 +101,10 @@ export function lstatOrNull(path: string): Deno.FileInfo | null {
 
 function missing(inside: string[], pending: readonly string[]): Result<Resolved, WorkspaceRefusal> {
   const name = inside.pop();
-  const rest = pending.toReversed().filter((step) => step !== "" && step !== ".");
-  if (name === undefined || rest.includes("..")) return failure({ reason: "not_found" });
+  const rest = pending.filter((step) => step !== "" && step !== ".").reverse();
+  // a link to `new/` or to `new/../old` names something that must be there: nothing can be created through it
+  const isCreatable = pending[0] !== "" && pending[0] !== "." && !rest.includes("..");
+  if (name === undefined || !isCreatable) return failure({ reason: "not_found" });
   return success({ found: false, segments: inside, missing: [name, ...rest] });
 }
 

@@ -14,7 +14,8 @@ export interface DiskWorkspaceOptions {
   readonly limits?: Partial<WorkspaceLimits>;
   /**
    * Whether files with several names (hard links) may be read. A name inside may belong to a file outside, but only
-   * someone who can already write the workspace's directory makes one. Default `allow`.
+   * someone who can already write the workspace's directory makes one. Default `refuse`; package stores such as pnpm's
+   * need `allow`. Writing never changes the other names: the new content is a new file.
    */
   readonly hardLinks?: "allow" | "refuse";
   /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
@@ -31,7 +32,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   } catch (error) {
     toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
   }
-  const readOptions = { maxReadBytes: limits.maxReadBytes, hardLinks: options.hardLinks ?? "allow" };
+  const readOptions = { maxReadBytes: limits.maxReadBytes, hardLinks: options.hardLinks ?? "refuse" };
   const writeOptions = { staging, maxWriteBytes: limits.maxWriteBytes };
   return {
     limits,

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../src/workspace/path.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { fingerprintTree, makeConfinedBase } from "./confined_base.ts";
+
+const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 12);
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+Deno.test("write() makes missing directories and says what it wrote", () =>
+  inWorkspace(async ({ workspace, root }) => {
+    const written = await workspace.write(path("a/b/c.txt"), encode("abc"));
+    assert.deepEqual(written, {
+      ok: true,
+      value: {
+        sizeBytes: 3,
+        sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+        created: true,
+      },
+    });
+    assert.equal(Deno.readTextFileSync(`${root}/a/b/c.txt`), "abc");
+  }));
+
+Deno.test("write() keeps the permission bits of the file it replaces, without set-user-id", () =>
+  inWorkspace(async ({ workspace, root }) => {
+    Deno.writeTextFileSync(`${root}/run.sh`, "old");
+    for (const [before, after] of [[0o755, 0o755], [0o640, 0o640], [0o4755, 0o755], [0o600, 0o600]] as const) {
+      Deno.chmodSync(`${root}/run.sh`, before);
+      const written = await workspace.write(path("run.sh"), encode("new"));
+      assert.ok(written.ok && !written.value.created);
+      assert.equal((Deno.lstatSync(`${root}/run.sh`).mode ?? 0) & 0o7777, after);
+    }
+  }));
+
+Deno.test("write() replaces a hard link instead of the content it shares", () =>
+  inWorkspace(async ({ workspace, root, base }) => {
+    Deno.writeTextFileSync(`${base}/outside/shared`, "theirs");
+    Deno.linkSync(`${base}/outside/shared`, `${root}/shared`);
+    assert.ok((await workspace.write(path("shared"), encode("ours"))).ok);
+    assert.equal(Deno.readTextFileSync(`${base}/outside/shared`), "theirs");
+    assert.equal(Deno.readTextFileSync(`${root}/shared`), "ours");
+  }));
+
+Deno.test("write() writes through a link that stays inside, and keeps the link", () =>
+  inWorkspace(async ({ workspace, root }) => {
+    Deno.mkdirSync(`${root}/d`);
+    Deno.symlinkSync("d/target.txt", `${root}/l`);
+    for (const text of ["created", "replaced"]) {
+      assert.ok((await workspace.write(path("l"), encode(text))).ok);
+      assert.equal(Deno.readLinkSync(`${root}/l`), "d/target.txt");
+      assert.equal(Deno.readTextFileSync(`${root}/d/target.txt`), text);
+    }
+  }));
+
+Deno.test("write() refuses more than maxWriteBytes before it touches the disk", () =>
+  inWorkspace(async ({ workspace, root }) => {
+    const before = fingerprintTree(root);
+    assert.deepEqual(await workspace.write(path("d/big"), new Uint8Array(1025)), {
+      ok: false,
+      error: { reason: "too_large", sizeBytes: 1025, limitBytes: 1024 },
+    });
+    assert.equal(fingerprintTree(root), before);
+    assert.ok((await workspace.write(path("d/big"), new Uint8Array(1024))).ok);
+  }, { maxWriteBytes: 1024 }));
+
+Deno.test("a refused write leaves nothing behind", () =>
+  inWorkspace(async ({ workspace, root }) => {
+    assert.ok((await workspace.write(path("first"), encode("x"))).ok);
+    Deno.mkdirSync(`${root}/directory`);
+    assert.equal((await workspace.write(path("directory"), encode("x"))).ok, false);
+    assert.equal((await workspace.write(path("first/below"), encode("x"))).ok, false);
+    assert.equal((await workspace.write(path("new\u202e"), encode("x"))).ok, false);
+    assert.deepEqual(unfinished(root), []);
+  }));
+
+Deno.test("a target that becomes a directory, or a link that leaves, while the content is written is refused", () =>
+  inWorkspace(async ({ workspace, root, base }) => {
+    const large = new Uint8Array(512 * 1024);
+    for (const swap of [() => Deno.mkdirSync(`${root}/t`), () => Deno.symlinkSync("../outside/new", `${root}/t`)]) {
+      const before = fingerprintTree(`${base}/outside`);
+      const writing = workspace.write(path("t"), large);
+      swap();
+      assert.equal((await writing).ok, false);
+      Deno.removeSync(`${root}/t`);
+      assert.deepEqual(unfinished(root), []);
+      assert.equal(fingerprintTree(`${base}/outside`), before);
+    }
+  }));
+
+Deno.test("readers and 20 concurrent writers of one path see one whole content each time", () =>
+  inWorkspace(async ({ workspace }) => {
+    const size = 40_000;
+    const isWhole = (bytes: Uint8Array): boolean => bytes.length === size && bytes.every((byte) => byte === bytes[0]);
+    let isWriting = true;
+    const writers = Array.from({ length: 20 }, async (_, writer) => {
+      for (let round = 0; round < 5; round++) {
+        const written = await workspace.write(path("shared.txt"), new Uint8Array(size).fill(65 + writer));
+        assert.ok(written.ok);
+      }
+    });
+    const reader = (async () => {
+      let reads = 0;
+      while (isWriting) {
+        const read = await workspace.read(path("shared.txt"));
+        if (read.ok) assert.ok(isWhole(read.value.bytes));
+        else assert.equal(read.error.reason, "not_found");
+        reads++;
+        await new Promise((resolve) => setTimeout(resolve, 0));
+      }
+      return reads;
+    })();
+    await Promise.all(writers).finally(() => isWriting = false);
+    assert.ok(await reader > 0);
+    const last = await workspace.read(path("shared.txt"));
+    assert.ok(last.ok && isWhole(last.value.bytes));
+  }));
+
+Deno.test("kill -9 in the middle of writes leaves old or new content, and the next start removes what was unfinished", async () => {
+  const scene = makeConfinedBase();
+  const size = 150_000;
+  try {
+    for (let round = 0; round < killRounds; round++) {
+      const child = new Deno.Command(Deno.execPath(), {
+        args: [
+          "run",
+          "-A",
+          "--no-check",
+          new URL("write_until_killed.ts", import.meta.url).pathname,
+          scene.root,
+          `${size}`,
+        ],
+        stdout: "piped",
+        stderr: "inherit",
+      }).spawn();
+      const output = child.stdout.getReader();
+      assert.equal(new TextDecoder().decode((await output.read()).value), "writing\n");
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 8));
+      child.kill("SIGKILL");
+      await child.status;
+      await output.cancel();
+      const content = Deno.readTextFileSync(`${scene.root}/file.txt`);
+      assert.ok(content === "A".repeat(size) || content === "B".repeat(size), "a mix of old and new");
+      assert.ok(stagingNames(scene.root).some((name) => name.endsWith(".lock")));
+      await openDiskWorkspace({ root: scene.root }).close();
+      assert.deepEqual(stagingNames(scene.root), []);
+    }
+  } finally {
+    scene.remove();
+  }
+});
+
+Deno.test("opening a workspace leaves the unfinished files of a living process alone", async () => {
+  const scene = makeConfinedBase();
+  const first = openDiskWorkspace({ root: scene.root });
+  try {
+    const writing = first.write(path("file.txt"), new Uint8Array(900_000));
+    assert.equal(stagingNames(scene.root).length, 2, "a lock and a staged file");
+    await openDiskWorkspace({ root: scene.root }).close();
+    assert.equal(stagingNames(scene.root).length, 2);
+    assert.ok((await writing).ok);
+  } finally {
+    await first.close();
+    assert.deepEqual(stagingNames(scene.root), []);
+    scene.remove();
+  }
+});
+
+interface Opened {
+  readonly workspace: Workspace;
+  readonly root: string;
+  readonly base: string;
+}
+
+async function inWorkspace(
+  body: (opened: Opened) => Promise<void>,
+  limits: { readonly maxWriteBytes?: number } = {},
+): Promise<void> {
+  const scene = makeConfinedBase();
+  const workspace = openDiskWorkspace({ root: scene.root, limits });
+  try {
+    await body({ workspace, root: scene.root, base: scene.base });
+  } finally {
+    await workspace.close();
+    scene.remove();
+  }
+}
+
+function path(text: string): WorkspacePath {
+  const parsed = parseFilePath(text);
+  assert.ok(parsed.ok);
+  return parsed.value;
+}
+
+function stagingNames(root: string): string[] {
+  return Array.from(Deno.readDirSync(`${root}/${stagingDirectoryName}`), ({ name }) => name);
+}
+
+function unfinished(root: string): string[] {
+  return stagingNames(root).filter((name) => !name.endsWith(".lock"));
+}
