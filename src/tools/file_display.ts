@@ -3,7 +3,7 @@
 // everything that moves the cursor, ends a line or reorders what is read (Trojan Source, CVE-2021-42574)
 const misleadingInName = /[\p{Cc}\p{Cf}\u2028\u2029\\]/gu;
 // a text keeps its own line ends and tabs, and the joiners that emoji and Persian need
-const misleadingInText = /(?![\t\n\r])[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/gu;
+const misleadingInText = /[^\t\n\r\P{Cc}]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/gu;
 
 /** A name on one line: control, bidirectional and invisible characters and the backslash as `\u{...}`. */
 export function showName(name: string): string {

@@ -2,7 +2,7 @@
 import { listDiskDirectory } from "./disk_list.ts";
 import { readDiskFile } from "./disk_read.ts";
 import { toRefusal } from "./disk_refusal.ts";
-import type { DiskRoot } from "./disk_resolve.ts";
+import { type DiskRoot, lstatOrNull } from "./disk_resolve.ts";
 import { createStaging, sweepStaging } from "./disk_staging.ts";
 import { writeDiskFile } from "./disk_write.ts";
 import { defaultWorkspaceLimits, type Workspace, type WorkspaceLimits } from "./port.ts";
@@ -47,7 +47,8 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
 }
 
 function openRoot(directory: string): DiskRoot {
-  Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
+  // asked for only when it is needed: a server that may not write can still read
+  if (lstatOrNull(directory) === null) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = Deno.realPathSync(directory);
   const info = Deno.lstatSync(path);
   if (!info.isDirectory) throw new Error(`The workspace ${path} is not a directory`);
