@@ -1,0 +1,183 @@
+/** One Ollama server over HTTP: generation as a stream of events, probes, and an end to every call. */
+import type { z } from "zod";
+import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { readAnswer } from "./answer_stream.ts";
+import { readBounded } from "./bounded_body.ts";
+import { type Deadline, startDeadline } from "./deadline.ts";
+import { createHostFetch, type Fetch } from "./direct_fetch.ts";
+import { type OllamaFailure, ollamaFailure } from "./failure.ts";
+import type { OllamaHost } from "./host.ts";
+import type { OllamaLimits } from "./limits.ts";
+import { fromNetworkError } from "./network_error.ts";
+import type { GenerateRequest, InstalledModel, LoadedModel, ModelCall, ModelEvent } from "./port.ts";
+import { fromStatus } from "./status_error.ts";
+import { psReply, tagsReply, toGenerateBody, versionReply } from "./wire.ts";
+
+/** What a client is made of. */
+export interface OllamaClientOptions {
+  readonly host: OllamaHost;
+  /** For hosted Ollama. It is sent over https and to loopback, never in the clear to another machine. */
+  readonly apiKey?: string;
+  readonly fetch: Fetch;
+  /** Only differences are used; `performance.now` serves best. */
+  readonly clock: Clock;
+  readonly limits: OllamaLimits;
+}
+
+/** A client of one server. Calls are independent of each other; nothing is retried here. */
+export interface OllamaClient {
+  readonly host: OllamaHost;
+  generate(request: GenerateRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
+  version(signal: AbortSignal): Promise<Result<string, OllamaFailure>>;
+  tags(signal: AbortSignal): Promise<Result<readonly InstalledModel[], OllamaFailure>>;
+  ps(signal: AbortSignal): Promise<Result<readonly LoadedModel[], OllamaFailure>>;
+  /** Ends idle connections. */
+  close(): void;
+}
+
+/** Builds an {@link OllamaClient}. */
+export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
+  const { host, apiKey, clock, limits } = options;
+  const hostFetch = createHostFetch(host, options.fetch);
+  const apiKeySent = apiKey !== undefined && (host.protocol === "https" || host.isLoopback);
+  const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
+  const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+
+  /** Sends, and turns every answer but a good one into a failure. A redirect would post the prompt elsewhere. */
+  const send = async (
+    path: string,
+    body: unknown,
+    deadline: Deadline,
+    model?: string,
+  ): Promise<Result<Response, OllamaFailure>> => {
+    const response = await hostFetch.fetch(`${host.baseUrl}${path}`, {
+      redirect: "manual",
+      signal: deadline.signal,
+      ...(body === undefined
+        ? { headers }
+        : { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) }),
+    });
+    if (response.status !== 200) {
+      const { text } = await readBounded(response, limits.maxErrorBytes);
+      return failure(
+        fromStatus(response.status, text, { host, apiKeySent, ...(model === undefined ? {} : { model }) }),
+      );
+    }
+    const type = response.headers.get("content-type") ?? "";
+    if (/^application\/(x-ndjson|json)\b/i.test(type)) return success(response);
+    await response.body?.cancel();
+    return failure(ollamaFailure(
+      "not_ollama",
+      `What answers at ${host.origin} is not Ollama's API; correct OLLAMA_HOST.`,
+    ));
+  };
+
+  const explain = (error: unknown, deadline: Deadline, midBody: boolean): OllamaFailure =>
+    deadline.reason === undefined
+      ? fromNetworkError(error, host, midBody)
+      : fromDeadline(deadline.reason, limits, host.origin);
+
+  async function* stream(
+    path: string,
+    body: unknown,
+    model: string,
+    call: ModelCall,
+  ): AsyncGenerator<ModelEvent, void> {
+    const deadline = startDeadline({
+      clock,
+      caller: call.signal,
+      firstByteMilliseconds: limits.firstByteSeconds * 1000,
+      idleMilliseconds: limits.idleSeconds * 1000,
+      totalMilliseconds: call.totalMilliseconds ?? limits.totalSeconds * 1000,
+    });
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+    try {
+      const sent = await send(path, body, deadline, model);
+      if (!sent.ok) return yield { type: "failed", failure: sent.error };
+      if (sent.value.body === null) return yield { type: "failed", failure: emptyAnswer(host) };
+      reader = sent.value.body.getReader();
+      yield* readAnswer(reader, { host, deadline, limits });
+    } catch (error) {
+      yield { type: "failed", failure: explain(error, deadline, reader !== undefined) };
+    } finally {
+      deadline.dispose();
+      await reader?.cancel().catch(() => {}); // a body that has failed cannot be cancelled, and need not be
+    }
+  }
+
+  const probe = async <T>(
+    path: string,
+    schema: z.ZodType<T>,
+    signal: AbortSignal,
+  ): Promise<Result<T, OllamaFailure>> => {
+    const milliseconds = limits.probeSeconds * 1000;
+    const deadline = startDeadline({
+      clock,
+      caller: signal,
+      firstByteMilliseconds: milliseconds,
+      idleMilliseconds: milliseconds,
+      totalMilliseconds: milliseconds,
+    });
+    try {
+      const sent = await send(path, undefined, deadline);
+      if (!sent.ok) return sent;
+      const { text, whole } = await readBounded(sent.value, limits.maxReplyBytes);
+      const parsed = whole ? schema.safeParse(parseJson(text)) : undefined;
+      return parsed?.success ? success(parsed.data) : failure(notOllama(host));
+    } catch (error) {
+      return failure(explain(error, deadline, false));
+    } finally {
+      deadline.dispose();
+    }
+  };
+
+  return {
+    host,
+    generate: (request, call) => stream("api/generate", toGenerateBody(request), request.model, call),
+    version: (signal) => probe("api/version", versionReply, signal),
+    tags: (signal) => probe("api/tags", tagsReply, signal),
+    ps: (signal) => probe("api/ps", psReply, signal),
+    close: hostFetch.close,
+  };
+}
+
+function fromDeadline(reason: NonNullable<Deadline["reason"]>, limits: OllamaLimits, at: string): OllamaFailure {
+  switch (reason) {
+    case "cancelled":
+      return ollamaFailure("cancelled", "The call was cancelled.");
+    case "first_byte":
+      return ollamaFailure(
+        "timeout_first_byte",
+        `Ollama at ${at} did not begin to answer within ${limits.firstByteSeconds} s; it may still be loading the ` +
+          "model: try again, or use a smaller one.",
+      );
+    case "idle":
+    case "linger":
+      return ollamaFailure(
+        "timeout_idle",
+        `Ollama at ${at} stopped in the middle of its answer for ${limits.idleSeconds} s; try again.`,
+      );
+    case "total":
+      return ollamaFailure(
+        "timeout_total",
+        "The call took longer than it may and was stopped; ask for less, or lower max_tokens.",
+      );
+  }
+}
+
+function notOllama(host: OllamaHost): OllamaFailure {
+  return ollamaFailure("not_ollama", `What answers at ${host.origin} is not Ollama's API; correct OLLAMA_HOST.`);
+}
+
+function emptyAnswer(host: OllamaHost): OllamaFailure {
+  return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent an empty answer; try again.`);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+/** The local model as the tools see it: requests in Ollama's terms, answers as events, refusals as values. */
+import type { OllamaFailure } from "./failure.ts";
+
+/** Sampling options; the names on the wire are Ollama's. */
+export interface SamplingOptions {
+  readonly temperature?: number;
+  /** At least 1: with 0 a real Ollama never stops. */
+  readonly maxTokens: number;
+  readonly seed?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly stop?: readonly string[];
+}
+
+/** `"json"`, or a JSON schema that the answer has to follow. */
+export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
+
+/** What generate and chat have in common. */
+interface ModelRequest {
+  readonly model: string;
+  readonly options: SamplingOptions;
+  readonly format?: AnswerFormat;
+  /** How long the model stays loaded afterwards. */
+  readonly keepAliveSeconds?: number;
+  readonly think?: boolean | "low" | "medium" | "high";
+}
+
+/** A prompt to complete. */
+export interface GenerateRequest extends ModelRequest {
+  readonly prompt: string;
+  readonly system?: string;
+  /** Base64. */
+  readonly images?: readonly string[];
+}
+
+/** A call of a tool that the model asks for, exactly as it came. */
+export interface ToolCall {
+  readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
+}
+
+/** One piece of the answer. */
+export interface ModelDelta {
+  readonly type: "delta";
+  readonly text: string;
+  readonly thinking: string;
+  readonly toolCalls: readonly ToolCall[];
+}
+
+/** What Ollama says about a finished answer. Counts that it leaves out are zero or unknown, hence optional. */
+export interface ModelCompletion {
+  readonly type: "done";
+  readonly doneReason?: string;
+  readonly promptTokens?: number;
+  readonly completionTokens?: number;
+  readonly loadMilliseconds?: number;
+  readonly evaluationMilliseconds?: number;
+}
+
+/** What a call yields: any number of deltas, then exactly one `done` or `failed`. */
+export type ModelEvent = ModelDelta | ModelCompletion | { readonly type: "failed"; readonly failure: OllamaFailure };
+
+/** Around every call. */
+export interface ModelCall {
+  /** Aborting it ends the call, upstream included, at whatever stage it is. */
+  readonly signal: AbortSignal;
+  /** At most the operator's limit; the limit when left out. */
+  readonly totalMilliseconds?: number;
+}
+
+/** A call on somebody's behalf. */
+export interface PrincipalCall extends ModelCall {
+  /** Calls under the same key share one turn when callers wait. */
+  readonly fairnessKey: string;
+}
+
+/** A model on the disk of an Ollama server. */
+export interface InstalledModel {
+  readonly name: string;
+  readonly sizeBytes?: number;
+  readonly modifiedAt?: string;
+  readonly family?: string;
+  readonly parameterSize?: string;
+  readonly quantization?: string;
+  readonly capabilities?: readonly string[];
+}
+
+/** A model in the memory of an Ollama server. */
+export interface LoadedModel {
+  readonly name: string;
+  readonly sizeBytes?: number;
+  readonly videoMemoryBytes?: number;
+  readonly expiresAt?: string;
+  readonly contextLength?: number;
+}
+
+/** The port that tools use. Leaving an iteration early stops the model too. */
+export interface LocalModel {
+  generate(request: GenerateRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
+}

@@ -1,0 +1,128 @@
+/** What an answer with another status than 200 means: Ollama's own refusals, and those of whatever stands before it. */
+import { Buffer } from "node:buffer";
+import { type OllamaFailure, ollamaFailure, quoteUpstream, retryableFailure } from "./failure.ts";
+import type { OllamaHost } from "./host.ts";
+
+/** What {@link fromStatus} needs to know about the call. */
+export interface FailedCall {
+  readonly host: OllamaHost;
+  readonly model?: string;
+  readonly apiKeySent: boolean;
+}
+
+/** The failure behind a status and the beginning of its body. */
+export function fromStatus(status: number, body: string, call: FailedCall): OllamaFailure {
+  const at = call.host.origin;
+  const said = errorText(body);
+  const quoted = said === null ? "" : quoteUpstream(said);
+  if (status >= 300 && status < 400) {
+    return ollamaFailure("not_ollama", `${at} redirects elsewhere; set OLLAMA_HOST to the address that answers.`);
+  }
+  if (status === 401 || (status === 403 && said !== null)) return authRequired(call, quoted);
+  if (status === 403) {
+    return ollamaFailure(
+      "forbidden_host",
+      `Ollama at ${at} refuses requests under this host name; use its IP address or localhost in OLLAMA_HOST, or allow ` +
+        "the name with OLLAMA_ORIGINS on its side.",
+    );
+  }
+  if (said === null) return fromStranger(status, at);
+  switch (status) {
+    case 404:
+      return /not found/i.test(said) ? notInstalled(call.model ?? "the model") : unknownAnswer(status, at, quoted);
+    case 400:
+    case 413:
+      return ollamaFailure("invalid_request", `Ollama refused the request: ${quoted}`);
+    case 429:
+    case 503:
+      return retryableFailure("busy", `Ollama at ${at} is busy; try again in a little while.`);
+    case 500:
+      return /^option "|invalid format|invalid duration|cannot unmarshal/i.test(said)
+        ? ollamaFailure("invalid_request", `Ollama refused the request: ${quoted}`)
+        : ollamaFailure("model_failed", `The model failed: ${quoted}. See the log of Ollama, or try a smaller model.`);
+    default:
+      return unknownAnswer(status, at, quoted);
+  }
+}
+
+/** The failure behind an `error` line, which Ollama sends in a stream that it had begun with status 200. */
+export function fromErrorLine(error: string, host: OllamaHost): OllamaFailure {
+  const quoted = quoteUpstream(unwrap(error));
+  return ollamaFailure(
+    "model_failed",
+    `The model at ${host.origin} failed: ${quoted}. Try again, or see Ollama's log.`,
+  );
+}
+
+/** The failure for a model that a host lacks. */
+export function notInstalled(model: string): OllamaFailure {
+  return ollamaFailure(
+    "model_not_installed",
+    `The model ${model} is not installed; run \`ollama pull ${model}\` on the machine that runs Ollama.`,
+  );
+}
+
+function authRequired(call: FailedCall, quoted: string): OllamaFailure {
+  const why = quoted === "" ? "" : ` (${quoted})`;
+  const plain = call.host.protocol === "http" && !call.host.isLoopback && !call.apiKeySent
+    ? " The key is sent over https only."
+    : "";
+  const what = call.apiKeySent
+    ? "check OLLAMA_API_KEY"
+    : "set OLLAMA_API_KEY, or run `ollama signin` on the machine that runs Ollama";
+  return ollamaFailure("auth_required", `${call.host.origin} did not accept the caller${why}; ${what}.${plain}`);
+}
+
+/** Answers without Ollama's `{"error": ...}`: another program, or a proxy that cannot reach Ollama. */
+function fromStranger(status: number, at: string): OllamaFailure {
+  if (status === 502 || status === 503 || status === 504) {
+    const text = `The proxy at ${at} cannot reach Ollama (status ${status}); see that Ollama runs behind it.`;
+    return status === 503 ? retryableFailure("ollama_unreachable", text) : ollamaFailure("ollama_unreachable", text);
+  }
+  if (status === 429) {
+    return retryableFailure("busy", `${at} limits the rate of requests; try again in a little while.`);
+  }
+  if (status === 413) {
+    return ollamaFailure("invalid_request", `${at} refuses a request of this size; shorten the prompt.`);
+  }
+  if (status >= 500) return unknownAnswer(status, at, "");
+  return ollamaFailure(
+    "not_ollama",
+    `What answers at ${at} is not Ollama's API (status ${status}); correct OLLAMA_HOST.`,
+  );
+}
+
+function unknownAnswer(status: number, at: string, quoted: string): OllamaFailure {
+  const said = quoted === "" ? "" : `: ${quoted}`;
+  return ollamaFailure("bad_upstream", `Ollama at ${at} answered with status ${status}${said}. See its log.`);
+}
+
+/** The text of `{"error": "..."}`, or null when the body is anything else. */
+function errorText(body: string): string | null {
+  const parsed = parseJson(body);
+  if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return null;
+  const { error } = parsed;
+  if (typeof error === "string") return unwrap(error);
+  return nestedMessage(error) ?? JSON.stringify(error);
+}
+
+/** Ollama passes some errors of its runner on as JSON within the string. */
+function unwrap(text: string): string {
+  if (Buffer.byteLength(text) > 65_536 || !text.trimStart().startsWith("{")) return text;
+  return nestedMessage(parseJson(text)) ?? text;
+}
+
+function nestedMessage(value: unknown): string | null {
+  if (typeof value !== "object" || value === null) return null;
+  if ("message" in value && typeof value.message === "string") return value.message;
+  if ("error" in value) return typeof value.error === "string" ? value.error : nestedMessage(value.error);
+  return null;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
