@@ -20,6 +20,8 @@ export interface OllamaClientOptions {
   /** For hosted Ollama. It is sent over https and to loopback, never in the clear to another machine. */
   readonly apiKey?: string;
   readonly fetch: Fetch;
+  /** Go to loopback hosts past the environment's proxy; see `environmentHasProxy`. */
+  readonly avoidProxy?: boolean;
   /** Only differences are used; `performance.now` serves best. */
   readonly clock: Clock;
   readonly limits: OllamaLimits;
@@ -39,7 +41,7 @@ export interface OllamaClient {
 /** Builds an {@link OllamaClient}. */
 export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
   const { host, apiKey, clock, limits } = options;
-  const hostFetch = createHostFetch(host, options.fetch);
+  const hostFetch = createHostFetch(host, options.fetch, options.avoidProxy ?? false);
   const apiKeySent = apiKey !== undefined && (host.protocol === "https" || host.isLoopback);
   const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
@@ -67,10 +69,7 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     const type = response.headers.get("content-type") ?? "";
     if (/^application\/(x-ndjson|json)\b/i.test(type)) return success(response);
     await response.body?.cancel();
-    return failure(ollamaFailure(
-      "not_ollama",
-      `What answers at ${host.origin} is not Ollama's API; correct OLLAMA_HOST.`,
-    ));
+    return failure(notOllama(host));
   };
 
   const explain = (error: unknown, deadline: Deadline, midBody: boolean): OllamaFailure =>
@@ -126,7 +125,11 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
       const parsed = whole ? schema.safeParse(parseJson(text)) : undefined;
       return parsed?.success ? success(parsed.data) : failure(notOllama(host));
     } catch (error) {
-      return failure(explain(error, deadline, false));
+      return failure(
+        deadline.reason === undefined || deadline.reason === "cancelled"
+          ? explain(error, deadline, false)
+          : probeTimeout(host, limits),
+      );
     } finally {
       deadline.dispose();
     }
@@ -164,6 +167,13 @@ function fromDeadline(reason: NonNullable<Deadline["reason"]>, limits: OllamaLim
         "The call took longer than it may and was stopped; ask for less, or lower max_tokens.",
       );
   }
+}
+
+function probeTimeout(host: OllamaHost, limits: OllamaLimits): OllamaFailure {
+  return ollamaFailure(
+    "timeout_first_byte",
+    `Ollama at ${host.origin} did not answer within ${limits.probeSeconds} s; see that it runs and is not overloaded.`,
+  );
 }
 
 function notOllama(host: OllamaHost): OllamaFailure {

@@ -1,6 +1,7 @@
 /**
  * Fetch for one host. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would hand local prompts to the
- * proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly.
+ * proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly. Requests then carry
+ * the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only where a proxy is set.
  */
 import type { OllamaHost } from "./host.ts";
 
@@ -13,12 +14,19 @@ export interface HostFetch {
   close(): void;
 }
 
-/** `fetch` itself for remote hosts and on platforms without `Deno.createHttpClient`; a direct one for loopback. */
-export function createHostFetch(host: OllamaHost, fetch: Fetch): HostFetch {
-  if (!host.isLoopback || typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
+/** `fetch` itself; for loopback hosts, with `avoidProxy` and where the platform can, one that knows no proxy. */
+export function createHostFetch(host: OllamaHost, fetch: Fetch, avoidProxy: boolean): HostFetch {
+  if (!avoidProxy || !host.isLoopback || typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
   const client = Deno.createHttpClient({ proxy: { transport: "tcp", hostname: host.hostname, port: host.port } });
   return {
     fetch: (input, init) => fetch(input, { ...init, client }),
     close: () => client.close(),
   };
+}
+
+/** Whether the environment names a proxy that Deno's fetch may use for loopback addresses. */
+export function environmentHasProxy(variable: (name: string) => string | undefined): boolean {
+  return ["http_proxy", "https_proxy", "all_proxy"].some((name) =>
+    Boolean(variable(name)) || Boolean(variable(name.toUpperCase()))
+  );
 }

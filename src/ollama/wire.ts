@@ -120,7 +120,7 @@ export const tagsReply: z.ZodType<readonly InstalledModel[]> = z.object({
       parameter_size: z.string().nullish(),
       quantization_level: z.string().nullish(),
     }).nullish(),
-  })).nullish(),
+  })).nullable(),
 }).transform(({ models }) =>
   (models ?? []).map((it) => ({
     name: it.name,
@@ -143,7 +143,7 @@ export const psReply: z.ZodType<readonly LoadedModel[]> = z.object({
     size_vram: count,
     expires_at: z.string().nullish(),
     context_length: count,
-  })).nullish(),
+  })).nullable(),
 }).transform(({ models }) =>
   (models ?? []).map((it) => ({
     name: it.name,

@@ -5,7 +5,7 @@ import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import type { LocalModel } from "../ollama/port.ts";
 import { answerFields, followAnswer, parseAnswer, toAnswerOutcome } from "./llm_answer.ts";
 import { callOf } from "./llm_call.ts";
-import { modelParameter, samplingParameters, toModelOptions } from "./llm_input.ts";
+import { canonicalModel, modelParameter, samplingParameters, toModelOptions } from "./llm_input.ts";
 import { defaultProgressPace, type ProgressPace } from "./llm_progress.ts";
 
 /** What the tools of the local model need. */
@@ -35,19 +35,18 @@ export function llmGenerateTool({ model, models, clock, pace = defaultProgressPa
     }),
     output: z.object(answerFields),
     async run(input, context): Promise<ToolOutcome> {
+      const name = canonicalModel(input.model, models);
       const events = model.generate({
-        model: input.model,
+        model: name,
         prompt: input.prompt,
         ...(input.system === undefined ? {} : { system: input.system }),
         ...toModelOptions(input),
       }, callOf(context, input.timeout_ms));
       const answer = await followAnswer(events, context, { maxTokens: input.max_tokens, pace, clock });
       if (!answer.ok) return { ok: false, ...answer.error };
-      if (input.format === undefined) return toAnswerOutcome(answer.value, input.model, {});
+      if (input.format === undefined) return toAnswerOutcome(answer.value, name, {});
       const parsed = parseAnswer(answer.value);
-      return parsed.ok
-        ? toAnswerOutcome(answer.value, input.model, { parsed: parsed.value })
-        : { ok: false, ...parsed.error };
+      return parsed.ok ? toAnswerOutcome(answer.value, name, { parsed: parsed.value }) : { ok: false, ...parsed.error };
     },
   });
 }

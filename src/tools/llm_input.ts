@@ -6,13 +6,17 @@ import type { AnswerFormat, SamplingOptions } from "../ollama/port.ts";
 const aliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
 
 /** The `model` parameter: one of the operator's models, the first by default; known misspellings are understood. */
-export function modelParameter(models: readonly [string, ...string[]]): z.ZodType<string> {
-  const canonical = (value: unknown): unknown => {
-    const alias = typeof value === "string" ? aliases[value] : undefined;
-    return alias !== undefined && models.includes(alias) && !models.includes(value as string) ? alias : value;
-  };
-  return z.preprocess(canonical, z.enum(models)).default(models[0])
-    .describe("Which of the installed models to ask").meta({ default: models[0] });
+export function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.ZodString> {
+  return z.string()
+    .refine((name) => models.includes(canonicalModel(name, models)), `Use one of these models: ${models.join(", ")}`)
+    .default(models[0])
+    .meta({ description: "Which of the installed models to ask", enum: models }); // a transformation would hide both
+}
+
+/** The name that Ollama knows a model by. */
+export function canonicalModel(name: string, models: readonly string[]): string {
+  const alias = Object.hasOwn(aliases, name) ? aliases[name] : undefined;
+  return alias !== undefined && models.includes(alias) && !models.includes(name) ? alias : name;
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };

@@ -1,0 +1,214 @@
+/** Each fault of the contract's note, and what the caller hears of it. The stand-in plays them byte by byte. */
+import assert from "node:assert/strict";
+import type { OllamaFailureCode } from "../../src/ollama/failure.ts";
+import type { OllamaLimits } from "../../src/ollama/limits.ts";
+import { startOllama } from "../fixtures/ollama.ts";
+import { ask, gather, noSignal, testClient } from "../fixtures/ollama_calls.ts";
+import { type FaultName, trickyText } from "../fixtures/ollama_faults.ts";
+
+type Expected = { readonly text: string } | { readonly code: OllamaFailureCode; readonly says?: RegExp };
+const fails = (code: OllamaFailureCode, says?: RegExp): Expected => says === undefined ? { code } : { code, says };
+
+const short: Partial<OllamaLimits> = { firstByteSeconds: 0.15, idleSeconds: 0.15, totalSeconds: 0.4 };
+
+const table: Readonly<Record<FaultName, Expected>> = {
+  close_before_headers: fails("bad_upstream", /closed the connection before it answered/),
+  garbage_http: fails("not_ollama", /does not speak HTTP/),
+  half_headers: fails("bad_upstream"),
+  silent: fails("timeout_first_byte", /loading the model/),
+  reset_mid_stream: fails("truncated"),
+  stall_mid_stream: fails("timeout_idle", /0\.15 s/),
+  slow_drip: fails("timeout_total", /max_tokens/),
+  endless_stream: fails("output_too_large", /100000 bytes/),
+  linger_after_done: { text: "Once" },
+  cut_without_final: fails("truncated"),
+  half_line_at_eof: fails("truncated"),
+  final_without_newline: { text: "Once" },
+  invalid_json_line: fails("bad_upstream"),
+  scalar_line: fails("bad_upstream"),
+  wrong_types: fails("bad_upstream"),
+  invalid_utf8: fails("bad_upstream", /UTF-8/),
+  one_byte_chunks: { text: trickyText },
+  three_byte_chunks: { text: trickyText },
+  many_lines_in_one_chunk: { text: "abc" },
+  crlf_lines: { text: "a" },
+  error_first: fails("model_failed", /signal: killed/),
+  error_mid_stream: fails("model_failed", /signal: killed/),
+  data_after_done: { text: "Once" },
+  long_line: fails("bad_upstream", /line over the limit/),
+  empty_body: fails("truncated"),
+  missing_counts: { text: "Once" },
+  thinking_only: { text: "" },
+  control_characters: { text: "red \u001b[31malert\u0007\u009b2J\r\n\tend" },
+  gzip: { text: "zipped" },
+  broken_gzip: fails("bad_upstream", /decoded/),
+  model_missing: fails("model_not_installed", /ollama pull tinyllama/),
+  blob_lost: fails("model_not_installed", /ollama pull tinyllama/),
+  bad_name: fails("invalid_request", /invalid model name/),
+  unknown_route: fails("not_ollama"),
+  wrong_verb: fails("not_ollama"),
+  bad_json: fails("invalid_request", /unexpected EOF/),
+  wrong_option_type: fails("invalid_request", /temperature/),
+  wrong_format: fails("invalid_request", /invalid format/),
+  no_thinking: fails("invalid_request", /does not support thinking/),
+  context_exceeded: fails("invalid_request", /refused the request: the request exceeds the available context size$/),
+  queue_full: fails("busy", /try again/),
+  load_failure: fails("model_failed", /unable to load model: …/),
+  foreign_host: fails("forbidden_host", /OLLAMA_ORIGINS/),
+  signed_out: fails("auth_required", /OLLAMA_API_KEY/),
+  rate_limited: fails("busy"),
+  proxy_502: fails("ollama_unreachable", /502/),
+  proxy_503: fails("ollama_unreachable", /503/),
+  html_200: fails("not_ollama"),
+  plain_500: fails("bad_upstream", /500/),
+  huge_error: fails("bad_upstream", /500/),
+  redirect_307: fails("not_ollama", /redirects/),
+};
+
+Deno.test("generate() survives every fault of the contract's note with the right outcome", async (t) => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  const client = testClient(ollama.url, { limits: { ...short, maxOutputBytes: 100_000 } });
+  for (const [fault, expected] of Object.entries(table)) {
+    await t.step(fault, async () => {
+      ollama.play(fault as FaultName);
+      const started = performance.now();
+      const { text, completion, failure } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
+      assert.ok(performance.now() - started < 1500, "took too long");
+      if ("text" in expected) {
+        assert.equal(failure, undefined);
+        assert.equal(text, expected.text);
+        assert.equal(completion?.type, "done");
+      } else {
+        assert.equal(failure?.code, expected.code, failure?.message);
+        assert.equal(completion, undefined);
+        if (expected.says !== undefined) assert.match(failure.message, expected.says);
+        assert.doesNotMatch(failure.message, /alice|secret|undefined|\/home/);
+      }
+      await ollama.until((requests) => requests.every((request) => request.outcome !== "running"));
+    });
+  }
+  assert.ok(ollama.requests.filter((it) => it.outcome === "aborted").length >= 4);
+  assert.equal((await gather(client.generate(ask("hi"), { signal: noSignal() }))).text, "tinyllama heard: hi");
+  client.close();
+});
+
+Deno.test("generate() waits for a first byte that is slow but within the limit", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama", loadMilliseconds: 120 }] });
+  const client = testClient(ollama.url, { limits: { idleSeconds: 0.05 } });
+  const { text, completion } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
+  assert.equal(text, "tinyllama heard: hi");
+  assert.equal(completion?.loadMilliseconds, 120);
+  client.close();
+});
+
+Deno.test("generate() says what to do when nothing listens, the name is unknown, or TLS meets a plain port", async () => {
+  const closed = await startOllama({ models: [] });
+  await closed[Symbol.asyncDispose]();
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  const cases: [string, OllamaFailureCode, RegExp][] = [
+    [
+      closed.url,
+      "ollama_unreachable",
+      /is not running at http:\/\/127\.0\.0\.1:\d+; start it with `ollama serve` or set/,
+    ],
+    ["http://ann:s3cret@no-such-host.invalid", "host_not_found", /^The host of http:\/\/no-such-host\.invalid has no/],
+    [ollama.url.replace("http:", "https:"), "not_ollama", /http:\/\/ instead of https/],
+    ["127.0.0.1:6667", "ollama_unreachable", /not running/],
+  ];
+  for (const [setting, code, says] of cases) {
+    const client = testClient(setting);
+    const { failure } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
+    assert.equal(failure?.code, code, `${setting}: ${failure?.message}`);
+    assert.match(failure.message, says);
+    client.close();
+  }
+});
+
+Deno.test("generate() stops the model within a second when its caller cancels or leaves, before and in the middle", async (t) => {
+  await using ollama = await startOllama({
+    models: [
+      { name: "tinyllama", tokenMilliseconds: 10, answer: () => "word ".repeat(1000) },
+      { name: "phi3", loadMilliseconds: 30_000 },
+    ],
+  });
+  const client = testClient(ollama.url, { limits: { firstByteSeconds: 60, totalSeconds: 60 } });
+  const stopped = async (when: number): Promise<void> => {
+    await ollama.until((requests) => requests.at(-1)?.outcome === "aborted");
+    const late = (ollama.requests.at(-1)?.endedAt ?? Infinity) - when;
+    assert.ok(late < 1000, `the upstream went on for ${late} ms`);
+  };
+  await t.step("cancelled before anything is sent", async () => {
+    const before = ollama.requests.length;
+    const { failure } = await gather(client.generate(ask("hi"), { signal: AbortSignal.abort() }));
+    assert.equal(failure?.code, "cancelled");
+    assert.equal(ollama.requests.length, before);
+  });
+  await t.step("cancelled while the model loads", async () => {
+    const controller = new AbortController();
+    const call = gather(client.generate(ask("hi", { model: "phi3" }), { signal: controller.signal }));
+    await ollama.until((requests) => requests.length > 0);
+    const when = performance.now();
+    controller.abort();
+    assert.equal((await call).failure?.code, "cancelled");
+    await stopped(when);
+  });
+  await t.step("cancelled in the middle", async () => {
+    const controller = new AbortController();
+    let when = 0;
+    let deltas = 0;
+    for await (const event of client.generate(ask("hi"), { signal: controller.signal })) {
+      if (event.type === "delta" && ++deltas === 3) [when] = [performance.now(), controller.abort()];
+      if (event.type === "failed") assert.equal(event.failure.code, "cancelled");
+    }
+    assert.ok(deltas >= 3 && deltas < 50);
+    await stopped(when);
+  });
+  await t.step("the iteration is left", async () => {
+    for await (const event of client.generate(ask("hi"), { signal: noSignal() })) if (event.type === "delta") break;
+    await stopped(performance.now());
+  });
+  await t.step("cancelled after the final line: the answer stands", async () => {
+    const controller = new AbortController();
+    ollama.play("linger_after_done");
+    const call = gather(client.generate(ask("hi"), { signal: controller.signal }));
+    await ollama.until((requests) => requests.at(-1)?.outcome === "running");
+    setTimeout(() => controller.abort(), 20);
+    assert.equal((await call).completion?.type, "done");
+  });
+  client.close();
+});
+
+Deno.test("generate() of one caller goes on when another's is cancelled", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 5, answer: (prompt) => `${prompt} `.repeat(20) }],
+  });
+  const client = testClient(ollama.url);
+  const controller = new AbortController();
+  const [first, second] = await Promise.all([
+    gather(client.generate(ask("one"), { signal: controller.signal })),
+    gather(client.generate(ask("two"), { signal: noSignal() })),
+    ollama.until((requests) => requests.length === 2).then(() => controller.abort()),
+  ]);
+  assert.equal(first.failure?.code, "cancelled");
+  assert.equal(second.text.trim(), "two ".repeat(20).trim());
+  client.close();
+});
+
+Deno.test("generate() works again after Ollama was restarted, and reuses its connections before", async () => {
+  const first = await startOllama({ models: [{ name: "tinyllama" }] });
+  const client = testClient(first.url);
+  for (const prompt of ["one", "two", "three", "four", "five"]) {
+    assert.equal(
+      (await gather(client.generate(ask(prompt), { signal: noSignal() }))).text,
+      `tinyllama heard: ${prompt}`,
+    );
+  }
+  assert.ok(first.connections() <= 2);
+  await first[Symbol.asyncDispose]();
+  const down = await gather(client.generate(ask("down"), { signal: noSignal() }));
+  assert.equal(down.failure?.code, "ollama_unreachable");
+  await using second = await startOllama({ models: [{ name: "tinyllama" }], port: first.port });
+  assert.equal((await gather(client.generate(ask("up"), { signal: noSignal() }))).text, "tinyllama heard: up");
+  assert.equal(second.requests.length, 1);
+  client.close();
+});

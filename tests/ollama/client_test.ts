@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { createOllamaClient } from "../../src/ollama/client.ts";
+import { startOllama } from "../fixtures/ollama.ts";
+import { ask, gather, hostOf, noSignal, testClient, testLimits } from "../fixtures/ollama_calls.ts";
+
+Deno.test("generate() sends Ollama's names, always streams, and reports counts and durations", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama", capabilities: ["completion", "thinking"] }] });
+  const client = testClient(ollama.url);
+  const { text, deltas, completion } = await gather(client.generate(
+    ask("one two three", {
+      system: "be brief",
+      options: { maxTokens: 2, temperature: 0, seed: 7, topP: 0.5, topK: 10, stop: ["END"] },
+      keepAliveSeconds: 60,
+      think: false,
+    }),
+    { signal: noSignal() },
+  ));
+  assert.deepEqual(ollama.requests[0]?.json, {
+    model: "tinyllama",
+    prompt: "one two three",
+    system: "be brief",
+    stream: true,
+    keep_alive: 60,
+    think: false,
+    options: { num_predict: 2, temperature: 0, seed: 7, top_p: 0.5, top_k: 10, stop: ["END"] },
+  });
+  assert.equal(text, "tinyllama heard:");
+  assert.equal(deltas, 2);
+  assert.deepEqual({ ...completion, loadMilliseconds: 0 }, {
+    type: "done",
+    doneReason: "length",
+    promptTokens: 3,
+    completionTokens: 2,
+    loadMilliseconds: 0,
+    evaluationMilliseconds: 2,
+  });
+  client.close();
+});
+
+Deno.test("generate() takes the single JSON object that answers an empty prompt", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  const client = testClient(ollama.url);
+  const { text, completion } = await gather(client.generate(ask(""), { signal: noSignal() }));
+  assert.deepEqual([text, completion], ["", { type: "done", doneReason: "load" }]);
+  client.close();
+});
+
+Deno.test("the probes read version, installed and loaded models", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3:mini" }] });
+  const client = testClient(ollama.url);
+  await gather(client.generate(ask("hi"), { signal: noSignal() }));
+  assert.deepEqual(await client.version(noSignal()), { ok: true, value: "0.33.0" });
+  const tags = await client.tags(noSignal());
+  assert.ok(tags.ok);
+  assert.deepEqual(tags.value.map((it) => it.name), ["tinyllama:latest", "phi3:mini"]);
+  assert.equal(tags.value[0]?.sizeBytes, 637_700_138);
+  const ps = await client.ps(noSignal());
+  assert.ok(ps.ok);
+  assert.deepEqual(ps.value.map((it) => it.name), ["tinyllama:latest"]);
+  client.close();
+});
+
+Deno.test("the probes give up in time and say what answered instead", async () => {
+  const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const client = testClient(`http://127.0.0.1:${silent.addr.port}`, { limits: { probeSeconds: 0.1 } });
+  const probed = await client.version(noSignal());
+  assert.equal(probed.ok ? "" : probed.error.code, "timeout_first_byte");
+  assert.match(probed.ok ? "" : probed.error.message, /within 0\.1 s/);
+  client.close();
+  silent.close();
+
+  const other = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => Response.json({ hello: "there" }));
+  const stranger = testClient(`http://127.0.0.1:${other.addr.port}`);
+  for (const probe of [stranger.version, stranger.tags, stranger.ps]) {
+    const answer = await probe(noSignal());
+    assert.equal(answer.ok ? "" : answer.error.code, "not_ollama");
+  }
+  stranger.close();
+  await other.shutdown();
+});
+
+Deno.test("an API key goes to loopback and https, and replaces nothing in messages", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }], apiKey: "key-1234" });
+  const client = testClient(ollama.url, { apiKey: "key-1234" });
+  assert.equal((await gather(client.generate(ask("hi"), { signal: noSignal() }))).text, "tinyllama heard: hi");
+  client.close();
+
+  const wrong = testClient(ollama.url, { apiKey: "key-9999" });
+  const { failure } = await gather(wrong.generate(ask("hi"), { signal: noSignal() }));
+  assert.equal(failure?.code, "auth_required");
+  assert.match(failure.message, /check OLLAMA_API_KEY/);
+  assert.doesNotMatch(failure.message, /9999/);
+  wrong.close();
+
+  const sent: (string | null)[] = [];
+  for (const setting of ["http://models.example", "https://models.example", "http://ann:pw@models.example"]) {
+    const client = createOllamaClient({
+      host: hostOf(setting),
+      apiKey: "key-1234",
+      clock: () => performance.now(),
+      limits: testLimits(),
+      fetch: (_input, init) => {
+        sent.push(new Headers(init?.headers).get("authorization"));
+        return Promise.resolve(Response.json({ version: "1" }));
+      },
+    });
+    assert.ok((await client.version(noSignal())).ok);
+    client.close();
+  }
+  assert.deepEqual(sent, [null, "Bearer key-1234", `Basic ${btoa("ann:pw")}`]);
+});
+
+Deno.test("a proxy of the environment does not see what goes to loopback", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  const script = `
+    import { ask, gather, hostOf, noSignal, testLimits } from "./tests/fixtures/ollama_calls.ts";
+    import { createOllamaClient } from "./src/ollama/client.ts";
+    import { environmentHasProxy } from "./src/ollama/direct_fetch.ts";
+    for (const avoidProxy of [environmentHasProxy((name) => Deno.env.get(name)), false]) {
+      const client = createOllamaClient({
+        host: hostOf(Deno.args[0]), fetch, avoidProxy, clock: () => performance.now(), limits: testLimits(),
+      });
+      const { text, failure } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
+      console.log(text || failure.code);
+      client.close();
+    }`;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--allow-net", "--allow-env", "--no-check", "--ext=ts", "-", ollama.url],
+    env: {
+      HTTP_PROXY: "http://127.0.0.1:1",
+      http_proxy: "http://127.0.0.1:1",
+      NO_PROXY: "",
+      no_proxy: "",
+      NO_COLOR: "1",
+    },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(script));
+  await writer.close();
+  const { stdout } = await child.output();
+  assert.equal(new TextDecoder().decode(stdout), "tinyllama heard: hi\nollama_unreachable\n");
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import type { PrincipalCall } from "../../src/ollama/port.ts";
+import { startOllama } from "../fixtures/ollama.ts";
+import { ask, gather, noSignal, testModel } from "../fixtures/ollama_calls.ts";
+
+const call = (more: Partial<PrincipalCall> = {}): PrincipalCall => ({
+  signal: noSignal(),
+  fairnessKey: "ann",
+  ...more,
+});
+
+Deno.test("the local model tries again when the server was full, and gives up after the last attempt", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using local = testModel(ollama.url);
+  ollama.play("queue_full", "proxy_503");
+  const answer = await gather(local.model.generate(ask("hi"), call()));
+  assert.equal(answer.text, "tinyllama heard: hi");
+  assert.equal(ollama.requests.length, 3);
+  ollama.play("queue_full", "queue_full", "queue_full");
+  assert.equal((await gather(local.model.generate(ask("hi"), call()))).failure?.code, "busy");
+  assert.equal(ollama.requests.length, 6);
+  assert.deepEqual(local.occupancy(), { inFlight: 0, waiting: 0 });
+});
+
+Deno.test("the local model tries again when nobody listens yet", async () => {
+  const first = await startOllama({ models: [{ name: "tinyllama" }] });
+  await first[Symbol.asyncDispose]();
+  using local = testModel(first.url, { retryDelaySeconds: 0.2 });
+  const answering = gather(local.model.generate(ask("hi"), call()));
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  await using _second = await startOllama({ models: [{ name: "tinyllama" }], port: first.port });
+  assert.equal((await answering).text, "tinyllama heard: hi");
+});
+
+Deno.test("the local model does not try again when the answer had begun, or the server refused the request", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using local = testModel(ollama.url);
+  for (
+    const fault of ["reset_mid_stream", "close_before_headers", "load_failure", "model_missing", "proxy_502"] as const
+  ) {
+    const before = ollama.requests.length;
+    ollama.play(fault);
+    assert.ok((await gather(local.model.generate(ask("hi"), call()))).failure, fault);
+    assert.equal(ollama.requests.length, before + 1, fault);
+  }
+});
+
+Deno.test("a cancelled caller does not wait for the next attempt", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }], script: () => "queue_full" });
+  using local = testModel(ollama.url, { retryDelaySeconds: 30, totalSeconds: 120 });
+  const controller = new AbortController();
+  const answering = gather(local.model.generate(ask("hi"), call({ signal: controller.signal })));
+  await ollama.until((requests) => requests[0]?.outcome === "finished");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  controller.abort();
+  assert.equal((await answering).failure?.code, "cancelled");
+});
+
+Deno.test("the local model lets N calls in, keeps M waiting, and refuses the next at once", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 5, answer: (prompt) => `${prompt} `.repeat(10) }],
+  });
+  using local = testModel(ollama.url, { maxInFlight: 2, maxWaiting: 2 });
+  const calls = ["a", "b", "c", "d"].map((prompt) => gather(local.model.generate(ask(prompt), call())));
+  await ollama.until((requests) => requests.length === 2);
+  assert.deepEqual(local.occupancy(), { inFlight: 2, waiting: 2 });
+  const started = performance.now();
+  const refused = await gather(local.model.generate(ask("e"), call()));
+  assert.ok(performance.now() - started < 50);
+  assert.equal(refused.failure?.code, "busy");
+  assert.match(refused.failure.message, /2 calls run and 2 wait already/);
+  assert.deepEqual((await Promise.all(calls)).map((it) => it.text.slice(0, 1)), ["a", "b", "c", "d"]);
+  assert.deepEqual(local.occupancy(), { inFlight: 0, waiting: 0 });
+  assert.equal(ollama.requests.length, 4);
+});
+
+Deno.test("a call that is cancelled while it waits is never sent", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 5, answer: () => "word ".repeat(20) }],
+  });
+  using local = testModel(ollama.url, { maxInFlight: 1 });
+  const first = gather(local.model.generate(ask("a"), call()));
+  await ollama.until((requests) => requests.length === 1);
+  const controller = new AbortController();
+  const second = gather(local.model.generate(ask("b"), call({ signal: controller.signal })));
+  controller.abort();
+  assert.equal((await second).failure?.code, "cancelled");
+  await first;
+  assert.equal(ollama.requests.length, 1);
+});
+
+Deno.test("time spent waiting for a place counts towards the total", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }], script: () => "silent" });
+  using local = testModel(ollama.url, { maxInFlight: 1 });
+  const first = gather(local.model.generate(ask("a"), call({ totalMilliseconds: 200 })));
+  const second = await gather(local.model.generate(ask("b"), call({ totalMilliseconds: 60 })));
+  assert.equal(second.failure?.code, "busy");
+  assert.equal((await first).failure?.code, "timeout_total");
+});
+
+Deno.test("a prompt over the limit is refused before it is sent", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using local = testModel(ollama.url, { maxPromptBytes: 10 });
+  const { failure } = await gather(local.model.generate(ask("éééééé"), call()));
+  assert.equal(failure?.code, "invalid_request");
+  assert.match(failure.message, /12 bytes and may have 10/);
+  assert.equal(ollama.requests.length, 0);
+});
+
+Deno.test("leaving the iteration frees the place", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 5, answer: () => "word ".repeat(1000) }],
+  });
+  using local = testModel(ollama.url, { maxInFlight: 1, maxWaiting: 0 });
+  for (let round = 0; round < 3; round++) {
+    for await (const event of local.model.generate(ask("hi"), call())) {
+      assert.equal(event.type, "delta");
+      break;
+    }
+    assert.deepEqual(local.occupancy(), { inFlight: 0, waiting: 0 });
+  }
+  await ollama.until((requests) => requests.every((it) => it.outcome === "aborted"));
+});

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import type { OllamaLimits } from "../../src/ollama/limits.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
+import { llmGenerateTool } from "../../src/tools/llm_generate.ts";
+import { defaultProgressPace, type ProgressPace } from "../../src/tools/llm_progress.ts";
+import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
+import { testContext, testModel } from "../fixtures/ollama_calls.ts";
+
+const clock = (): number => performance.now();
+
+function toolFor(
+  ollama: StandInOllama,
+  { limits = {}, pace = defaultProgressPace }: { limits?: Partial<OllamaLimits>; pace?: ProgressPace } = {},
+): { readonly tool: Tool; readonly occupancy: () => { inFlight: number; waiting: number } } & Disposable {
+  const local = testModel(ollama.url, limits);
+  return {
+    tool: llmGenerateTool({ model: local.model, models: ["tinyllama", "phi3"], clock, pace }),
+    occupancy: local.occupancy,
+    [Symbol.dispose]: () => local[Symbol.dispose](),
+  };
+}
+
+/** Calls the tool as the protocol layer does: parsed input, and structured content that its output schema accepts. */
+async function call(tool: Tool, input: unknown, context: ToolContext = testContext()): Promise<ToolOutcome> {
+  const run = tool.run as (input: unknown, context: ToolContext) => Promise<ToolOutcome>;
+  const outcome = await run(tool.input.parse(input), context);
+  if (outcome.ok) z.strictObject((tool.output as z.ZodObject).shape).parse(outcome.structuredContent);
+  return outcome;
+}
+
+function structured(outcome: ToolOutcome): Record<string, unknown> {
+  assert.ok(outcome.ok, outcome.ok ? "" : outcome.message);
+  return { ...outcome.structuredContent };
+}
+
+Deno.test("llm_generate answers with text and structured content", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3" }] });
+  using it = toolFor(ollama);
+  const outcome = await call(it.tool, { prompt: "hello there", model: "phi3" });
+  const { duration_ms, ...rest } = structured(outcome);
+  assert.ok(outcome.ok);
+  assert.deepEqual(outcome.content, [{ type: "text", text: "phi3 heard: hello there" }]);
+  assert.equal(typeof duration_ms, "number");
+  assert.deepEqual(rest, {
+    text: "phi3 heard: hello there",
+    model: "phi3",
+    done_reason: "stop",
+    truncated: false,
+    prompt_tokens: 2,
+    completion_tokens: 4,
+    load_ms: 0,
+    tokens_per_second: 1000,
+  });
+});
+
+Deno.test("llm_generate advertises the operator's models, asks the first by default, and understands tinylama", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama);
+  const schema = z.toJSONSchema(it.tool.input, { io: "input" }) as {
+    properties: Record<string, Record<string, unknown>>;
+  };
+  assert.deepEqual(schema.properties["model"]?.["enum"], ["tinyllama", "phi3"]);
+  assert.equal(schema.properties["model"]?.["default"], "tinyllama");
+  for (const property of Object.values(schema.properties)) assert.equal(typeof property["description"], "string");
+  assert.deepEqual((schema as { required?: string[] }).required, ["prompt"]);
+  for (const input of [{ prompt: "hi" }, { prompt: "hi", model: "tinylama" }]) {
+    assert.equal(structured(await call(it.tool, input))["model"], "tinyllama");
+  }
+  assert.deepEqual(ollama.requests.map((request) => request.json?.["model"]), ["tinyllama", "tinyllama"]);
+});
+
+Deno.test("llm_generate refuses input outside its bounds before anything is sent", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama);
+  for (
+    const input of [
+      {},
+      { prompt: "" },
+      { prompt: "x", model: "llama3" },
+      { prompt: "x", model: "__proto__" },
+      { prompt: "x", max_tokens: 0 },
+      { prompt: "x", max_tokens: 4097 },
+      { prompt: "x", temperature: 2.1 },
+      { prompt: "x", stop: Array.from({ length: 9 }, () => "a") },
+      { prompt: "x", format: "xml" },
+      { prompt: "x", keep_alive: -1 },
+      { prompt: "x", keep_alive: "forever" },
+      { prompt: "x", keep_alive: "999h" },
+    ]
+  ) assert.equal(it.tool.input.safeParse(input).success, false, JSON.stringify(input));
+  assert.equal(ollama.requests.length, 0);
+});
+
+Deno.test("llm_generate reads Go durations as seconds", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama);
+  for (const keepAlive of ["1h30m", "10m", 5, "0s"]) await call(it.tool, { prompt: "x", keep_alive: keepAlive });
+  assert.deepEqual(ollama.requests.map((request) => request.json?.["keep_alive"]), [5400, 600, 5, 0]);
+});
+
+Deno.test("llm_generate says that an answer was cut at max_tokens", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => "one two three four" }] });
+  using it = toolFor(ollama);
+  const { text, truncated, done_reason } = structured(await call(it.tool, { prompt: "x", max_tokens: 2 }));
+  assert.deepEqual([text, truncated, done_reason], ["one two", true, "length"]);
+});
+
+Deno.test("llm_generate parses JSON answers, and fails when they are none or cut", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama" }, { name: "phi3", answer: () => "I would rather not." }],
+  });
+  using it = toolFor(ollama);
+  assert.deepEqual(structured(await call(it.tool, { prompt: "blue", format: "json" }))["parsed"], { answer: "blue" });
+  const prose = await call(it.tool, { prompt: "blue", model: "phi3", format: "json" });
+  assert.equal(prose.ok ? "" : prose.code, "model_failed");
+  const cut = await call(it.tool, { prompt: "blue and green", format: "json", max_tokens: 1 });
+  assert.equal(cut.ok ? "" : cut.code, "truncated");
+  assert.match(cut.ok ? "" : cut.message, /raise max_tokens/);
+});
+
+Deno.test("llm_generate keeps thinking apart and takes control characters out", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama);
+  ollama.play("thinking_only", "control_characters");
+  const thought = structured(await call(it.tool, { prompt: "x" }));
+  assert.deepEqual([thought["text"], thought["thinking"]], ["", "Hm, well."]);
+  assert.equal(structured(await call(it.tool, { prompt: "x" }))["text"], "red [31malert2J\r\n\tend");
+});
+
+Deno.test("llm_generate reports counts that the model left out as what it saw", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama);
+  ollama.play("missing_counts");
+  const { duration_ms: _, ...rest } = structured(await call(it.tool, { prompt: "x" }));
+  assert.deepEqual(rest, {
+    text: "Once",
+    model: "tinyllama",
+    truncated: false,
+    prompt_tokens: 0,
+    completion_tokens: 1,
+    load_ms: 0,
+  });
+});
+
+Deno.test("llm_generate reports progress while the model speaks: growing, complete, and gathered", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 4, answer: () => "word ".repeat(60) }],
+  });
+  using it = toolFor(ollama);
+  const context = testContext();
+  const outcome = await call(it.tool, { prompt: "x", max_tokens: 200 }, context);
+  const { updates } = context;
+  assert.equal(updates.map((update) => update.message).join(""), structured(outcome)["text"]);
+  assert.ok(updates.length >= 2 && updates.length <= 12, `${updates.length} updates`);
+  updates.reduce((last, update) => (assert.ok(update.progress > last), update.progress), 0);
+  assert.ok(updates.every((update) => update.total === 200));
+  assert.equal(updates.at(-1)?.progress, structured(outcome)["completion_tokens"]);
+});
+
+Deno.test("llm_generate sends an update early when a KB has gathered", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", answer: () => `${"x".repeat(600)} `.repeat(10) }],
+  });
+  using it = toolFor(ollama, { pace: { ...defaultProgressPace, flushMilliseconds: 60_000 } });
+  const context = testContext();
+  await call(it.tool, { prompt: "x" }, context);
+  assert.deepEqual(context.updates.map((update) => update.progress), [2, 4, 6, 8, 10, 11]);
+});
+
+Deno.test("llm_generate says that it waits while nothing comes", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama", loadMilliseconds: 100 }] });
+  using it = toolFor(ollama, { pace: { ...defaultProgressPace, waitingMilliseconds: 20 } });
+  const context = testContext();
+  await call(it.tool, { prompt: "x" }, context);
+  const signs = context.updates.filter((update) => update.message === "waiting for the model");
+  assert.ok(signs.length >= 2);
+  assert.ok(signs.every((update) => update.progress > 0 && update.progress < 1));
+  context.updates.reduce((last, update) => (assert.ok(update.progress > last), update.progress), 0);
+});
+
+Deno.test("llm_generate stops the model and frees its place when the caller cancels in mid-sentence", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 5, answer: () => "word ".repeat(1000) }],
+  });
+  using it = toolFor(ollama, { limits: { maxInFlight: 1, maxWaiting: 0 } });
+  const controller = new AbortController();
+  const context = testContext({ signal: controller.signal });
+  const cut: ToolContext = { ...context, progress: () => controller.abort() };
+  const outcome = await call(it.tool, { prompt: "x" }, cut);
+  assert.equal(outcome.ok ? "" : outcome.code, "cancelled");
+  assert.deepEqual(it.occupancy(), { inFlight: 0, waiting: 0 });
+  await ollama.until((requests) => requests[0]?.outcome === "aborted", 1000);
+  ollama.play("missing_counts");
+  assert.ok((await call(it.tool, { prompt: "x" })).ok);
+});
+
+Deno.test("llm_generate gives up after timeout_ms, which cannot exceed the server's own limit", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }], script: () => "silent" });
+  using it = toolFor(ollama, { limits: { totalSeconds: 0.1 } });
+  for (const timeout of [30, 60_000]) {
+    const started = performance.now();
+    const outcome = await call(it.tool, { prompt: "x", timeout_ms: timeout });
+    assert.equal(outcome.ok ? "" : outcome.code, "timeout_total");
+    assert.ok(performance.now() - started < 400);
+  }
+});
+
+Deno.test("llm_generate tells failures in words, with a code for the log", async () => {
+  await using ollama = await startOllama({ models: [] });
+  using it = toolFor(ollama);
+  assert.deepEqual(await call(it.tool, { prompt: "x" }), {
+    ok: false,
+    code: "model_not_installed",
+    message: "The model tinyllama is not installed; run `ollama pull tinyllama` on the machine that runs Ollama.",
+  });
+});
