@@ -53,7 +53,7 @@ export function quoteUpstream(text: string): string {
     .replace(/\b(bearer|basic)\s+[\w.~+/=-]+/gi, "$1 …")
     .replace(/([?&][\w-]*(?:key|token|secret|password)[\w-]*=)[^\s&"']+/gi, "$1…")
     .replace(/\bfile:\/\/[^\s"']*/gi, "…")
-    .replace(/(^|[\s"'`(=[,:])(?:[a-z]:)?(?:[\\/][^\s"'`:,()\]]+){2,}/gi, "$1…")
+    .replace(/(^|[\s"'`(=[,:])(?:[a-z]:)?(?:[\\/][^\s"'`:,()\]\\/]+){2,}/gi, "$1…")
     .replace(/\b[a-z]:\\[^\s"']*/gi, "…")
     .trim();
   return clean.length > maxQuotedCharacters ? `${clean.slice(0, maxQuotedCharacters)}…` : clean;

@@ -28,6 +28,8 @@ export interface OllamaLimits {
   readonly maxAttempts: number;
   /** Pause before the second attempt; it doubles for each further one, and half of it is random. */
   readonly retryDelaySeconds: number;
+  /** With several hosts: how long it counts what is known of a host's health. */
+  readonly healthSeconds: number;
 }
 
 /** What holds unless the operator says otherwise. */
@@ -45,4 +47,5 @@ export const defaultOllamaLimits: OllamaLimits = {
   maxWaiting: 16,
   maxAttempts: 3,
   retryDelaySeconds: 0.25,
+  healthSeconds: 15,
 };

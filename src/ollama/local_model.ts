@@ -1,59 +1,43 @@
-/** The local model: admission before anything is sent, and another attempt when nothing of the first was processed. */
+/** The local model: bounds and admission before anything is sent, then the first host that answers. */
 import { Buffer } from "node:buffer";
 import type { Clock } from "../lib/clock.ts";
 import type { Admission, Refusal } from "./admission.ts";
 import type { OllamaClient } from "./client.ts";
+import { failOver } from "./fail_over.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
+import { createHostPool } from "./host_pool.ts";
 import type { OllamaLimits } from "./limits.ts";
 import type { GenerateRequest, LocalModel, ModelCall, ModelEvent, PrincipalCall } from "./port.ts";
 
 /** What a {@link LocalModel} is made of. */
 export interface LocalModelOptions {
-  readonly client: OllamaClient;
+  /** One client for each host, in order of preference. */
+  readonly clients: readonly [OllamaClient, ...OllamaClient[]];
   readonly admission: Admission;
   readonly limits: OllamaLimits;
-  /** The same as the client's. */
+  /** The same as the clients'. */
   readonly clock: Clock;
   /** Uniform in [0, 1), for the pause before another attempt. */
   readonly random: () => number;
 }
 
 /** Builds a {@link LocalModel}. */
-export function createLocalModel({ client, admission, limits, clock, random }: LocalModelOptions): LocalModel {
-  async function* attempts(
-    start: (call: ModelCall) => AsyncGenerator<ModelEvent, void>,
-    call: PrincipalCall,
-    remaining: () => number,
-  ): AsyncGenerator<ModelEvent, void> {
-    for (let attempt = 1;; attempt++) {
-      let again = false;
-      for await (const event of start({ signal: call.signal, totalMilliseconds: remaining() })) {
-        again = event.type === "failed" && event.failure.mayRetry === true && attempt < limits.maxAttempts;
-        if (!again) yield event;
-      }
-      if (!again) return;
-      const pause = limits.retryDelaySeconds * 1000 * 2 ** (attempt - 1) * (0.5 + random() / 2);
-      if (pause >= remaining()) return yield failed(ollamaFailure("timeout_total", tooLong));
-      if (!await sleep(pause, call.signal)) return yield failed(ollamaFailure("cancelled", "The call was cancelled."));
-    }
-  }
+export function createLocalModel({ clients, admission, limits, clock, random }: LocalModelOptions): LocalModel {
+  const pool = createHostPool(clients, { healthSeconds: limits.healthSeconds, clock });
 
   async function* admitted(
-    start: (call: ModelCall) => AsyncGenerator<ModelEvent, void>,
+    start: (client: OllamaClient, call: ModelCall) => AsyncGenerator<ModelEvent, void>,
     promptBytes: number,
     call: PrincipalCall,
   ): AsyncGenerator<ModelEvent, void> {
     if (promptBytes > limits.maxPromptBytes) return yield failed(promptTooLarge(promptBytes, limits));
     const limit = limits.totalSeconds * 1000;
-    const end = clock() + Math.min(call.totalMilliseconds ?? limit, limit);
-    const remaining = (): number => Math.max(1, end - clock());
-    const entered = await admission.enter(call.fairnessKey, {
-      signal: call.signal,
-      maxWaitMilliseconds: remaining(),
-    });
+    const total = Math.min(call.totalMilliseconds ?? limit, limit);
+    const end = clock() + total;
+    const entered = await admission.enter(call.fairnessKey, { signal: call.signal, maxWaitMilliseconds: total });
     if (!entered.ok) return yield failed(fromRefusal(entered.error, limits));
     try {
-      yield* attempts(start, call, remaining);
+      yield* failOver(start, { signal: call.signal, end }, { pool, limits, clock, random });
     } finally {
       entered.value();
     }
@@ -61,11 +45,9 @@ export function createLocalModel({ client, admission, limits, clock, random }: L
 
   return {
     generate: (request, call) =>
-      admitted((inner) => client.generate(request, inner), generatePromptBytes(request), call),
+      admitted((client, inner) => client.generate(request, inner), generatePromptBytes(request), call),
   };
 }
-
-const tooLong = "The call took longer than it may and was stopped; ask for less, or lower max_tokens.";
 
 function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
   return Buffer.byteLength(prompt) + Buffer.byteLength(system) + Buffer.byteLength(JSON.stringify(format) ?? "");
@@ -94,19 +76,4 @@ function fromRefusal(refusal: Refusal, limits: OllamaLimits): OllamaFailure {
         `The model is busy: ${limits.maxInFlight} calls run and ${limits.maxWaiting} wait already; try again later.`,
       );
   }
-}
-
-/** False when the signal fired first. */
-function sleep(milliseconds: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const wake = (slept: boolean): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-      resolve(slept);
-    };
-    const onAbort = (): void => wake(false);
-    const timer = setTimeout(() => wake(true), milliseconds);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { quoteUpstream } from "../../src/ollama/failure.ts";
+
+Deno.test("quoteUpstream() takes credentials, paths and control characters out of an upstream's words", () => {
+  const cases: readonly (readonly [said: string, shown: string])[] = [
+    ["unable to load /home/ann/.ollama/models/blobs/sha256-12: bad magic", "unable to load …: bad magic"],
+    ['open "/usr/share/ollama/x": denied', 'open "…": denied'],
+    ["open C:\\Users\\ann\\models\\x.gguf: denied", "open …: denied"],
+    ["open c:/Users/ann/x: denied", "open …: denied"],
+    ["see file:///etc/passwd", "see …"],
+    ["Get https://ann:pw@example.com/v2: refused", "Get https://example.com/v2: refused"],
+    ["Get https://example.com/?api_key=12345&x=1", "Get https://example.com/?api_key=…&x=1"],
+    ["sent Bearer abc.def-123 to it", "sent Bearer … to it"],
+    ["red\u001b[31m\u0000\nline\u2028next", "red [31m line next"],
+    ["a/b is a ratio, 1/2 too", "a/b is a ratio, 1/2 too"],
+    [
+      "registry.ollama.ai/library/tinyllama does not support tools",
+      "registry.ollama.ai/library/tinyllama does not support tools",
+    ],
+  ];
+  for (const [said, shown] of cases) assert.equal(quoteUpstream(said), shown);
+});
+
+Deno.test("quoteUpstream() is short, however long the upstream speaks", () => {
+  assert.equal(quoteUpstream("x".repeat(1_000_000)).length, 301);
+});
