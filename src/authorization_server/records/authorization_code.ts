@@ -6,8 +6,9 @@ const authorizationCodeSchema = z.object({
   grantId: z.string(),
   clientId: z.string(),
   userId: z.string(),
+  /** SHA-256 of the user's password hash: a passphrase changed since then voids the code. */
+  credentialHash: z.string(),
   redirectUri: z.string(),
-  redirectUriSent: z.boolean(),
   codeChallenge: z.string(),
   scopes: z.array(z.string()),
   resource: z.string(),

@@ -5,8 +5,6 @@ import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
 const authorizationRequestSchema = z.object({
   clientId: z.string(),
   redirectUri: z.string(),
-  /** Whether the request named the redirect URI itself: then the token request has to repeat it. */
-  redirectUriSent: z.boolean(),
   state: z.string().nullable(),
   codeChallenge: z.string(),
   scopes: z.array(z.string()),
