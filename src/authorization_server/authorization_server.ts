@@ -1,0 +1,74 @@
+/** The authorization server: its endpoints put together, and the verifier for the resource server. */
+import { createAccessTokens } from "./access_token.ts";
+import { createAuthorizationCodeGrant } from "./authorization_code_grant.ts";
+import { createAuthorizeEndpoint } from "./authorize.ts";
+import { createBrowsers } from "./browser_sessions.ts";
+import { createClientAuthenticator } from "./client_authentication.ts";
+import { createConsentEndpoint } from "./consent.ts";
+import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
+import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
+import { createPasswordHasher } from "./password_hash.ts";
+import { createPasswordThrottle } from "./password_throttle.ts";
+import { type Client, clients } from "./records/client.ts";
+import { createRefreshTokenGrant } from "./refresh_token_grant.ts";
+import { createRegisterEndpoint } from "./register.ts";
+import { createResourceCheck } from "./resource_indicator.ts";
+import { createRevokeEndpoint } from "./revoke.ts";
+import { createSetUpEndpoint, issueSetUpLink } from "./set_up.ts";
+import { createSignInEndpoint } from "./sign_in.ts";
+import { createSigningKeys } from "./signing_keys.ts";
+import { createTokenEndpoint, type GrantType, type GrantTypeName } from "./token.ts";
+import { createUserDirectory } from "./user_directory.ts";
+import { createVerifier, type Verifier } from "./verifier.ts";
+
+/** The endpoints by name; the router decides their paths. */
+export interface AuthorizationServer {
+  readonly metadata: Endpoint;
+  readonly jwks: Endpoint;
+  readonly register: Endpoint;
+  readonly authorize: Endpoint;
+  readonly signIn: Endpoint;
+  readonly consent: Endpoint;
+  readonly setUp: Endpoint;
+  readonly token: Endpoint;
+  readonly revoke: Endpoint;
+  readonly verifier: Verifier;
+  /** The one-time set-up URL for the console, or `null` when there is an owner. */
+  issueSetUpLink(): Promise<string | null>;
+}
+
+/** Builds the authorization server of one issuer for one resource. */
+export function createAuthorizationServer(deps: AuthorizationServerDeps): AuthorizationServer {
+  const { issuer, resource, storage, clock, lifetimes, limits } = deps;
+  const isAcceptedResource = createResourceCheck([resource, ...deps.resourceAliases]);
+  const users = createUserDirectory(storage, deps.ownerPasswordHash);
+  const sessionLifetimeSeconds = lifetimes.signInSessionLifetimeSeconds;
+  const browsers = createBrowsers({ issuer, storage, users, clock, sessionLifetimeSeconds });
+  const signingKeys = createSigningKeys(deps);
+  const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
+  const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
+  const passwords = createPasswordHasher(limits);
+  const throttle = createPasswordThrottle(clock);
+  const findClient = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
+  const authenticateClient = createClientAuthenticator({ findClient, clock });
+  const interaction = { ...deps, users, browsers, findClient };
+  const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
+  const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
+    authorization_code: createAuthorizationCodeGrant(grantTypeDeps),
+    refresh_token: createRefreshTokenGrant(grantTypeDeps),
+  };
+  const setUp = { ...deps, users, passwords };
+  return {
+    metadata: createMetadataEndpoint(deps, Object.keys(grantTypes) as GrantTypeName[]),
+    jwks: createJwksEndpoint(signingKeys),
+    register: createRegisterEndpoint(deps),
+    authorize: createAuthorizeEndpoint({ ...interaction, isAcceptedResource }),
+    signIn: createSignInEndpoint({ ...interaction, passwords, throttle }),
+    consent: createConsentEndpoint(interaction),
+    setUp: createSetUpEndpoint(setUp),
+    token: createTokenEndpoint({ ...deps, authenticateClient, grantTypes }),
+    revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
+    verifier: createVerifier(storage, accessTokens),
+    issueSetUpLink: () => issueSetUpLink(setUp),
+  };
+}

@@ -1,0 +1,85 @@
+/** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
+import { errorResponse } from "./authorization_response.ts";
+import type { Endpoint } from "./context.ts";
+import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
+import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
+import { hashSecret, randomSecret } from "./random_secret.ts";
+import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
+import { toParameters } from "./request_body.ts";
+import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
+
+/** What the endpoint needs besides what all browser endpoints share. */
+export interface AuthorizeDeps extends InteractionDeps {
+  readonly resource: string;
+  readonly isAcceptedResource: (values: readonly string[]) => boolean;
+}
+
+/** Builds the authorization endpoint. */
+export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
+  const { issuer, log, limits, browsers, users, findClient } = deps;
+  return async (request, peer) => {
+    if (request.method !== "GET") return methodNotAllowedPage("GET");
+    const url = new URL(request.url);
+    const clientId = url.searchParams.get("client_id") ?? "";
+    const refused = (reason: string): void =>
+      log.write("audit", "authorization", {
+        outcome: "refused",
+        reason,
+        client: clientId.slice(0, 200),
+        address: peer.address,
+      });
+    const deadEnd = (reason: DeadEnd): Response => {
+      refused(reason);
+      return errorPage(reason);
+    };
+    if (url.search.length > limits.maxQueryBytes) return deadEnd("request_too_long");
+    if (!await users.hasOwner()) return deadEnd("not_set_up");
+    const parameters = toParameters(url.searchParams);
+    // Repeated parameters and control characters: no honest client sends them, and parsers disagree about them.
+    if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
+      return deadEnd("malformed_request");
+    }
+    const client = clientId === "" ? null : await findClient(clientId);
+    if (client === null) return deadEnd("unknown_client");
+    const verdict = validateAuthorizationRequest(client, parameters.value, deps.isAcceptedResource);
+    switch (verdict.kind) {
+      case "local":
+        return deadEnd(verdict.reason);
+      case "redirect":
+        refused(verdict.error);
+        return errorResponse(issuer, verdict.target, verdict.error, { description: verdict.description });
+      case "valid": {
+        const browser = browsers.identify(request);
+        const handle = randomSecret();
+        const kept = await keepRequest(deps, { handle, browserHash: browser.hash, clientId }, verdict.request);
+        const waiting = { handle, client, request: kept };
+        const signedIn = verdict.request.forceSignIn ? null : await browsers.signedIn(request);
+        return signedIn === null
+          ? await showSignIn(deps, waiting, { cookies: browser.cookies })
+          : showConsent(deps, waiting, signedIn, { cookies: browser.cookies });
+      }
+    }
+  };
+}
+
+async function keepRequest(
+  { storage, clock, lifetimes, resource }: AuthorizeDeps,
+  { handle, browserHash, clientId }: { handle: string; browserHash: string; clientId: string },
+  request: ValidAuthorizationRequest,
+): Promise<AuthorizationRequest> {
+  const now = clock();
+  const value: AuthorizationRequest = {
+    clientId,
+    redirectUri: request.redirectUri,
+    state: request.state,
+    codeChallenge: request.codeChallenge,
+    scopes: [...request.scopes],
+    resource,
+    browserHash,
+    signInAfter: request.forceSignIn ? now : 0,
+    createdAt: now,
+  };
+  const expiresAt = now + lifetimes.authorizationRequestLifetimeSeconds * 1_000;
+  await storage.commit({ puts: [authorizationRequests.put(hashSecret(handle), value, expiresAt)] });
+  return value;
+}

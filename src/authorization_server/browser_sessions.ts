@@ -1,0 +1,88 @@
+/** Browsers: which one a request comes from, who is signed in there, and whether anybody ever was. */
+import { z } from "zod";
+import type { Clock } from "../lib/clock.ts";
+import type { Storage } from "../storage/port.ts";
+import { createCookies } from "./cookies.ts";
+import { hashSecret, randomSecret } from "./random_secret.ts";
+import { browserSessions } from "./records/browser_session.ts";
+import { defineRecordFamily } from "./record_family.ts";
+import type { Account, UserDirectory } from "./user_directory.ts";
+
+/** `["known_browser", SHA-256 of the browser cookie]`: somebody signed in there once. */
+const knownBrowsers = defineRecordFamily("known_browser", z.object({ signedInAt: z.number() }));
+const knownBrowserLifetimeMilliseconds = 90 * 86_400_000;
+
+/** A browser, new or seen before. */
+export interface Browser {
+  /** SHA-256 of its cookie: what records are bound to. */
+  readonly hash: string;
+  /** Cookies that the response has to set; none for a browser that has its cookie. */
+  readonly cookies: readonly string[];
+}
+
+/** A signed-in person. */
+export interface SignedIn {
+  readonly account: Account;
+  readonly signedInAt: number;
+}
+
+/** The browsers of one installation. */
+export interface Browsers {
+  /** The browser of a request, given a cookie if it has none yet. */
+  identify(request: Request): Browser;
+  isKnown(browser: Browser): Promise<boolean>;
+  signedIn(request: Request): Promise<SignedIn | null>;
+  /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
+  signIn(request: Request, account: Account): Promise<string>;
+  /** Ends the session; gives the cookie that says so. */
+  signOut(request: Request): Promise<string>;
+}
+
+/** Sessions in storage, under hashes of their cookies. */
+export function createBrowsers(options: {
+  readonly issuer: string;
+  readonly storage: Storage;
+  readonly users: UserDirectory;
+  readonly clock: Clock;
+  readonly sessionLifetimeSeconds: number;
+}): Browsers {
+  const { storage, users, clock, sessionLifetimeSeconds } = options;
+  const cookies = createCookies(options.issuer);
+  const identify = (request: Request): Browser => {
+    const present = cookies.readBrowser(request);
+    if (present !== null) return { hash: hashSecret(present), cookies: [] };
+    const value = randomSecret();
+    return { hash: hashSecret(value), cookies: [cookies.setBrowser(value)] };
+  };
+  return {
+    identify,
+    isKnown: async (browser) => await knownBrowsers.read(storage, browser.hash) !== null,
+    async signedIn(request) {
+      const cookie = cookies.readSession(request);
+      const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
+      if (session === null) return null;
+      const account = await users.find(session.value.userId);
+      if (account === null || account.credentialHash !== session.value.credentialHash) return null;
+      return { account, signedInAt: session.value.signedInAt };
+    },
+    async signIn(request, account) {
+      const cookie = randomSecret();
+      const now = clock();
+      const session = { userId: account.id, credentialHash: account.credentialHash, signedInAt: now };
+      const previous = cookies.readSession(request);
+      await storage.commit({
+        puts: [
+          browserSessions.put(hashSecret(cookie), session, now + sessionLifetimeSeconds * 1_000),
+          knownBrowsers.put(identify(request).hash, { signedInAt: now }, now + knownBrowserLifetimeMilliseconds),
+        ],
+        deletes: previous === null ? [] : [browserSessions.key(hashSecret(previous))],
+      });
+      return cookies.setSession(cookie, sessionLifetimeSeconds);
+    },
+    async signOut(request) {
+      const cookie = cookies.readSession(request);
+      if (cookie !== null) await storage.commit({ deletes: [browserSessions.key(hashSecret(cookie))] });
+      return cookies.clearSession();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+/** What the endpoints of the authorization server are built from. */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { Storage } from "../storage/port.ts";
+
+/** The other end of a connection. */
+export interface Peer {
+  readonly address: string;
+}
+
+/** An endpoint: it answers every request and throws for nothing that a client sent. */
+export type Endpoint = (request: Request, peer: Peer) => Promise<Response>;
+
+/** How long things live, in seconds. */
+export interface Lifetimes {
+  readonly accessTokenLifetimeSeconds: number;
+  /** A grant's refresh tokens end this long after its approval, however often they rotate. */
+  readonly refreshTokenLifetimeSeconds: number;
+  /** And this long after their last use. */
+  readonly refreshIdleLifetimeSeconds: number;
+  /** How long the previous refresh token still gives the same successor. */
+  readonly refreshGraceSeconds: number;
+  /** RFC 6749 §4.1.2: at most 600. */
+  readonly authorizationCodeLifetimeSeconds: number;
+  readonly authorizationRequestLifetimeSeconds: number;
+  readonly signInSessionLifetimeSeconds: number;
+  readonly setUpLinkLifetimeSeconds: number;
+  readonly unusedClientLifetimeSeconds: number;
+}
+
+/** Lifetimes that suit most installations. */
+export const defaultLifetimes: Lifetimes = {
+  accessTokenLifetimeSeconds: 3_600,
+  refreshTokenLifetimeSeconds: 2_592_000,
+  refreshIdleLifetimeSeconds: 1_209_600,
+  refreshGraceSeconds: 30,
+  authorizationCodeLifetimeSeconds: 60,
+  authorizationRequestLifetimeSeconds: 600,
+  signInSessionLifetimeSeconds: 28_800,
+  setUpLinkLifetimeSeconds: 600,
+  unusedClientLifetimeSeconds: 2_592_000,
+};
+
+/** Sizes and counts. */
+export interface Limits {
+  readonly maxFormBytes: number;
+  readonly maxJsonBytes: number;
+  readonly maxQueryBytes: number;
+  readonly maxRedirectUris: number;
+  /** Registered clients that nobody has approved yet. */
+  readonly maxUnusedClients: number;
+  /** An unused client younger than this is not evicted to make room. */
+  readonly unusedClientGraceSeconds: number;
+  readonly maxConcurrentPasswordHashes: number;
+  readonly maxWaitingPasswordHashes: number;
+}
+
+/** Limits that suit most installations. */
+export const defaultLimits: Limits = {
+  maxFormBytes: 100_000,
+  maxJsonBytes: 1_000_000,
+  maxQueryBytes: 8_192,
+  maxRedirectUris: 20,
+  maxUnusedClients: 1_000,
+  unusedClientGraceSeconds: 3_600,
+  maxConcurrentPasswordHashes: 2,
+  maxWaitingPasswordHashes: 16,
+};
+
+/** Who may register clients (RFC 7591 §3): anybody, holders of the token, nobody. */
+export type Registration =
+  | { readonly mode: "open" }
+  | { readonly mode: "token"; readonly token: string }
+  | { readonly mode: "off" };
+
+/** What the authorization server is given. */
+export interface AuthorizationServerDeps {
+  /** The issuer identifier, without a trailing slash; every URL in the metadata starts with it. */
+  readonly issuer: string;
+  /** The audience of access tokens: the canonical URL of the MCP endpoint. */
+  readonly resource: string;
+  /** Other spellings of `resource` that requests may use. */
+  readonly resourceAliases: readonly string[];
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly registration: Registration;
+  /** A PHC string that takes the place of set-up. */
+  readonly ownerPasswordHash?: string;
+  readonly lifetimes: Lifetimes;
+  readonly limits: Limits;
+}

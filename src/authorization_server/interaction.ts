@@ -1,0 +1,98 @@
+/** Shows the page that a waiting authorization request needs next: sign-in or consent. */
+import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
+import type { AuthorizationServerDeps } from "./context.ts";
+import { type ConsentPage, consentPage } from "./pages/consent_page.ts";
+import { type SignInPage, signInPage } from "./pages/sign_in_page.ts";
+import { hashSecret } from "./random_secret.ts";
+import type { Stored } from "./record_family.ts";
+import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
+import type { Client } from "./records/client.ts";
+import type { UserDirectory } from "./user_directory.ts";
+
+/** What the browser endpoints share. */
+export interface InteractionDeps
+  extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "clock" | "log" | "lifetimes" | "limits"> {
+  readonly users: UserDirectory;
+  readonly browsers: Browsers;
+  readonly findClient: (id: string) => Promise<Client | null>;
+}
+
+/** A request that waits for a person, and whose it is. */
+export interface Waiting {
+  readonly handle: string;
+  readonly request: AuthorizationRequest;
+  readonly client: Client;
+}
+
+/** A waiting request that was read back, for a commit that uses it up. */
+export interface Pending extends Waiting {
+  readonly stored: Stored<AuthorizationRequest>;
+}
+
+/** Where the pages live, relative to whatever host the browser used. */
+export function pathsOf(issuer: string): { readonly signIn: string; readonly consent: string; readonly setUp: string } {
+  const base = new URL(issuer).pathname.replace(/\/$/, "");
+  return { signIn: `${base}/oauth/sign-in`, consent: `${base}/oauth/consent`, setUp: `${base}/setup` };
+}
+
+/** The waiting request of a handle; `null` when it is gone or belongs to another browser (CSRF, session swapping). */
+export async function findPending(deps: InteractionDeps, handle: string, browser: Browser): Promise<Pending | null> {
+  if (handle === "") return null;
+  const stored = await authorizationRequests.read(deps.storage, hashSecret(handle));
+  if (stored === null || stored.value.browserHash !== browser.hash) return null;
+  const client = await deps.findClient(stored.value.clientId);
+  return client === null ? null : { handle, request: stored.value, client, stored };
+}
+
+/** Who is signed in and counts for this request; `prompt=login` wants a sign-in younger than the request. */
+export async function signedInFor(deps: InteractionDeps, waiting: Waiting, request: Request): Promise<SignedIn | null> {
+  const signedIn = await deps.browsers.signedIn(request);
+  return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
+}
+
+/** The sign-in page of a waiting request. */
+export async function showSignIn(
+  deps: InteractionDeps,
+  waiting: Waiting,
+  extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> = {},
+): Promise<Response> {
+  return signInPage({
+    action: pathsOf(deps.issuer).signIn,
+    handle: waiting.handle,
+    clientName: waiting.client.name,
+    askUserName: await deps.users.hasNamedUsers(),
+    ...extra,
+  });
+}
+
+/** The consent page of a waiting request. */
+export function showConsent(
+  deps: InteractionDeps,
+  waiting: Waiting,
+  signedIn: SignedIn,
+  extra: Pick<ConsentPage, "problem" | "cookies"> = {},
+): Response {
+  const { client, request, handle } = waiting;
+  return consentPage({
+    action: pathsOf(deps.issuer).consent,
+    handle,
+    clientName: client.name,
+    identity: identityOf(client),
+    redirectUri: request.redirectUri,
+    resource: request.resource,
+    userId: signedIn.account.id,
+    scopes: request.scopes,
+    ...extra,
+  });
+}
+
+function identityOf(client: Client): ConsentPage["identity"] {
+  switch (client.origin) {
+    case "registered":
+      return { kind: "unverified" };
+    case "operator":
+      return { kind: "operator" };
+    case "metadata_document":
+      return { kind: "domain", domain: new URL(client.id).host };
+  }
+}

@@ -1,0 +1,48 @@
+/** The authorization server's metadata (RFC 8414 §2): exactly what exists, and no more. */
+import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
+import { methodNotAllowed } from "./refusal.ts";
+import { allScopes } from "./scope.ts";
+import type { SigningKeys } from "./signing_keys.ts";
+import type { GrantTypeName } from "./token.ts";
+
+const cacheControl = "public, max-age=300";
+
+function publicJson(body: unknown): Response {
+  return Response.json(body, { headers: { "cache-control": cacheControl } });
+}
+
+/** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
+export function createMetadataEndpoint(
+  { issuer, registration }: Pick<AuthorizationServerDeps, "issuer" | "registration">,
+  grantTypes: readonly GrantTypeName[],
+): Endpoint {
+  const clientAuthentication = ["none", "client_secret_basic", "client_secret_post"];
+  const document = {
+    issuer,
+    authorization_endpoint: `${issuer}/oauth/authorize`,
+    token_endpoint: `${issuer}/oauth/token`,
+    ...(registration.mode === "off" ? {} : { registration_endpoint: `${issuer}/oauth/register` }),
+    revocation_endpoint: `${issuer}/oauth/revoke`,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    scopes_supported: allScopes(),
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: grantTypes,
+    token_endpoint_auth_methods_supported: clientAuthentication,
+    revocation_endpoint_auth_methods_supported: clientAuthentication,
+    code_challenge_methods_supported: ["S256"],
+    authorization_response_iss_parameter_supported: true, // RFC 9207 §3
+  };
+  return (request) =>
+    Promise.resolve(
+      request.method === "GET" || request.method === "HEAD" ? publicJson(document) : methodNotAllowed("GET", "HEAD"),
+    );
+}
+
+/** Builds the JWK set endpoint (RFC 7517 §5): public keys only, with a life in caches shorter than the overlap. */
+export function createJwksEndpoint(signingKeys: SigningKeys): Endpoint {
+  return async (request) =>
+    request.method === "GET" || request.method === "HEAD"
+      ? publicJson({ keys: await signingKeys.published() })
+      : methodNotAllowed("GET", "HEAD");
+}

@@ -1,0 +1,105 @@
+/** Access tokens for scripts: made, listed and revoked on the command line, while the server runs or before set-up. */
+import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Storage } from "../storage/port.ts";
+import { hashSecret, matchesHash, randomId, randomSecret } from "./random_secret.ts";
+import { type OperatorToken, operatorTokens } from "./records/operator_token.ts";
+import { ownerId, users } from "./records/user.ts";
+import { allScopes, knownScopes, parseScope } from "./scope.ts";
+
+/** The `clientId` of principals that come from operator tokens. */
+export const operatorClientId = "portcullis-cli";
+
+/** What the commands work on. */
+export interface OperatorTokenDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+}
+
+/** What `token create` asks for. */
+export interface OperatorTokenRequest {
+  /** Names separated by spaces or commas. */
+  readonly scope: string;
+  readonly lifetimeSeconds: number;
+  readonly name?: string;
+  /** The user that the token acts for; the owner by default. */
+  readonly userId?: string;
+}
+
+/** A request that cannot be met: which field, and what to do, for the terminal. */
+export interface OperatorTokenProblem {
+  readonly field: "scope" | "ttl" | "name" | "user";
+  readonly message: string;
+}
+
+/** An operator token as lists show it, without the token itself. */
+export type OperatorTokenSummary = Omit<OperatorToken, "tokenHash">;
+
+const maxLifetimeSeconds = 31_536_000;
+const maxListed = 10_000;
+const pattern = /^pct_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/;
+
+/** Makes a token. It is shown this once; only its hash is kept. */
+export async function createOperatorToken(
+  { storage, clock }: OperatorTokenDeps,
+  request: OperatorTokenRequest,
+): Promise<Result<{ readonly token: string; readonly summary: OperatorTokenSummary }, OperatorTokenProblem>> {
+  const problem = await findProblem(storage, request);
+  if (problem !== null) return failure(problem);
+  const id = randomId();
+  const token = `pct_${id}_${randomSecret()}`;
+  const now = clock();
+  const summary: OperatorTokenSummary = {
+    id,
+    name: request.name ?? "",
+    userId: request.userId ?? ownerId,
+    scopes: knownScopes(parseScope(request.scope)),
+    createdAt: now,
+    expiresAt: now + request.lifetimeSeconds * 1_000,
+  };
+  const record = operatorTokens.put(id, { ...summary, tokenHash: hashSecret(token) }, summary.expiresAt);
+  await storage.commit({ puts: [record] });
+  return success({ token, summary });
+}
+
+async function findProblem(storage: Storage, request: OperatorTokenRequest): Promise<OperatorTokenProblem | null> {
+  const scopes = parseScope(request.scope);
+  const known = new Set(allScopes());
+  const unknown = scopes.filter((name) => !known.has(name));
+  if (scopes.length === 0 || unknown.length > 0) {
+    const what = unknown.length > 0
+      ? `unknown scope ${unknown.map((name) => JSON.stringify(name)).join(", ")}`
+      : "empty";
+    return { field: "scope", message: `${what}; use one or more of: ${[...known].join(" ")}` };
+  }
+  const { lifetimeSeconds, name = "", userId = ownerId } = request;
+  if (!Number.isInteger(lifetimeSeconds) || lifetimeSeconds < 1 || lifetimeSeconds > maxLifetimeSeconds) {
+    return { field: "ttl", message: `must be a whole number of seconds from 1 to ${maxLifetimeSeconds}` };
+  }
+  if (name.length > 100 || /\p{C}/u.test(name)) {
+    return { field: "name", message: "must have at most 100 characters and no control characters" };
+  }
+  const user = await users.read(storage, userId);
+  if (user?.value.disabled) return { field: "user", message: "this user is disabled" };
+  // The owner may have tokens before set-up; anybody else has to exist.
+  return user === null && userId !== ownerId ? { field: "user", message: "there is no such user" } : null;
+}
+
+/** The tokens that are alive, oldest first. */
+export async function listOperatorTokens({ storage }: OperatorTokenDeps): Promise<OperatorTokenSummary[]> {
+  const stored = await operatorTokens.list(storage, { limit: maxListed });
+  return stored.map(({ value: { tokenHash: _, ...summary } }) => summary).sort((a, b) => a.createdAt - b.createdAt);
+}
+
+/** Ends a token at once; `false` when there is none with that id. */
+export async function revokeOperatorToken({ storage }: OperatorTokenDeps, id: string): Promise<boolean> {
+  return id !== "" && await storage.consume(operatorTokens.key(id)) !== null;
+}
+
+/** The record of a presented token, or `null` when it is none of ours or has ended. */
+export async function findOperatorToken(storage: Storage, token: string): Promise<OperatorToken | null> {
+  const id = pattern.exec(token)?.[1];
+  if (id === undefined) return null;
+  const stored = await operatorTokens.read(storage, id);
+  return stored !== null && matchesHash(token, stored.value.tokenHash) ? stored.value : null;
+}

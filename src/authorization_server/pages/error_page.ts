@@ -1,0 +1,81 @@
+/** The page that stands in for a redirect which must not happen, and for every other dead end. */
+import { html } from "../../lib/html.ts";
+import { pageResponse } from "./page.ts";
+
+const dead = {
+  malformed_request: {
+    status: 400,
+    title: "This request cannot be read",
+    advice: "The application sent an incomplete or malformed request. Start again from the application.",
+  },
+  request_too_long: {
+    status: 414,
+    title: "This request is too long",
+    advice: "The application sent more than this server accepts. Start again from the application.",
+  },
+  unknown_client: {
+    status: 400,
+    title: "This application is not known here",
+    advice:
+      "It may have been removed, or it was set up for another server. Remove the connection in the application and add it again.",
+  },
+  redirect_uri_not_registered: {
+    status: 400,
+    title: "The return address does not match",
+    advice: "The application asked to send you to an address that it did not register, so you were not sent anywhere.",
+  },
+  not_set_up: {
+    status: 503,
+    title: "This server has not been set up",
+    advice: "Open the set-up link that the server printed on its console, choose a passphrase, and then connect again.",
+  },
+  request_gone: {
+    status: 403,
+    title: "This request is no longer open",
+    advice:
+      "It was answered already, has expired, or was started in another browser. Start again from the application.",
+  },
+  foreign_form: {
+    status: 403,
+    title: "This form came from somewhere else",
+    advice: "Nothing was changed. Start again from the application.",
+  },
+  set_up_link_invalid: {
+    status: 403,
+    title: "This set-up link does not work",
+    advice: "It is wrong, has expired, or was used. Restart the server to get a new one on its console.",
+  },
+  already_set_up: {
+    status: 403,
+    title: "This server is set up already",
+    advice: "Connect an application, and sign in with the passphrase that was chosen.",
+  },
+  method_not_allowed: {
+    status: 405,
+    title: "This page cannot be used that way",
+    advice: "Start again from the application.",
+  },
+} as const;
+
+/** Why a person sees an error page. */
+export type DeadEnd = keyof typeof dead;
+
+/** The error page of a reason. */
+export function errorPage(reason: DeadEnd): Response {
+  const { status, title, advice } = dead[reason];
+  return pageResponse({
+    title,
+    status,
+    body: html`
+      <h1>${title}</h1>
+      <p>${advice}</p>
+    `,
+  });
+}
+
+/** The error page of a wrong verb (RFC 9110 §15.5.6). */
+export function methodNotAllowedPage(...allowed: readonly string[]): Response {
+  const response = errorPage("method_not_allowed");
+  response.headers.set("allow", allowed.join(", "));
+  return response;
+}

@@ -1,0 +1,84 @@
+/** The frame of every page, and the headers that protect it. */
+import { type Html, html, styleElement } from "../../lib/html.ts";
+import { stylesheet, stylesheetSource } from "./stylesheet.ts";
+
+/** What a page response is made of. */
+export interface PageOptions {
+  readonly title: string;
+  readonly body: Html;
+  readonly status?: number;
+  /** Where a form of this page may lead besides this server, as a CSP source. */
+  readonly formTarget?: string;
+  readonly cookies?: readonly string[];
+  readonly retryAfterSeconds?: number;
+}
+
+const gate = html`
+  <svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.8"
+    stroke-linecap="round">
+    <path d="M4 21V10a8 8 0 0 1 16 0v11M9 4v17M15 4v17M4 11h16M4 16h16" />
+  </svg>
+`;
+
+function render({ title, body }: PageOptions): string {
+  const page = html`
+    <html lang="en">
+      <head>
+      <meta charset="utf-8">
+      <meta name="viewport" content="width=device-width, initial-scale=1">
+      <meta name="robots" content="noindex">
+      <title>${title} · Portcullis</title>
+      ${styleElement(stylesheet)}
+      </head>
+      <body>
+        <div class="frame">
+          <header class="brand">${gate}<span>Portcullis</span></header>
+          <main>${body}</main>
+        </div>
+      </body>
+    </html>
+  `;
+  return `<!DOCTYPE html>${page.markup.trimStart()}`;
+}
+
+/** Sends a page: no script, no framing, no caching, no referrer. */
+export function pageResponse(options: PageOptions): Response {
+  const { status = 200, formTarget, cookies = [], retryAfterSeconds } = options;
+  const headers = new Headers({
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": [
+      "default-src 'none'",
+      `style-src ${stylesheetSource}`,
+      // Chromium holds the redirect that answers a form to this list too.
+      `form-action 'self'${formTarget === undefined ? "" : ` ${formTarget}`}`,
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+    ].join("; "),
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+    pragma: "no-cache",
+  });
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
+  if (retryAfterSeconds !== undefined) headers.set("retry-after", String(retryAfterSeconds));
+  return new Response(render(options), { status, headers });
+}
+
+/** A 303: the browser follows with GET, so nothing that was posted is posted on (RFC 9700 §4.12). */
+export function seeOther(location: string, cookies: readonly string[] = []): Response {
+  return redirectResponse(303, location, cookies);
+}
+
+/** A redirect without a body, without a trace in caches and referrers. */
+export function redirectResponse(status: 302 | 303, location: string, cookies: readonly string[] = []): Response {
+  const headers = new Headers({
+    location,
+    "cache-control": "no-store",
+    pragma: "no-cache",
+    "referrer-policy": "no-referrer",
+  });
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
+  return new Response(null, { status, headers });
+}

@@ -1,0 +1,55 @@
+/** The pages of the first start: choose a passphrase, then connect. */
+import { html } from "../../lib/html.ts";
+import { pageResponse } from "./page.ts";
+
+/** What the set-up page shows. */
+export interface SetUpPage {
+  readonly action: string;
+  readonly code: string;
+  readonly minCharacters: number;
+  readonly problem?: string;
+}
+
+/** Renders the set-up page. */
+export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): Response {
+  const invalid = problem === undefined ? null : html`
+    aria-invalid="true"
+  `;
+  return pageResponse({
+    title: "Set up",
+    status: problem === undefined ? 200 : 422,
+    body: html`
+      <h1>Set up this server</h1>
+      <p>Choose the passphrase with which you will approve applications. It is not kept anywhere in readable form.</p>
+      ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
+      <form method="post" action="${action}">
+        <input type="hidden" name="code" value="${code}">
+        <input type="text" name="username" value="owner" autocomplete="username" readonly hidden>
+        <label class="field" for="passphrase">Passphrase</label>
+        <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
+          minlength="${minCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
+        <p class="hint" id="rule">At least ${minCharacters} characters. Several words are easy to remember.</p>
+        <label class="field" for="confirmation">The same passphrase again</label>
+        <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
+          minlength="${minCharacters}" maxlength="1024">
+        <div class="actions"><button type="submit">Set passphrase</button></div>
+      </form>
+    `,
+  });
+}
+
+/** Renders the page after set-up: how to connect a client. */
+export function setUpDonePage(resource: string): Response {
+  return pageResponse({
+    title: "Ready",
+    body: html`
+      <h1>This server is ready</h1>
+      <p>Your passphrase is set. Connect an application to this address:</p>
+      <pre>${resource}</pre>
+      <p>For example, in Claude Code:</p>
+      <pre>claude mcp add --transport http portcullis ${resource}</pre>
+      <p
+        class="quiet">The application opens a page here on which you sign in and decide what it may do. You can close this one.</p>
+    `,
+  });
+}

@@ -1,0 +1,54 @@
+/** The page that asks for the passphrase. */
+import { html } from "../../lib/html.ts";
+import { pageResponse } from "./page.ts";
+
+/** What the sign-in page shows. */
+export interface SignInPage {
+  readonly action: string;
+  /** The handle of the request that waits. */
+  readonly handle: string;
+  readonly clientName: string;
+  /** Ask for a user name too. */
+  readonly askUserName: boolean;
+  readonly userName?: string;
+  readonly problem?: string;
+  readonly status?: number;
+  readonly retryAfterSeconds?: number;
+  readonly cookies?: readonly string[];
+}
+
+/** Renders the sign-in page. */
+export function signInPage(page: SignInPage): Response {
+  const { problem, status, retryAfterSeconds, cookies } = page;
+  const described = problem === undefined ? html`` : html`
+    aria-invalid="true" aria-describedby="problem"
+  `;
+  const userName = page.askUserName
+    ? html`
+      <label class="field" for="username">User name</label>
+      <input type="text" id="username" name="username" value="${page.userName ?? ""}" autocomplete="username"
+        autocapitalize="none" spellcheck="false" required maxlength="64">
+    `
+    // Not shown, but password managers file the passphrase under it.
+    : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
+  return pageResponse({
+    title: "Sign in",
+    ...(status === undefined ? {} : { status }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(cookies === undefined ? {} : { cookies }),
+    body: html`
+      <h1>Sign in</h1>
+      <p class="quiet"><strong>${page
+        .clientName}</strong> wants to connect to this server. Sign in to decide what it may do.</p>
+      ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
+      <form method="post" action="${page.action}">
+        <input type="hidden" name="request" value="${page.handle}">
+        ${userName}
+        <label class="field" for="passphrase">Passphrase</label>
+        <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required autofocus
+          maxlength="1024"${described}>
+        <div class="actions"><button type="submit">Sign in</button></div>
+      </form>
+    `,
+  });
+}

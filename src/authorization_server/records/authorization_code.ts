@@ -1,0 +1,27 @@
+/** Authorization codes. A redeemed one stays as a mark until its grant ends, so that a replay is noticed. */
+import { z } from "zod";
+import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+
+const authorizationCodeSchema = z.object({
+  grantId: z.string(),
+  clientId: z.string(),
+  userId: z.string(),
+  /** SHA-256 of the user's password hash: a passphrase changed since then voids the code. */
+  credentialHash: z.string(),
+  redirectUri: z.string(),
+  codeChallenge: z.string(),
+  scopes: z.array(z.string()),
+  resource: z.string(),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+  redeemedAt: z.number().nullable(),
+});
+
+/** A stored authorization code. */
+export type AuthorizationCode = z.output<typeof authorizationCodeSchema>;
+
+/** `["authorization_code", SHA-256 of the code]`, expiring. */
+export const authorizationCodes: RecordFamily<AuthorizationCode> = defineRecordFamily(
+  "authorization_code",
+  authorizationCodeSchema,
+);

@@ -1,0 +1,26 @@
+/** Authorization requests that wait for a person. Kept here, so that nothing in a page's form can change them. */
+import { z } from "zod";
+import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+
+const authorizationRequestSchema = z.object({
+  clientId: z.string(),
+  redirectUri: z.string(),
+  state: z.string().nullable(),
+  codeChallenge: z.string(),
+  scopes: z.array(z.string()),
+  resource: z.string(),
+  /** SHA-256 of the browser cookie of whoever started it. */
+  browserHash: z.string(),
+  /** `prompt=login`: a session from before this time does not count. */
+  signInAfter: z.number(),
+  createdAt: z.number(),
+});
+
+/** A validated authorization request. */
+export type AuthorizationRequest = z.output<typeof authorizationRequestSchema>;
+
+/** `["authorization_request", SHA-256 of the handle]`, expiring. */
+export const authorizationRequests: RecordFamily<AuthorizationRequest> = defineRecordFamily(
+  "authorization_request",
+  authorizationRequestSchema,
+);

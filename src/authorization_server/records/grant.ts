@@ -1,0 +1,58 @@
+/** Grants: what a person allowed a client. Every token hangs on one; deleting it ends them all. */
+import { z } from "zod";
+import { defineRecordFamily, type RecordFamily, type Stored } from "../record_family.ts";
+import type { Batch, Storage } from "../../storage/port.ts";
+
+const grantSchema = z.object({
+  id: z.string(),
+  /** The `sub` of its tokens: a user, or the client itself for client credentials (RFC 9068 §2.2). */
+  subject: z.string(),
+  kind: z.enum(["user", "client"]),
+  clientId: z.string(),
+  clientName: z.string(),
+  scopes: z.array(z.string()),
+  resource: z.string(),
+  createdAt: z.number(),
+  /** The refresh token family, or `null` when the client gets none. */
+  refresh: z.object({
+    /** Number of the current refresh token. */
+    generation: z.number().int().positive(),
+    /** Part of what each refresh token's MAC covers. */
+    salt: z.string(),
+    /** SHA-256 of the current refresh token. */
+    currentHash: z.string(),
+    /** No refresh after this, whatever happens. */
+    endsAt: z.number(),
+    lastUsedAt: z.number(),
+    /** Rotations young enough for the grace window, oldest first. */
+    rotations: z.array(z.object({ generation: z.number(), at: z.number() })),
+  }).nullable(),
+});
+
+/** A stored grant. */
+export type Grant = z.output<typeof grantSchema>;
+
+/** `["grant", id]`, expiring. */
+export const grants: RecordFamily<Grant> = defineRecordFamily("grant", grantSchema);
+
+/** `["subject_grant", subject, grant id]`: the grants of each user. */
+export const subjectGrants: RecordFamily<{ grantId: string }> = defineRecordFamily(
+  "subject_grant",
+  z.object({ grantId: z.string() }),
+);
+
+/** The writes that store a grant together with its index entry. */
+export function putsOfGrant(grant: Grant, expiresAt: number): NonNullable<Batch["puts"]> {
+  return [
+    grants.put(grant.id, grant, expiresAt),
+    subjectGrants.put([grant.subject, grant.id], { grantId: grant.id }, expiresAt),
+  ];
+}
+
+/** Ends a grant and with it all its tokens. Gives the grant, or `null` when there was none. */
+export async function revokeGrant(storage: Storage, grantId: string): Promise<Stored<Grant> | null> {
+  const stored = await grants.read(storage, grantId);
+  if (stored === null) return null;
+  await storage.commit({ deletes: [grants.key(grantId), subjectGrants.key(stored.value.subject, grantId)] });
+  return stored;
+}

@@ -1,0 +1,20 @@
+/** Access tokens made on the command line, by somebody who can read the data directory anyway. */
+import { z } from "zod";
+import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+
+const operatorTokenSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  userId: z.string(),
+  scopes: z.array(z.string()),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+  /** SHA-256 of the whole token. */
+  tokenHash: z.string(),
+});
+
+/** A stored operator token. */
+export type OperatorToken = z.output<typeof operatorTokenSchema>;
+
+/** `["operator_token", id]`, expiring. */
+export const operatorTokens: RecordFamily<OperatorToken> = defineRecordFamily("operator_token", operatorTokenSchema);

@@ -1,0 +1,22 @@
+/** People who may sign in. */
+import { z } from "zod";
+import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+
+const userSchema = z.object({
+  /** The name they sign in with, which is also the `sub` of their tokens; never given to somebody else later. */
+  id: z.string(),
+  /** Argon2id, as a PHC string. */
+  passwordHash: z.string(),
+  disabled: z.boolean(),
+  createdAt: z.number(),
+  passwordChangedAt: z.number(),
+});
+
+/** A stored user. */
+export type User = z.output<typeof userSchema>;
+
+/** `["user", id]` */
+export const users: RecordFamily<User> = defineRecordFamily("user", userSchema);
+
+/** The id of the person who owns this installation. */
+export const ownerId = "owner";

@@ -1,0 +1,91 @@
+/** Redirect URIs: which may be registered, which may be used, and when a request's matches a registered one. */
+
+/** What a redirect URI is good for. */
+export type RedirectUriKind =
+  | "https"
+  /** http on this machine, for native clients (RFC 8252 §7.3). */
+  | "loopback"
+  /** A private-use scheme such as `cursor:`. Kept at registration because real clients list it; never redirected to. */
+  | "private_use"
+  | "forbidden";
+
+const maxUriLength = 2_048;
+// scheme and host, port, and the rest of a loopback URI
+const loopbackPattern = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::(\d{1,5}))?((?:[/?].*)?)$/;
+// Schemes that browsers or the system act on by themselves: a redirect there runs code or reads files.
+const activeSchemes = new Set([
+  "about",
+  "blob",
+  "chrome",
+  "content",
+  "data",
+  "file",
+  "filesystem",
+  "ftp",
+  "http",
+  "intent",
+  "jar",
+  "javascript",
+  "mailto",
+  "ms-msdt",
+  "resource",
+  "search-ms",
+  "sms",
+  "tel",
+  "vbscript",
+  "view-source",
+  "ws",
+  "wss",
+]);
+const responseParameters = ["code", "error", "iss", "state"];
+
+/** Sorts a redirect URI into its class. */
+export function classifyRedirectUri(uri: string): RedirectUriKind {
+  // Visible ASCII without characters that parsers disagree about; no fragment (RFC 6749 §3.1.2), no wildcard.
+  if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || /[#*\\"<>^`{|}]/.test(uri)) return "forbidden";
+  const url = URL.parse(uri);
+  if (url === null || url.username !== "" || url.password !== "") return "forbidden";
+  if (uri.slice(0, uri.indexOf("?") >>> 0).includes("@") && url.protocol.startsWith("http")) return "forbidden";
+  if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(uri.split("?", 1)[0] ?? "")) return "forbidden";
+  if (responseParameters.some((name) => url.searchParams.has(name))) return "forbidden";
+  if (url.protocol === "https:") return /^https:\/\/[^/]/i.test(uri) && url.hostname !== "" ? "https" : "forbidden";
+  if (url.protocol === "http:") {
+    const match = loopbackPattern.exec(uri);
+    return match !== null && isPort(match[2]) ? "loopback" : "forbidden";
+  }
+  const scheme = url.protocol.slice(0, -1);
+  return /^[a-z][a-z0-9+.-]+$/.test(scheme) && !activeSchemes.has(scheme) ? "private_use" : "forbidden";
+}
+
+function isPort(port: string | undefined): boolean {
+  return port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
+}
+
+/**
+ * Whether the requested URI is the registered one: the same text exactly (RFC 9700 §2.1), except that the port of a
+ * loopback URI may differ (RFC 8252 §7.3), since a native client takes any free one.
+ */
+export function matchesRedirectUri(requested: string, registered: string): boolean {
+  if (requested === registered) return true;
+  const left = loopbackPattern.exec(requested);
+  const right = loopbackPattern.exec(registered);
+  if (left === null || right === null || classifyRedirectUri(requested) !== "loopback") return false;
+  return left[1] === right[1] && left[3] === right[3];
+}
+
+/**
+ * The redirect URI to use: the requested one if it is registered, the only usable one if none was requested. `null`
+ * when there is none, and then nobody is redirected anywhere.
+ */
+export function selectRedirectUri(requested: string | undefined, registered: readonly string[]): string | null {
+  const usable = registered.filter((uri) => isUsableRedirectUri(uri));
+  // OAuth 2.1 §2.3.3: with several registered, or one that is only stored, the request has to name one.
+  if (requested === undefined) return registered.length === 1 ? usable[0] ?? null : null;
+  return usable.some((uri) => matchesRedirectUri(requested, uri)) ? requested : null;
+}
+
+/** Whether an authorization response may be sent there. */
+export function isUsableRedirectUri(uri: string): boolean {
+  const kind = classifyRedirectUri(uri);
+  return kind === "https" || kind === "loopback";
+}

@@ -1,0 +1,142 @@
+/**
+ * Every reason for which a protocol endpoint refuses, and what it looks like on the wire. The log gets the reason; the
+ * client gets the error code and the vague text that RFC 6749 §5.2 grants.
+ */
+import type { Log, LogFields } from "../lib/log.ts";
+
+interface WireError {
+  readonly error: string;
+  readonly status: number;
+  readonly description: string;
+}
+
+const invalidGrant = {
+  error: "invalid_grant",
+  status: 400,
+  description: "The grant is invalid, expired, revoked, or was issued to another client",
+} as const;
+const invalidClient = { error: "invalid_client", status: 401, description: "Client authentication failed" } as const;
+const malformed = { error: "invalid_request", status: 400, description: "The request is malformed" } as const;
+const badMetadata = (description: string) => ({ error: "invalid_client_metadata", status: 400, description }) as const;
+const badRedirect = (description: string) => ({ error: "invalid_redirect_uri", status: 400, description }) as const;
+
+const refusals = {
+  // Bodies
+  body_too_large: { error: "invalid_request", status: 413, description: "The request body is too large" },
+  wrong_content_type: {
+    error: "invalid_request",
+    status: 415,
+    description: "Send application/x-www-form-urlencoded or application/json",
+  },
+  malformed_body: malformed,
+  repeated_parameter: { ...malformed, description: "A parameter is repeated" },
+  // Client authentication, RFC 6749 §2.3 and §5.2
+  several_authentication_methods: { ...malformed, description: "Authenticate by one method only" },
+  client_id_mismatch: { ...malformed, description: "The request names two different clients" },
+  missing_client: invalidClient,
+  malformed_basic_credentials: invalidClient,
+  unknown_client: invalidClient,
+  wrong_authentication_method: invalidClient,
+  wrong_client_secret: invalidClient,
+  expired_client_secret: invalidClient,
+  // Token endpoint
+  missing_grant_type: { ...malformed, description: "grant_type is missing" },
+  unsupported_grant_type: {
+    error: "unsupported_grant_type",
+    status: 400,
+    description: "This grant type is not supported",
+  },
+  grant_type_not_registered: {
+    error: "unauthorized_client",
+    status: 400,
+    description: "The client is not registered for this grant type",
+  },
+  missing_code: { ...malformed, description: "code is missing" },
+  missing_code_verifier: { ...malformed, description: "code_verifier is missing" },
+  missing_refresh_token: { ...malformed, description: "refresh_token is missing" },
+  missing_token: { ...malformed, description: "token is missing" },
+  unknown_code: invalidGrant,
+  code_of_another_client: invalidGrant,
+  expired_code: invalidGrant,
+  redirect_uri_mismatch: invalidGrant,
+  wrong_code_verifier: invalidGrant,
+  replayed_code: invalidGrant,
+  user_not_active: invalidGrant,
+  unknown_refresh_token: invalidGrant,
+  refresh_token_of_another_client: invalidGrant,
+  expired_refresh_token: invalidGrant,
+  reused_refresh_token: invalidGrant,
+  scope_exceeds_grant: {
+    error: "invalid_scope",
+    status: 400,
+    description: "The requested scope exceeds what was granted",
+  },
+  resource_mismatch: {
+    error: "invalid_target",
+    status: 400,
+    description: "The resource is unknown or not the one that was granted",
+  },
+  token_of_another_client: { ...invalidGrant, description: "The token was issued to another client" },
+  // Registration, RFC 7591 §3.2.2
+  registration_off: { error: "access_denied", status: 403, description: "This server registers no clients" },
+  wrong_registration_token: {
+    error: "invalid_token",
+    status: 401,
+    description: "Registration needs the server's registration token",
+  },
+  too_many_unused_clients: {
+    error: "temporarily_unavailable",
+    status: 429,
+    description: "Too many clients were registered lately; try again later",
+  },
+  malformed_client_metadata: badMetadata("The client metadata is malformed"),
+  unsupported_authentication_method: badMetadata(
+    "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post",
+  ),
+  no_supported_grant_type: badMetadata("grant_types must include authorization_code"),
+  unsupported_response_type: badMetadata("response_types must be code"),
+  metadata_uri_not_https: badMetadata("URIs in the client metadata must be https"),
+  missing_redirect_uris: badRedirect("redirect_uris must have at least one entry"),
+  too_many_redirect_uris: badRedirect("redirect_uris has too many entries"),
+  forbidden_redirect_uri: badRedirect(
+    "Redirect URIs must be https, or http on 127.0.0.1, [::1] or localhost, without fragment, credentials or wildcard",
+  ),
+  no_usable_redirect_uri: badRedirect("At least one redirect URI must be https or http on loopback"),
+} as const satisfies Record<string, WireError>;
+
+/** A reason for a refusal; a stable name for the audit log. */
+export type RefusalReason = keyof typeof refusals;
+
+const noStore = { "cache-control": "no-store", pragma: "no-cache" } as const; // RFC 6749 §5.1
+
+/** A JSON answer that no cache keeps. */
+export function jsonResponse(
+  body: unknown,
+  options: { status?: number; headers?: Record<string, string> } = {},
+): Response {
+  return Response.json(body, { status: options.status ?? 200, headers: { ...noStore, ...options.headers } });
+}
+
+/** Logs a refusal with its reason and gives the answer that the client sees. */
+export function refuse(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
+  log.write("audit", event, { outcome: "refused", reason, ...fields });
+  const { error, status, description } = refusals[reason];
+  return jsonResponse({ error, error_description: description }, { status, headers: challengeHeaders(reason, status) });
+}
+
+function challengeHeaders(reason: RefusalReason, status: number): Record<string, string> {
+  if (status === 429) return { "retry-after": "600" };
+  if (status !== 401) return {};
+  // RFC 6749 §5.2 for clients, RFC 6750 §3 for the registration token.
+  return reason === "wrong_registration_token"
+    ? { "www-authenticate": 'Bearer error="invalid_token"' }
+    : { "www-authenticate": 'Basic realm="token", charset="UTF-8"' };
+}
+
+/** The answer to a wrong verb (RFC 9110 §15.5.6). */
+export function methodNotAllowed(...allowed: readonly string[]): Response {
+  return jsonResponse({ error: "invalid_request", error_description: `Use ${allowed.join(" or ")}` }, {
+    status: 405,
+    headers: { allow: allowed.join(", ") },
+  });
+}

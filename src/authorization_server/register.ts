@@ -1,0 +1,148 @@
+/** Dynamic client registration (RFC 7591). */
+import { z } from "zod";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { AuthorizationServerDeps, Endpoint, Limits, Registration } from "./context.ts";
+import { cleanClientName } from "./client_name.ts";
+import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
+import { equalInConstantTime, hashSecret, randomId, randomSecret } from "./random_secret.ts";
+import type { Client } from "./records/client.ts";
+import { jsonResponse, methodNotAllowed, type RefusalReason, refuse } from "./refusal.ts";
+import { readJsonBody } from "./request_body.ts";
+import { knownScopes, parseScope } from "./scope.ts";
+import { storeRegisteredClient } from "./store_registered_client.ts";
+
+// Unknown members are ignored (RFC 7591 §2); `token_value` is the ServiceNow guide's place for the registration token.
+const metadataSchema = z.object({
+  token_value: z.string().optional(),
+  client_name: z.string().max(2_000).optional(),
+  redirect_uris: z.array(z.string()).optional(),
+  grant_types: z.array(z.string()).optional(),
+  response_types: z.array(z.string()).optional(),
+  token_endpoint_auth_method: z.string().optional(),
+  scope: z.string().max(10_000).optional(),
+});
+type Metadata = z.output<typeof metadataSchema>;
+
+const uriMembers = [
+  "client_uri",
+  "logo_uri",
+  "tos_uri",
+  "policy_uri",
+  "jwks_uri",
+  "sector_identifier_uri",
+  "initiate_login_uri",
+  "request_uris",
+];
+const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
+
+/** Builds `POST /oauth/register`. */
+export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint {
+  const { registration, limits, log, clock } = deps;
+  return async (request, peer) => {
+    if (request.method !== "POST") return methodNotAllowed("POST");
+    const refused = (reason: RefusalReason) => refuse(log, "client_registration", reason, { address: peer.address });
+    if (registration.mode === "off") return refused("registration_off");
+    const body = await readJsonBody(request, limits);
+    if (!body.ok) return refused(body.error);
+    const parsed = metadataSchema.safeParse(body.value);
+    // The token is looked at first: a stranger learns nothing about what else is wrong.
+    if (!mayRegister(registration, request, parsed.data?.token_value)) return refused("wrong_registration_token");
+    if (!parsed.success) return refused("malformed_client_metadata");
+    if (!urisAreHttps(body.value as Record<string, unknown>)) return refused("metadata_uri_not_https");
+    const made = makeClient(parsed.data, limits, clock());
+    if (!made.ok) return refused(made.error);
+    const { client, secret } = made.value;
+    if (!await storeRegisteredClient(deps, client)) return refused("too_many_unused_clients");
+    log.write("audit", "client_registration", {
+      outcome: "registered",
+      client: client.id,
+      clientName: client.name,
+      redirectUris: client.redirectUris,
+      authentication: client.authentication,
+      address: peer.address,
+    });
+    return jsonResponse(registrationResponse(client, secret), { status: 201 });
+  };
+}
+
+function mayRegister(registration: Registration, request: Request, tokenValue: string | undefined): boolean {
+  if (registration.mode !== "token") return registration.mode === "open";
+  const header = request.headers.get("authorization");
+  const presented = header === null ? tokenValue : /^bearer +(\S+)$/i.exec(header)?.[1];
+  return presented !== undefined && equalInConstantTime(hashSecret(presented), hashSecret(registration.token));
+}
+
+/** Nothing is fetched here; what is not https could only be an address inside somebody's network (SSRF). */
+function urisAreHttps(body: Record<string, unknown>): boolean {
+  const values = uriMembers.flatMap((name) => body[name] ?? []);
+  return values.every((value) => typeof value === "string" && URL.parse(value)?.protocol === "https:");
+}
+
+function makeClient(
+  metadata: Metadata,
+  limits: Limits,
+  now: number,
+): Result<{ client: Client; secret: string | null }, RefusalReason> {
+  const redirectUris = [...new Set(metadata.redirect_uris ?? [])];
+  const redirectProblem = findRedirectProblem(redirectUris, limits);
+  if (redirectProblem !== null) return failure(redirectProblem);
+  // Without grant_types we register both, not RFC 7591's default alone: clients that leave it out expect to refresh.
+  const grantTypes = supportedGrantTypes.filter((name) => metadata.grant_types?.includes(name) ?? true);
+  if (!grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");
+  if (!(metadata.response_types?.includes("code") ?? true)) return failure("unsupported_response_type");
+  const authentication = toAuthentication(metadata.token_endpoint_auth_method);
+  if (authentication === null) return failure("unsupported_authentication_method");
+  const secret = authentication === "none" ? null : `pcs_${randomSecret()}`;
+  const client: Client = {
+    id: `pcc_${randomId()}`,
+    name: cleanClientName(metadata.client_name),
+    origin: "registered",
+    redirectUris,
+    grantTypes,
+    authentication,
+    secretHash: secret === null ? null : hashSecret(secret),
+    secretExpiresAt: 0,
+    scopes: knownScopes(parseScope(metadata.scope ?? "")),
+    jwks: null,
+    jwksUri: null,
+    registeredAt: now,
+    usedAt: null,
+  };
+  return success({ client, secret });
+}
+
+function findRedirectProblem(redirectUris: readonly string[], limits: Limits): RefusalReason | null {
+  if (redirectUris.length === 0) return "missing_redirect_uris";
+  if (redirectUris.length > limits.maxRedirectUris) return "too_many_redirect_uris";
+  if (redirectUris.some((uri) => classifyRedirectUri(uri) === "forbidden")) return "forbidden_redirect_uri";
+  return redirectUris.some(isUsableRedirectUri) ? null : "no_usable_redirect_uri";
+}
+
+function toAuthentication(method: string | undefined): Client["authentication"] | null {
+  switch (method) {
+    case undefined:
+      return "client_secret_any";
+    case "none":
+    case "client_secret_basic":
+    case "client_secret_post":
+      return method;
+    default:
+      return null;
+  }
+}
+
+/** RFC 7591 §3.2.1: everything that was registered, with what the server put in the place of what was asked. */
+function registrationResponse(client: Client, secret: string | null): Record<string, unknown> {
+  const { authentication } = client;
+  return {
+    client_id: client.id,
+    client_id_issued_at: Math.floor(client.registeredAt / 1_000),
+    ...(secret === null ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
+    client_name: client.name,
+    redirect_uris: client.redirectUris,
+    grant_types: client.grantTypes,
+    response_types: ["code"],
+    token_endpoint_auth_method: authentication === "client_secret_any" ? "client_secret_basic" : authentication,
+    ...(client.scopes.length === 0 ? {} : { scope: client.scopes.join(" ") }),
+  };
+}

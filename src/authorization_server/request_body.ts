@@ -1,0 +1,112 @@
+/** Reads request bodies up to a limit, as JSON or as OAuth parameters. */
+import { failure, type Result, success } from "../lib/result.ts";
+
+/** Why a body cannot be used. */
+export type BodyProblem = "body_too_large" | "wrong_content_type" | "malformed_body" | "repeated_parameter";
+
+/** Limits of bodies, by type. */
+export interface BodyLimits {
+  readonly maxFormBytes: number;
+  readonly maxJsonBytes: number;
+}
+
+/** Parameters of a request. Those without a value are treated as absent (RFC 6749 §3.2). */
+export interface Parameters {
+  get(name: string): string | undefined;
+  /** `resource` alone may be repeated (RFC 8707 §2). */
+  getAll(name: string): readonly string[];
+}
+
+function mediaType(request: Request): string {
+  return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+async function readText(request: Request, maxBytes: number): Promise<Result<string, BodyProblem>> {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > maxBytes) {
+    await request.body?.cancel();
+    return failure("body_too_large");
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > maxBytes) return failure("body_too_large");
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  try {
+    return success(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    return failure("malformed_body"); // not UTF-8
+  }
+}
+
+/** The body as JSON; it must say that it is. */
+export async function readJsonBody(request: Request, limits: BodyLimits): Promise<Result<unknown, BodyProblem>> {
+  if (mediaType(request) !== "application/json") {
+    await request.body?.cancel();
+    return failure("wrong_content_type");
+  }
+  const text = await readText(request, limits.maxJsonBytes);
+  if (!text.ok) return text;
+  try {
+    return success(JSON.parse(text.value));
+  } catch {
+    return failure("malformed_body");
+  }
+}
+
+/** A form as it was sent. */
+export async function readForm(request: Request, limits: BodyLimits): Promise<Result<URLSearchParams, BodyProblem>> {
+  if (mediaType(request) !== "application/x-www-form-urlencoded") {
+    await request.body?.cancel();
+    return failure("wrong_content_type");
+  }
+  const text = await readText(request, limits.maxFormBytes);
+  return text.ok ? success(new URLSearchParams(text.value)) : text;
+}
+
+/** The parameters of a form, or of the flat JSON object that the ServiceNow guide's clients send. */
+export async function readParameters(request: Request, limits: BodyLimits): Promise<Result<Parameters, BodyProblem>> {
+  if (mediaType(request) !== "application/json") {
+    const form = await readForm(request, limits);
+    return form.ok ? toParameters(form.value) : form;
+  }
+  const json = await readJsonBody(request, limits);
+  if (!json.ok) return json;
+  const pairs = jsonPairs(json.value);
+  return pairs === null ? failure("malformed_body") : toParameters(pairs);
+}
+
+function jsonPairs(value: unknown): [string, string][] | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const pairs: [string, string][] = [];
+  for (const [name, entry] of Object.entries(value)) {
+    const texts: unknown[] = name === "resource" && Array.isArray(entry) ? entry : [entry];
+    for (const text of texts) {
+      if (text === null) continue;
+      if (typeof text !== "string") return null;
+      pairs.push([name, text]);
+    }
+  }
+  return pairs;
+}
+
+/** Collects parameters; a repeated one (other than `resource`) is a refusal (RFC 6749 §3.1). */
+export function toParameters(pairs: Iterable<readonly [string, string]>): Result<Parameters, "repeated_parameter"> {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of pairs) {
+    if (value === "") continue;
+    const present = values.get(name);
+    if (present === undefined) values.set(name, [value]);
+    else if (name === "resource") present.push(value);
+    else return failure("repeated_parameter");
+  }
+  return success({ get: (name) => values.get(name)?.[0], getAll: (name) => values.get(name) ?? [] });
+}

@@ -1,0 +1,96 @@
+/** `/setup`: the first start. Whoever has the link from the console chooses the owner's passphrase, once. */
+import { readBrowserForm } from "./browser_form.ts";
+import type { AuthorizationServerDeps, Endpoint, Peer } from "./context.ts";
+import { pathsOf } from "./interaction.ts";
+import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
+import { setUpDonePage, setUpPage } from "./pages/set_up_page.ts";
+import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
+import { hashSecret, matchesHash, randomSecret } from "./random_secret.ts";
+import { type Stored, unchanged } from "./record_family.ts";
+import { setUpCodes } from "./records/set_up_code.ts";
+import { ownerId, users } from "./records/user.ts";
+import type { UserDirectory } from "./user_directory.ts";
+
+/** What set-up works with. */
+export interface SetUpDeps
+  extends Pick<AuthorizationServerDeps, "issuer" | "resource" | "storage" | "clock" | "log" | "lifetimes" | "limits"> {
+  readonly users: UserDirectory;
+  readonly passwords: PasswordHasher;
+}
+
+/** Makes the one-time link, which voids the one before it; `null` when there is an owner already. */
+export async function issueSetUpLink(deps: SetUpDeps): Promise<string | null> {
+  const { issuer, storage, clock, lifetimes } = deps;
+  if (await deps.users.hasOwner()) return null;
+  const code = randomSecret();
+  const expiresAt = clock() + lifetimes.setUpLinkLifetimeSeconds * 1_000;
+  await storage.commit({ puts: [setUpCodes.put("current", { codeHash: hashSecret(code) }, expiresAt)] });
+  return `${issuer}/setup?code=${code}`;
+}
+
+/** Builds the set-up endpoint. */
+export function createSetUpEndpoint(deps: SetUpDeps): Endpoint {
+  return async (request, peer) => {
+    if (request.method === "GET") {
+      const code = new URL(request.url).searchParams.get("code") ?? "";
+      const found = await findCode(deps, code);
+      return typeof found === "string" ? refused(deps, peer, found) : showPage(deps, code);
+    }
+    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const form = await readBrowserForm(request, deps.limits);
+    if (!form.ok) return errorPage(form.error);
+    const code = form.value.get("code") ?? "";
+    const found = await findCode(deps, code);
+    if (typeof found === "string") return refused(deps, peer, found);
+    const passphrase = form.value.get("passphrase") ?? "";
+    const problem = passphraseProblem(passphrase) ??
+      (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
+    if (problem !== null) return showPage(deps, code, problem);
+    return await makeOwner(deps, { code, found, passphrase, peer });
+  };
+}
+
+function refused({ log }: SetUpDeps, peer: Peer, reason: DeadEnd): Response {
+  log.write("audit", "set_up", { outcome: "refused", reason, address: peer.address });
+  return errorPage(reason);
+}
+
+function showPage({ issuer }: SetUpDeps, code: string, problem?: string): Response {
+  return setUpPage({
+    action: pathsOf(issuer).setUp,
+    code,
+    minCharacters: minPassphraseCharacters,
+    ...(problem === undefined ? {} : { problem }),
+  });
+}
+
+async function findCode(deps: SetUpDeps, code: string): Promise<Stored<{ codeHash: string }> | DeadEnd> {
+  if (await deps.users.hasOwner()) return "already_set_up";
+  const stored = await setUpCodes.read(deps.storage, "current");
+  return stored !== null && matchesHash(code, stored.value.codeHash) ? stored : "set_up_link_invalid";
+}
+
+async function makeOwner(
+  deps: SetUpDeps,
+  { code, found, passphrase, peer }: {
+    code: string;
+    found: Stored<{ codeHash: string }>;
+    passphrase: string;
+    peer: Peer;
+  },
+): Promise<Response> {
+  const { storage, passwords, clock, log, resource } = deps;
+  const passwordHash = await passwords.hash(passphrase);
+  if (passwordHash === "busy") return showPage(deps, code, "The server is busy. Try again in a moment.");
+  const now = clock();
+  const owner = { id: ownerId, passwordHash, disabled: false, createdAt: now, passwordChangedAt: now };
+  // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
+  const claimed = await storage.commit({
+    checks: [unchanged(found), { key: users.key(ownerId), version: null }],
+    puts: [users.put(ownerId, owner)],
+    deletes: [found.key],
+  });
+  if (!claimed) return refused(deps, peer, "set_up_link_invalid");
+  log.write("audit", "set_up", { outcome: "claimed", user: ownerId, address: peer.address });
+  return setUpDonePage(resource);
+}

@@ -1,0 +1,84 @@
+/** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
+import type { Browser } from "./browser_sessions.ts";
+import { readBrowserForm } from "./browser_form.ts";
+import type { Endpoint, Peer } from "./context.ts";
+import { findPending, type InteractionDeps, pathsOf, type Pending, showSignIn } from "./interaction.ts";
+import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
+import { seeOther } from "./pages/page.ts";
+import { hashPassword, type PasswordHasher } from "./password_hash.ts";
+import type { PasswordThrottle } from "./password_throttle.ts";
+import { ownerId } from "./records/user.ts";
+
+/** What the endpoint needs besides what all browser endpoints share. */
+export interface SignInDeps extends InteractionDeps {
+  readonly passwords: PasswordHasher;
+  readonly throttle: PasswordThrottle;
+}
+
+/** Builds the sign-in endpoint. */
+export function createSignInEndpoint(deps: SignInDeps): Endpoint {
+  const { log, limits, browsers } = deps;
+  return async (request, peer) => {
+    const browser = browsers.identify(request);
+    if (request.method === "GET") {
+      const handle = new URL(request.url).searchParams.get("request") ?? "";
+      const pending = await findPending(deps, handle, browser);
+      return pending === null ? errorPage("request_gone") : await showSignIn(deps, pending);
+    }
+    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const form = await readBrowserForm(request, limits);
+    if (!form.ok) return errorPage(form.error);
+    const pending = await findPending(deps, form.value.get("request") ?? "", browser);
+    if (pending === null) {
+      log.write("audit", "sign_in", { outcome: "refused", reason: "request_gone", address: peer.address });
+      return errorPage("request_gone");
+    }
+    return await checkPassphrase(deps, { request, peer, browser, pending }, form.value);
+  };
+}
+
+async function checkPassphrase(
+  deps: SignInDeps,
+  { request, peer, browser, pending }: { request: Request; peer: Peer; browser: Browser; pending: Pending },
+  form: URLSearchParams,
+): Promise<Response> {
+  const { log, throttle, passwords, browsers, users, issuer } = deps;
+  const userName = (form.get("username") ?? "").trim().toLowerCase() || ownerId;
+  const fields = { user: userName.slice(0, 64), client: pending.client.id, address: peer.address };
+  const known = await browsers.isKnown(browser);
+  const throttleKey = known ? `browser ${browser.hash}` : peer.address;
+  const admission = throttle.begin(throttleKey, known);
+  if (!admission.ok) {
+    log.write("audit", "sign_in", { outcome: "refused", reason: "too_many_attempts", ...fields });
+    return await showSignIn(deps, pending, tooMany(userName, admission.retryAfterSeconds));
+  }
+  const account = await users.find(userName);
+  // An unknown name costs as much time as a wrong passphrase, so that names cannot be told apart.
+  const verified = await passwords.verify(form.get("passphrase") ?? "", account?.passwordHash ?? await decoyHash());
+  if (verified === "busy") {
+    log.write("audit", "sign_in", { outcome: "refused", reason: "busy", ...fields });
+    return await showSignIn(deps, pending, tooMany(userName, 2));
+  }
+  if (account === null || !verified) {
+    const reason = account === null ? "unknown_user" : "wrong_passphrase";
+    log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
+    return await showSignIn(deps, pending, { userName, status: 403, problem: "That is not right. Try again." });
+  }
+  throttle.succeed(throttleKey);
+  const cookie = await browsers.signIn(request, account);
+  log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
+  return seeOther(`${pathsOf(issuer).consent}?${new URLSearchParams({ request: pending.handle })}`, [cookie]);
+}
+
+function tooMany(userName: string, retryAfterSeconds: number) {
+  const unit = retryAfterSeconds === 1 ? "second" : "seconds";
+  const problem = `Too many attempts. Wait ${retryAfterSeconds} ${unit}, then try again.`;
+  return { userName, status: 429, retryAfterSeconds, problem };
+}
+
+let decoy: Promise<string> | undefined;
+
+function decoyHash(): Promise<string> {
+  decoy ??= hashPassword(crypto.randomUUID());
+  return decoy;
+}

@@ -1,0 +1,79 @@
+/** Tells the resource server whom a bearer token speaks for, and whether that still holds. */
+import type { Principal } from "../lib/principal.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { effectiveScopes } from "../scopes.ts";
+import type { Storage } from "../storage/port.ts";
+import type { AccessTokenClaims, AccessTokenProblem, AccessTokens } from "./access_token.ts";
+import { findOperatorToken, operatorClientId } from "./operator_token.ts";
+import { grants } from "./records/grant.ts";
+import { operatorTokens } from "./records/operator_token.ts";
+import { revokedTokens } from "./records/revoked_token.ts";
+import { isActiveUser } from "./user_directory.ts";
+
+/** Why a bearer token is refused. */
+export type TokenProblem = AccessTokenProblem | "refresh_token_as_bearer" | "unknown_operator_token" | "revoked_token";
+
+/** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
+export interface Verifier {
+  verify(token: string): Promise<Result<Principal, TokenProblem>>;
+  /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
+  isLive(principal: Principal): Promise<boolean>;
+  /** Moves whenever anything was stored: {@link Verifier.isLive} needs asking again only then. */
+  changeCount(): number | Promise<number>;
+}
+
+/** Whether the grant of a verified token is alive and the token itself not revoked. */
+export async function isLiveToken(
+  storage: Storage,
+  token: Pick<AccessTokenClaims, "grantId" | "tokenId">,
+): Promise<boolean> {
+  const [grant, revoked] = await Promise.all([
+    grants.read(storage, token.grantId),
+    revokedTokens.read(storage, token.tokenId),
+  ]);
+  if (grant === null || revoked !== null) return false;
+  return grant.value.kind === "client" || await isActiveUser(storage, grant.value.subject);
+}
+
+/** Builds the verifier. */
+export function createVerifier(storage: Storage, accessTokens: AccessTokens): Verifier {
+  const isLive = async (principal: Principal): Promise<boolean> => {
+    if (principal.clientId !== operatorClientId) return await isLiveToken(storage, principal);
+    return await operatorTokens.read(storage, principal.tokenId) !== null &&
+      await isActiveUser(storage, principal.subject);
+  };
+  const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
+    const found = await findOperatorToken(storage, token);
+    if (found === null) return failure("unknown_operator_token");
+    const { id, userId, scopes, expiresAt } = found;
+    const principal: Principal = {
+      subject: userId,
+      clientId: operatorClientId,
+      grantId: id,
+      tokenId: id,
+      scopes: effectiveScopes(scopes),
+      expiresAt,
+    };
+    return await isLive(principal) ? success(principal) : failure("revoked_token");
+  };
+  return {
+    async verify(token) {
+      if (token.startsWith("pct_")) return await verifyOperatorToken(token);
+      if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
+      const verified = await accessTokens.verify(token);
+      if (!verified.ok) return verified;
+      const { subject, clientId, grantId, tokenId, scopes, expiresAt } = verified.value;
+      const principal: Principal = {
+        subject,
+        clientId,
+        grantId,
+        tokenId,
+        scopes: effectiveScopes(scopes),
+        expiresAt,
+      };
+      return await isLive(principal) ? success(principal) : failure("revoked_token");
+    },
+    isLive,
+    changeCount: () => storage.changeCount(),
+  };
+}

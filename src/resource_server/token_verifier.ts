@@ -1,0 +1,13 @@
+/** What the guard needs from whoever issues the tokens: the resource server's side of that border. */
+import type { Principal } from "../lib/principal.ts";
+import type { Result } from "../lib/result.ts";
+
+/** Verifies bearer tokens and says when an earlier verification has to be looked at again. */
+export interface TokenVerifier {
+  /** The principal that a token speaks for, or a stable name for what is wrong with it. */
+  verify(token: string): Promise<Result<Principal, string>>;
+  /** Whether the principal's token is still not revoked. */
+  isLive(principal: Principal): Promise<boolean>;
+  /** Differs from an earlier one whenever anything that {@link TokenVerifier.isLive} depends on may have changed. */
+  changeCount(): number | Promise<number>;
+}
