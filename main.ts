@@ -1,4 +1,5 @@
-/** Portcullis: an MCP server with its own authorization server. This file turns arguments into a command. */
+/** Portcullis: an MCP server with its own authorization server. This file hands the process's arguments to a command. */
 import process from "node:process";
+import { run } from "./src/cli/run.ts";
 
-process.stdout.write("portcullis\n");
+if (import.meta.main) process.exit(await run(Deno.args));

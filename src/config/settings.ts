@@ -93,6 +93,12 @@ export const settings = {
     parse: parseInteger(1, 100_000),
     help: "most entries that file_list answers at once",
   }),
+  hardLinks: required({
+    env: "HARD_LINKS",
+    default: "refuse",
+    parse: parseChoice(["refuse", "allow"]),
+    help: "whether files with several names may be read; one of the names may lie outside the workspace",
+  }),
   ollamaHost: required({
     env: "OLLAMA_HOST",
     default: "http://127.0.0.1:11434",
@@ -219,25 +225,25 @@ export const settings = {
   toolCallsPerMinute: required({
     env: "MCP_RATE_LIMIT",
     default: "600",
-    parse: parseInteger(1, 1_000_000),
+    parse: parseInteger(1, 1_000_000_000),
     help: "tool calls a minute for each user and client",
   }),
   oauthFailuresPerQuarterHour: required({
     env: "OAUTH_RATE_LIMIT",
     default: "100",
-    parse: parseInteger(1, 1_000_000),
+    parse: parseInteger(1, 1_000_000_000),
     help: "failed OAuth requests in 15 minutes for each address; ten times as many requests in all",
   }),
   registrationsPerHour: required({
     env: "REGISTRATION_RATE_LIMIT",
     default: "20",
-    parse: parseInteger(1, 1_000_000),
+    parse: parseInteger(1, 1_000_000_000),
     help: "client registrations an hour for each address",
   }),
   healthChecksPerMinute: required({
     env: "HEALTH_RATE_LIMIT",
     default: "30",
-    parse: parseInteger(1, 1_000_000),
+    parse: parseInteger(1, 1_000_000_000),
     help: "health checks a minute for each address",
   }),
   maxBodyBytes: required({

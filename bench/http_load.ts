@@ -1,0 +1,94 @@
+/**
+ * A load generator over plain TCP: keep-alive connections that each send a request, read the whole answer, have it
+ * checked, and send the next. Cheap enough that the server, not the client, is what is measured.
+ */
+
+/** One request, ready to send, and the check that every answer must pass. */
+export interface LoadRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Throws when an answer is not the expected one. */
+  readonly check: (status: number, body: string) => void;
+}
+
+/** What a run gave. Latencies in milliseconds. */
+export interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const headerEnd = encoder.encode("\r\n\r\n");
+
+/** Loads `127.0.0.1:port` for `seconds` on `connections` connections. Rejects at the first wrong answer. */
+export async function load(
+  port: number,
+  request: LoadRequest,
+  options: { readonly connections: number; readonly seconds: number },
+): Promise<LoadResult> {
+  const body = encoder.encode(request.body);
+  const head = [
+    `POST ${request.path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    `Content-Length: ${body.byteLength}`,
+    ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
+  ].join("\r\n");
+  const message = encoder.encode(`${head}\r\n\r\n${request.body}`);
+  const latencies: number[] = [];
+  const start = performance.now();
+  const end = start + options.seconds * 1_000;
+
+  const oneConnection = async (): Promise<void> => {
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    connection.setNoDelay(true);
+    const buffer = new Uint8Array(4 * 1_048_576);
+    while (performance.now() < end) {
+      const sent = performance.now();
+      await writeAll(connection, message);
+      const answer = await readAnswer(connection, buffer);
+      latencies.push(performance.now() - sent);
+      request.check(answer.status, answer.body);
+    }
+  };
+  await Promise.all(Array.from({ length: options.connections }, oneConnection));
+  latencies.sort((a, b) => a - b);
+  const at = (share: number): number =>
+    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+  return { requests: latencies.length, seconds: (performance.now() - start) / 1_000, p50: at(0.5), p99: at(0.99) };
+}
+
+async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let sent = 0; sent < bytes.byteLength;) sent += await connection.write(bytes.subarray(sent));
+}
+
+async function readAnswer(connection: Deno.Conn, buffer: Uint8Array): Promise<{ status: number; body: string }> {
+  let filled = 0;
+  for (;;) {
+    const count = await connection.read(buffer.subarray(filled));
+    if (count === null) throw new Error("the server closed the connection");
+    filled += count;
+    const headLength = indexOf(buffer, headerEnd, filled);
+    if (headLength < 0) continue;
+    const head = decoder.decode(buffer.subarray(0, headLength)).toLowerCase();
+    const length = /\r\ncontent-length: *(\d+)/.exec(head)?.[1];
+    if (length === undefined) throw new Error("an answer without Content-Length");
+    const total = headLength + headerEnd.byteLength + Number(length);
+    if (filled < total) continue;
+    return {
+      status: Number(head.slice(9, 12)),
+      body: decoder.decode(buffer.subarray(headLength + headerEnd.byteLength, total)),
+    };
+  }
+}
+
+function indexOf(buffer: Uint8Array, needle: Uint8Array, end: number): number {
+  const first = needle[0] ?? 0;
+  for (let at = buffer.indexOf(first); at >= 0 && at + needle.byteLength <= end; at = buffer.indexOf(first, at + 1)) {
+    if (needle.every((byte, offset) => buffer[at + offset] === byte)) return at;
+  }
+  return -1;
+}

@@ -1,0 +1,182 @@
+/**
+ * `deno task bench`: what a call costs the server, as a ratio to a bare Deno.serve that parses a request and answers with
+ * the same JSON. Both are loaded in turn, in rounds, over loopback; every answer is checked. CPU time is the server's
+ * own, as the operating system counts it: requests per second swing with the machine, CPU time much less.
+ */
+import process from "node:process";
+import { makeServerPlace, runCommand, type ServerPlace } from "../tests/fixtures/running_server.ts";
+import { load, type LoadRequest, type LoadResult } from "./http_load.ts";
+import { cpuSeconds } from "./process_cpu.ts";
+
+const connections = 32;
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");
+const secondsPerRound = Number(process.env["BENCH_SECONDS"] ?? "4");
+
+interface Target {
+  readonly port: number;
+  readonly child: Deno.ChildProcess;
+}
+
+interface Case {
+  readonly name: string;
+  readonly method: string;
+  readonly params: Record<string, unknown>;
+}
+
+interface Measure extends LoadResult {
+  readonly cpuMicroseconds: number | null;
+}
+
+const cases: readonly Case[] = [
+  { name: "tools/list", method: "tools/list", params: {} },
+  { name: "tools/call echo", method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } },
+  {
+    name: "tools/call file_read 1 kB",
+    method: "tools/call",
+    params: { name: "file_read", arguments: { filename: "1k.txt" } },
+  },
+];
+
+await using place = await makeServerPlace();
+const token = await makeToken(place);
+await Deno.mkdir(place.workspaceDir, { recursive: true });
+await Deno.writeTextFile(`${place.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
+const ours = await start("bench/server.ts", {
+  DATA_DIR: place.dataDir,
+  WORKSPACE_DIR: place.workspaceDir,
+  PORT: "0",
+  MCP_RATE_LIMIT: "1000000000",
+});
+try {
+  print(`${connections} connections, ${rounds} rounds of ${secondsPerRound} s each, in turn; medians\n\n`);
+  print(row("", "CPU us/request", "requests/s", "p50 ms", "p99 ms"));
+  for (const each of cases) await compare(each);
+} finally {
+  await end(ours);
+}
+
+async function compare(each: Case): Promise<void> {
+  const request = requestFor(each, token);
+  const result = await answerOf(ours.port, request);
+  const bare = await start("bench/bare_server.ts", { BARE_RESULT: JSON.stringify(result) });
+  try {
+    const measures: { bare: Measure[]; ours: Measure[] } = { bare: [], ours: [] };
+    await measure(bare, request, 1);
+    await measure(ours, request, 1);
+    for (let round = 0; round < rounds; round++) {
+      measures.bare.push(await measure(bare, request, secondsPerRound));
+      measures.ours.push(await measure(ours, request, secondsPerRound));
+    }
+    const [base, mine] = [medians(measures.bare), medians(measures.ours)];
+    print(row(`bare: ${each.name}`, base.cpuMicroseconds, base.requestsPerSecond, base.p50, base.p99));
+    print(row(`portcullis: ${each.name}`, mine.cpuMicroseconds, mine.requestsPerSecond, mine.p50, mine.p99));
+    print(
+      row(
+        "  ratio",
+        mine.cpuMicroseconds / base.cpuMicroseconds,
+        mine.requestsPerSecond / base.requestsPerSecond,
+        mine.p50 / base.p50,
+        mine.p99 / base.p99,
+      ),
+    );
+  } finally {
+    await end(bare);
+  }
+}
+
+async function measure(target: Target, request: LoadRequest, seconds: number): Promise<Measure> {
+  const before = await cpuSeconds(target.child.pid);
+  const result = await load(target.port, request, { connections, seconds });
+  const after = await cpuSeconds(target.child.pid);
+  const cpuMicroseconds = before === null || after === null ? null : (after - before) / result.requests * 1e6;
+  return { ...result, cpuMicroseconds };
+}
+
+function requestFor({ method, params }: Case, bearer: string): LoadRequest {
+  return {
+    path: "/mcp",
+    headers: {
+      "Content-Type": "application/json",
+      "Accept": "application/json, text/event-stream",
+      "Authorization": `Bearer ${bearer}`,
+      "MCP-Protocol-Version": "2025-11-25",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 7, method, params }),
+    check: (status, body) => {
+      if (status !== 200 || !body.includes('"id":7') || !body.includes('"result"') || body.includes('"isError":true')) {
+        throw new Error(`wrong answer: ${status} ${body.slice(0, 300)}`);
+      }
+    },
+  };
+}
+
+async function answerOf(port: number, { path, headers, body }: LoadRequest): Promise<unknown> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body });
+  const { result } = await response.json();
+  if (result === undefined) throw new Error(`no result: ${response.status}`);
+  return result;
+}
+
+async function makeToken({ dataDir }: ServerPlace): Promise<string> {
+  const { code, stdout, stderr } = await runCommand([
+    "token",
+    "create",
+    "--scope",
+    "files:read",
+    "--data-dir",
+    dataDir,
+  ]);
+  if (code !== 0) throw new Error(stderr);
+  return stdout.trim();
+}
+
+async function start(script: string, env: Record<string, string>): Promise<Target> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--allow-all", new URL(`../${script}`, import.meta.url).pathname],
+    env,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("\n")) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`${script} did not start`);
+    text += value;
+  }
+  reader.releaseLock();
+  return { port: Number(/:(\d+)\s/.exec(text)?.[1]), child };
+}
+
+async function end({ child }: Target): Promise<void> {
+  child.kill("SIGTERM");
+  await child.status;
+}
+
+function medians(
+  measures: readonly Measure[],
+): Record<"cpuMicroseconds" | "requestsPerSecond" | "p50" | "p99", number> {
+  const median = (pick: (measure: Measure) => number): number => {
+    const sorted = measures.map(pick).sort((a, b) => a - b);
+    return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  };
+  return {
+    cpuMicroseconds: median(({ cpuMicroseconds }) => cpuMicroseconds ?? Number.NaN),
+    requestsPerSecond: median(({ requests, seconds }) => requests / seconds),
+    p50: median(({ p50 }) => p50),
+    p99: median(({ p99 }) => p99),
+  };
+}
+
+function row(name: string, ...figures: readonly (string | number)[]): string {
+  const cells = figures.map((figure) =>
+    (typeof figure === "string" ? figure : Number.isNaN(figure) ? "not known" : figure.toFixed(figure < 100 ? 2 : 0))
+      .padStart(16)
+  );
+  return `${name.padEnd(38)}${cells.join("")}\n`;
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}

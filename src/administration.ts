@@ -1,0 +1,38 @@
+/** What the owner does at the command line, beside a running server or without one. */
+import {
+  createOperatorToken,
+  listOperatorTokens,
+  type OperatorTokenProblem,
+  type OperatorTokenRequest,
+  type OperatorTokenSummary,
+  revokeOperatorToken,
+} from "./authorization_server/operator_token.ts";
+import { hashPassword, passphraseProblem } from "./authorization_server/password_hash.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "./lib/clock.ts";
+import { failure, type Result, success } from "./lib/result.ts";
+
+/** The owner's operations on one installation. */
+export interface Administration {
+  createToken(
+    request: OperatorTokenRequest,
+  ): Promise<Result<{ readonly token: string; readonly summary: OperatorTokenSummary }, OperatorTokenProblem>>;
+  listTokens(): Promise<OperatorTokenSummary[]>;
+  /** `false` when there is no such token. */
+  revokeToken(id: string): Promise<boolean>;
+}
+
+/** Wires the operations on an opened installation. */
+export function createAdministration({ storage }: Installation, clock: Clock): Administration {
+  return {
+    createToken: (request) => createOperatorToken({ storage, clock }, request),
+    listTokens: () => listOperatorTokens({ storage, clock }),
+    revokeToken: (id) => revokeOperatorToken({ storage, clock }, id),
+  };
+}
+
+/** The hash of a passphrase for OWNER_PASSWORD_HASH, or why the passphrase cannot be used. */
+export async function hashPassphrase(passphrase: string): Promise<Result<string, string>> {
+  const problem = passphraseProblem(passphrase);
+  return problem === null ? success(await hashPassword(passphrase)) : failure(problem);
+}

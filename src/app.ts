@@ -1,0 +1,151 @@
+/** The composition root: a configuration and an opened installation in, a request handler out. */
+import { createAuthorizationServer } from "./authorization_server/authorization_server.ts";
+import { defaultLifetimes, defaultLimits, type Registration } from "./authorization_server/context.ts";
+import type { Config } from "./config/config.ts";
+import type { Endpoint } from "./http/endpoint.ts";
+import { createHealthEndpoint } from "./http/health.ts";
+import { createHomeEndpoint } from "./http/home.ts";
+import { limitAttempts, limitRequests } from "./http/limited.ts";
+import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
+import { knownNames } from "./http/origin.ts";
+import { createRateLimiter, type RateLimiter } from "./http/rate_limit.ts";
+import { createRouter } from "./http/router.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import { createMcpServer } from "./mcp/mcp_server.ts";
+import type { Tool } from "./mcp/tool.ts";
+import { createToolRegistry } from "./mcp/tool_registry.ts";
+import { createChallenges } from "./resource_server/challenge.ts";
+import { createGuard } from "./resource_server/guard.ts";
+import { createResourceMetadataEndpoint } from "./resource_server/metadata.ts";
+import { createSpellings } from "./resource_server/resource_spelling.ts";
+import { scopeCatalogue } from "./scopes.ts";
+import { serverUrlSpellings } from "./server_url.ts";
+import { createToolbox } from "./toolbox.ts";
+import { version } from "./version.ts";
+
+/** A built server. */
+export interface App {
+  /** Answers any request. */
+  readonly fetch: Endpoint;
+  /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
+  issueSetUpLink(): Promise<string | null>;
+  /** Gives back everything but the installation. */
+  close(): Promise<void>;
+}
+
+/** What a server stands on. */
+export interface AppDependencies extends Installation {
+  /** The issuer: an origin without a trailing slash. */
+  readonly serverUrl: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Tools beside those that the configuration gives; see docs/tools.md. */
+  readonly extraTools?: readonly Tool[];
+}
+
+const minute = 60_000;
+const sweepIntervalMilliseconds = 5 * minute;
+const maxCachedTokens = 10_000;
+
+/** Wires every part. Throws when the workspace cannot be used. */
+export function buildApp(config: Config, dependencies: AppDependencies): App {
+  const { serverUrl, storage, secrets, log, clock } = dependencies;
+  const resource = `${serverUrl}/mcp`;
+  const spellings = serverUrlSpellings(serverUrl);
+  const scopes = scopeCatalogue.map(({ name }) => name);
+  const limiter = (count: number, windowMilliseconds: number): RateLimiter =>
+    createRateLimiter({ count, windowMilliseconds, clock });
+
+  const authorizationServer = createAuthorizationServer({
+    issuer: serverUrl,
+    resource,
+    resourceAliases: spellings.map((url) => `${url}/mcp`),
+    storage,
+    secrets,
+    clock,
+    log,
+    registration: registrationOf(config),
+    ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
+    lifetimes: {
+      ...defaultLifetimes,
+      accessTokenLifetimeSeconds: config.accessTokenLifetimeSeconds,
+      refreshTokenLifetimeSeconds: config.refreshTokenLifetimeSeconds,
+      authorizationCodeLifetimeSeconds: config.authorizationCodeLifetimeSeconds,
+      refreshGraceSeconds: config.refreshGraceSeconds,
+    },
+    limits: defaultLimits,
+  });
+
+  const spellingOf = createSpellings(resource, spellings.map((url) => `${url}/mcp`));
+  const challenges = createChallenges({ spellingOf, scopes });
+  const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock, maxCachedTokens });
+
+  const toolbox = createToolbox(config);
+  const toolCalls = limiter(config.toolCallsPerMinute, minute);
+  const mcp = createMcpServer({
+    tools: createToolRegistry([...toolbox.tools, ...dependencies.extraTools ?? []]),
+    serverInfo: { name: "portcullis", title: "Portcullis", version },
+    instructions:
+      "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
+    admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
+    audit: ({ time: _, ...entry }) => log.write("audit", "request", entry),
+    log,
+  });
+
+  const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);
+  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(oauthAttempts, endpoint);
+  const fetch = createRouter(
+    {
+      mcp: createMcpEndpoint({
+        mcp,
+        authenticate: guard.authenticate,
+        challenge: challenges,
+        profileOf: (principal) => principal === null ? "servicenow" : "spec",
+        createRequestId: () => crypto.randomUUID(),
+        publicInitialize: config.publicInitialize,
+        publicClientPattern: config.publicClientPattern,
+        maxBodyBytes: config.maxBodyBytes,
+        maxPublicBodyBytes: 65_536,
+        log,
+      }),
+      protectedResourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
+      authorizationServerMetadata: authorizationServer.metadata,
+      jwks: authorizationServer.jwks,
+      register: attempt(limitRequests(limiter(config.registrationsPerHour, 60 * minute), authorizationServer.register)),
+      authorize: attempt(authorizationServer.authorize),
+      signIn: attempt(authorizationServer.signIn),
+      consent: attempt(authorizationServer.consent),
+      setUp: attempt(authorizationServer.setUp),
+      token: attempt(authorizationServer.token),
+      revoke: attempt(authorizationServer.revoke),
+      health: limitRequests(
+        limiter(config.healthChecksPerMinute, minute),
+        createHealthEndpoint({ version, probeStorage: () => storage.get(["health"]) }),
+      ),
+      home: createHomeEndpoint(resource),
+    },
+    knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
+    log,
+  );
+
+  const sweeper = setInterval(() => {
+    storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
+  }, sweepIntervalMilliseconds);
+  return {
+    fetch,
+    issueSetUpLink: authorizationServer.issueSetUpLink,
+    async close() {
+      clearInterval(sweeper);
+      await toolbox.close();
+    },
+  };
+}
+
+function registrationOf(config: Config): Registration {
+  const { registration: mode, registrationToken: token } = config;
+  if (mode !== "token") return { mode };
+  if (token === undefined) throw new TypeError("REGISTRATION=token without DCR_AUTH_TOKEN passed the configuration");
+  return { mode, token };
+}

@@ -1,0 +1,53 @@
+/** Arguments to command to exit status. */
+import { readFileSync, writeSync } from "node:fs";
+import process from "node:process";
+import { loadConfig } from "../config/config.ts";
+import { describeProblems } from "../config/describe_problems.ts";
+import { failure } from "../lib/result.ts";
+import { version } from "../version.ts";
+import { parseArguments } from "./arguments.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { doctorCommand } from "./doctor.ts";
+import { hashPasswordCommand } from "./hash_password.ts";
+import { helpText } from "./help.ts";
+import { serveCommand } from "./serve.ts";
+import { tokenCommand } from "./token.ts";
+
+const commands: readonly Command[] = [serveCommand, tokenCommand, doctorCommand, hashPasswordCommand];
+
+/** Runs the command that the arguments name; `serve` when they name none. */
+export async function run(args: readonly string[]): Promise<ExitStatus> {
+  const print = (text: string): void => void writeSync(process.stdout.fd, text);
+  const say = (text: string): void => void writeSync(process.stderr.fd, text);
+  const allFlags = commands.flatMap((command) => Object.keys(command.flags));
+  const { words: [name = "serve", ...words], help, version: wantsVersion } = parseArguments(args, allFlags);
+  if (help) {
+    print(helpText(commands, version));
+    return 0;
+  }
+  if (wantsVersion) {
+    print(`portcullis ${version}\n`);
+    return 0;
+  }
+  const command = commands.find((each) => each.name === name);
+  if (command === undefined) {
+    say(
+      `error: there is no command ${JSON.stringify(name)}\nhint: commands are ${
+        commands.map((each) => each.name).join(", ")
+      }; see --help\n`,
+    );
+    return 2;
+  }
+  // Again, now that the command is known: a flag of another command is an unknown one here.
+  const { flags, problems } = parseArguments(args, Object.keys(command.flags));
+  const load: CommandContext["loadConfig"] = () => {
+    const config = loadConfig({ flags, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
+    return config.ok ? config : failure([...problems, ...config.error]);
+  };
+  if (problems.length > 0) {
+    const config = load();
+    say(describeProblems(config.ok ? problems : config.error));
+    return 2;
+  }
+  return await command.run({ words, flags, loadConfig: load, print, say });
+}

@@ -1,0 +1,110 @@
+/** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
+import { type Administration, createAdministration } from "../administration.ts";
+import { describeProblems } from "../config/describe_problems.ts";
+import { openInstallation } from "../installation.ts";
+import { systemClock } from "../lib/clock.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { installationProblem } from "./installation_problem.ts";
+
+const defaultLifetimeSeconds = "3600";
+
+/** Works while the server runs, and before set-up: whoever can read the data directory is the owner. */
+export const tokenCommand: Command = {
+  name: "token",
+  summary: "makes, lists and revokes access tokens for scripts",
+  usage: [
+    'token create --scope "files:read files:write" [--ttl SECONDS] [--name N] [--user U]',
+    "token list",
+    "token revoke ID",
+  ],
+  flags: {
+    scope: "what the token allows, names separated by spaces",
+    ttl: `its life in seconds (default ${defaultLifetimeSeconds})`,
+    name: "a note to recognise it by",
+    user: "the user it acts for (default the owner)",
+  },
+  run: runTokenCommand,
+};
+
+async function runTokenCommand(context: CommandContext): Promise<ExitStatus> {
+  const { words: [action, ...rest], say } = context;
+  const chosen = actions.find(({ name }) => name === action);
+  if (chosen === undefined || rest.length !== chosen.words) {
+    say(`error: not a token command\nhint: ${tokenCommand.usage.map((line) => `main.ts ${line}`).join("\n      ")}\n`);
+    return 2;
+  }
+  const config = context.loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const installation = openInstallation(config.value, systemClock);
+  if (!installation.ok) {
+    say(installationProblem(installation.error));
+    return 1;
+  }
+  try {
+    return await chosen.run(createAdministration(installation.value, systemClock), context, rest);
+  } finally {
+    await installation.value.storage.close();
+  }
+}
+
+interface Action {
+  readonly name: string;
+  /** How many words follow it. */
+  readonly words: number;
+  readonly run: (
+    administration: Administration,
+    context: CommandContext,
+    words: readonly string[],
+  ) => Promise<ExitStatus>;
+}
+
+const actions: readonly Action[] = [
+  { name: "create", words: 0, run: create },
+  { name: "list", words: 0, run: list },
+  { name: "revoke", words: 1, run: revoke },
+];
+
+async function create(administration: Administration, { flags, print, say }: CommandContext): Promise<ExitStatus> {
+  const { scope = "", ttl = defaultLifetimeSeconds, name, user } = flags;
+  const created = await administration.createToken({
+    scope,
+    lifetimeSeconds: /^\d{1,9}$/.test(ttl) ? Number(ttl) : Number.NaN,
+    ...(name === undefined ? {} : { name }),
+    ...(user === undefined ? {} : { userId: user }),
+  });
+  if (!created.ok) {
+    say(`error: --${created.error.field} ${created.error.message}\n`);
+    return 2;
+  }
+  const { token, summary } = created.value;
+  say(`token ${summary.id}, until ${new Date(summary.expiresAt).toISOString()}; it is shown this once\n`);
+  print(`${token}\n`);
+  return 0;
+}
+
+async function list(administration: Administration, { print, say }: CommandContext): Promise<ExitStatus> {
+  const tokens = await administration.listTokens();
+  if (tokens.length === 0) say("there are no tokens; make one with: token create --scope files:read\n");
+  for (const { id, userId, scopes, expiresAt, name } of tokens) {
+    print(
+      `${id}  ${new Date(expiresAt).toISOString()}  ${userId}  ${scopes.join(" ")}${name === "" ? "" : `  ${name}`}\n`,
+    );
+  }
+  return 0;
+}
+
+async function revoke(
+  administration: Administration,
+  { say }: CommandContext,
+  [id = ""]: readonly string[],
+): Promise<ExitStatus> {
+  if (await administration.revokeToken(id)) {
+    say("revoked; the next request with it is refused\n");
+    return 0;
+  }
+  say(`error: there is no token ${JSON.stringify(id)}\nhint: \`token list\` shows the ids\n`);
+  return 1;
+}

@@ -1,0 +1,36 @@
+/** What a person sees on the console when the server starts. */
+import type { Config } from "../config/config.ts";
+import { version } from "../version.ts";
+
+/** Where things are, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
+export function welcomeText(options: {
+  readonly config: Config;
+  readonly serverUrl: string;
+  readonly setUpLink: string | null;
+}): string {
+  const { config, serverUrl, setUpLink } = options;
+  const lines = [
+    "",
+    `Portcullis ${version}`,
+    `  workspace   ${config.workspaceDir}`,
+    `  data        ${config.dataDir}`,
+    `  models      ${config.llmModels.join(", ")}`,
+    "",
+  ];
+  if (setUpLink !== null) {
+    lines.push(
+      "First, open this link within 10 minutes and choose the owner's passphrase (it works once):",
+      `  ${setUpLink}`,
+      "",
+    );
+  }
+  lines.push(
+    `${setUpLink === null ? "Connect" : "Then connect"} a client, for example Claude Code:`,
+    `  claude mcp add --transport http portcullis ${serverUrl}/mcp`,
+    "",
+  );
+  if (config.servicenowInstance !== undefined) {
+    lines.push("Note: SERVICENOW_INSTANCE is set, but this version does not use it yet.", "");
+  }
+  return lines.join("\n") + "\n";
+}

@@ -1,0 +1,145 @@
+/** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
+import { access, constants, lstat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Config } from "./config/config.ts";
+import type { Clock } from "./lib/clock.ts";
+import { createOllamaClient } from "./ollama/client.ts";
+import { parseOllamaHost } from "./ollama/host.ts";
+import { defaultOllamaLimits } from "./ollama/limits.ts";
+import { serverUrlFor } from "./server_url.ts";
+import { exposure } from "./storage/data_directory.ts";
+
+/** What one check found. */
+export interface Check {
+  readonly name: string;
+  readonly state: "well" | "warning" | "broken";
+  readonly text: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}
+
+const fetchTimeoutMilliseconds = 5_000;
+
+/** Runs the checks one after the other. */
+export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
+  yield* examineDataDirectory(config.dataDir);
+  yield await examineWorkspace(config.workspaceDir);
+  yield* examineOllama(config, clock);
+  yield* examineMetadata(serverUrlFor(config, config.port));
+}
+
+async function* examineDataDirectory(dataDir: string): AsyncGenerator<Check> {
+  const name = "data directory";
+  const found = await lstat(dataDir).catch(() => null);
+  if (found === null) {
+    yield { name, state: "warning", text: `${dataDir} does not exist yet`, remedy: "the first start makes it" };
+    return;
+  }
+  if (!found.isDirectory()) {
+    yield { name, state: "broken", text: `${dataDir} is not a directory`, remedy: "choose another with --data-dir" };
+    return;
+  }
+  for (
+    const [path, mode] of [[dataDir, "700"], [join(dataDir, "master.key"), "600"], [
+      join(dataDir, "portcullis.db"),
+      "600",
+    ]] as const
+  ) {
+    if (await lstat(path).catch(() => null) === null) {
+      yield { name, state: "warning", text: `${path} does not exist yet`, remedy: "the first start makes it" };
+      continue;
+    }
+    const problem = exposure(path, mode);
+    yield problem === null
+      ? { name, state: "well", text: `${path} is for its owner alone` }
+      : { name, state: "broken", text: `${path} ${problem.problem}`, remedy: problem.remedy };
+  }
+}
+
+async function examineWorkspace(workspaceDir: string): Promise<Check> {
+  const name = "workspace";
+  const found = await lstat(workspaceDir).catch(() => null);
+  if (found === null) {
+    return { name, state: "warning", text: `${workspaceDir} does not exist yet`, remedy: "the first start makes it" };
+  }
+  const usable = await access(workspaceDir, constants.R_OK | constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  return usable ? { name, state: "well", text: `${workspaceDir} can be read and written` } : {
+    name,
+    state: "broken",
+    text: `${workspaceDir} cannot be read and written`,
+    remedy: `chown or chmod it, or choose another with --workspace`,
+  };
+}
+
+async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
+  const name = "ollama";
+  const host = parseOllamaHost(config.ollamaHost);
+  if (!host.ok) {
+    yield { name, state: "broken", text: host.error, remedy: "correct OLLAMA_HOST" };
+    return;
+  }
+  const client = createOllamaClient({
+    host: host.value,
+    ...(config.ollamaApiKey === undefined ? {} : { apiKey: config.ollamaApiKey }),
+    fetch,
+    clock,
+    limits: defaultOllamaLimits,
+  });
+  try {
+    const installed = await client.tags(new AbortController().signal);
+    if (!installed.ok) {
+      yield { name, state: "broken", text: installed.error.message };
+      return;
+    }
+    yield { name, state: "well", text: `answers at ${host.value.origin}` };
+    const names = new Set(installed.value.map((model) => model.name));
+    for (const model of config.llmModels) {
+      yield names.has(model) || names.has(`${model}:latest`)
+        ? { name, state: "well", text: `model ${model} is installed` }
+        : { name, state: "warning", text: `model ${model} is not installed`, remedy: `ollama pull ${model}` };
+    }
+  } finally {
+    client.close();
+  }
+}
+
+/** RFC 8414 §3.3 and RFC 9728 §3.3: what the documents say has to equal the address they were fetched from. */
+async function* examineMetadata(serverUrl: string): AsyncGenerator<Check> {
+  const name = "metadata";
+  const expected = [
+    ["/.well-known/oauth-authorization-server", "issuer", serverUrl],
+    ["/.well-known/oauth-protected-resource", "resource", `${serverUrl}/mcp`],
+    ["/.well-known/oauth-protected-resource/mcp", "resource", `${serverUrl}/mcp`],
+  ] as const;
+  for (const [path, member, value] of expected) {
+    const url = `${serverUrl}${path}`;
+    const document = await fetchJson(url);
+    if (document === null) {
+      yield {
+        name,
+        state: "warning",
+        text: `${url} does not answer with JSON`,
+        remedy: "start the server, or correct SERVER_URL and the proxy before it",
+      };
+    } else if (document[member] !== value) {
+      yield {
+        name,
+        state: "broken",
+        text: `${url} says another ${member}`,
+        remedy: `set SERVER_URL to the address that clients type`,
+      };
+    } else yield { name, state: "well", text: url };
+  }
+}
+
+async function fetchJson(url: string): Promise<Record<string, unknown> | null> {
+  try {
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(fetchTimeoutMilliseconds) });
+    return response.ok ? await response.json() : (await response.body?.cancel(), null);
+  } catch {
+    return null; // unreachable, or not JSON: the same advice
+  }
+}

@@ -1,0 +1,108 @@
+/** Holds the dependency rules of docs/architecture.md: which part of src/ may import which. */
+import assert from "node:assert/strict";
+import { dirname, join, normalize } from "node:path";
+
+/** For each part (a folder of src/, or a file directly in it): the parts it may import, itself aside. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  "scopes.ts": [],
+  "version.ts": [],
+  config: ["lib"],
+  "server_url.ts": ["config"],
+  storage: ["lib"],
+  mcp: ["lib"],
+  workspace: ["lib"],
+  ollama: ["lib"],
+  tools: ["lib", "mcp", "workspace", "ollama"],
+  authorization_server: ["lib", "scopes.ts", "storage"],
+  resource_server: ["lib"],
+  http: ["lib", "mcp"],
+  // The composition roots: the only ones that know everybody.
+  "installation.ts": ["config", "lib", "storage"],
+  "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
+  "app.ts": [
+    "authorization_server",
+    "config",
+    "http",
+    "installation.ts",
+    "lib",
+    "mcp",
+    "ollama",
+    "resource_server",
+    "scopes.ts",
+    "server_url.ts",
+    "tools",
+    "version.ts",
+    "workspace",
+  ],
+  cli: ["administration.ts", "app.ts", "config", "http", "installation.ts", "lib", "server_url.ts", "version.ts"],
+};
+
+/** Narrower than the table: within a part that may be imported, the only files that may. */
+const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
+  authorization_server: { storage: /^src\/storage\/port\.ts$/ },
+  tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /\/port\.ts$/, ollama: /\/port\.ts$/ },
+  cli: { http: /^src\/http\/endpoint\.ts$/ },
+};
+
+interface Import {
+  readonly from: string;
+  readonly specifier: string;
+}
+
+async function importsBelow(directory: string): Promise<Import[]> {
+  const found: Import[] = [];
+  for await (const entry of Deno.readDir(directory)) {
+    const path = `${directory}/${entry.name}`;
+    if (entry.isDirectory) found.push(...await importsBelow(path));
+    else if (entry.name.endsWith(".ts")) {
+      const source = await Deno.readTextFile(path);
+      for (const [, specifier] of source.matchAll(/^(?:import|export)\s[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"/gm)) {
+        if (specifier !== undefined) found.push({ from: path, specifier });
+      }
+      for (const [, specifier] of source.matchAll(/\bimport\(\s*"([^"]+)"/g)) {
+        if (specifier !== undefined) found.push({ from: path, specifier });
+      }
+    }
+  }
+  return found;
+}
+
+function partOf(path: string): string {
+  return path.split("/")[1] ?? path;
+}
+
+const root = new URL("..", import.meta.url).pathname;
+const imports = (await importsBelow(`${root}src`)).map(({ from, specifier }) => ({
+  from: from.slice(root.length),
+  specifier,
+}));
+
+Deno.test("architecture: every part of src/ imports only what the rules of docs/architecture.md allow", () => {
+  const broken: string[] = [];
+  for (const { from, specifier } of imports) {
+    if (!specifier.startsWith(".")) continue;
+    const target = normalize(join(dirname(from), specifier));
+    const [part, imported] = [partOf(from), partOf(target)];
+    if (target === "deno.json" && part === "version.ts") continue;
+    assert.ok(part in mayImport, `${part} is not on the map: add it to docs/architecture.md and to this table`);
+    if (part === imported) continue;
+    const narrow = onlyFiles[part]?.[imported];
+    if (!mayImport[part]?.includes(imported) || (narrow !== undefined && !narrow.test(target))) {
+      broken.push(`${from} imports ${target}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+  assert.ok(imports.length > 50, "the scan sees the imports");
+});
+
+Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never meet", () => {
+  const hono = imports.filter(({ from, specifier }) => specifier.startsWith("@hono/") && partOf(from) !== "http");
+  assert.deepEqual(hono, []);
+  assert.ok(!mayImport["authorization_server"]?.includes("resource_server"));
+  assert.ok(!mayImport["resource_server"]?.includes("authorization_server"));
+});
+
+Deno.test("architecture: everything on the map exists", async () => {
+  for (const part of Object.keys(mayImport)) assert.ok(await Deno.stat(`${root}src/${part}`), part);
+});
