@@ -69,6 +69,8 @@ export interface Tool {
   readonly annotations: ToolAnnotations;
   /** A `z.object`; each property has a description. */
   readonly input: z.ZodType;
+  /** The JSON schema to publish, for the rare input that zod cannot describe. Otherwise it is made from `input`. */
+  readonly inputSchema?: Readonly<Record<string, unknown>> & { readonly type: "object" };
   /** A `z.object` for `structuredContent`, or nothing. */
   readonly output?: z.ZodType;
   readonly run: (input: never, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>;

@@ -1,0 +1,175 @@
+/**
+ * The `/mcp` endpoint: one posted body in, one answer out. Authentication comes first, and where it depends on the
+ * body it is decided on the same single parse that is dispatched.
+ */
+import type { Log } from "../lib/log.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "../mcp/answer.ts";
+import type { Exchange, Profile } from "../mcp/exchange.ts";
+import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
+import type { McpServer } from "../mcp/mcp_server.ts";
+import { type BodyRefusal, readBodyText } from "./mcp_body.ts";
+import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
+
+/** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
+export type AuthOutcome =
+  | { readonly kind: "principal"; readonly principal: Principal }
+  | { readonly kind: "no_token" }
+  | { readonly kind: "refused"; readonly status: number; readonly reason: string; readonly wwwAuthenticate: string };
+
+/** What the endpoint stands on. */
+export interface McpEndpointOptions extends PublicHandshakeOptions {
+  readonly mcp: McpServer;
+  readonly authenticate: (request: Request) => AuthOutcome | Promise<AuthOutcome>;
+  readonly challenge: {
+    /** The value of WWW-Authenticate for a request without a token. */
+    unauthorized(): string;
+    /** The same for a token that lacks scopes; all of these are needed. */
+    insufficientScope(scopes: readonly string[]): string;
+  };
+  /** Whose habits the answers follow; `null` is a caller without a token. */
+  readonly profileOf: (principal: Principal | null) => Profile;
+  /** A name for the request, for audit and log. */
+  readonly createRequestId: () => string;
+  readonly log: Log;
+  readonly maxBodyBytes: number;
+  /** The same for callers without a token, who may only say `initialize`. */
+  readonly maxPublicBodyBytes: number;
+}
+
+/** Where a request comes from. */
+export interface Peer {
+  readonly address: string;
+}
+
+/** Answers one request to `/mcp`, of any HTTP method. */
+export type McpEndpoint = (request: Request, peer: Peer) => Promise<Response>;
+
+const jsonInit = { headers: { "content-type": "application/json" } };
+
+/** Builds the endpoint. */
+export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
+  const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
+
+  const handle = async (request: Request, peer: Peer): Promise<Response> => {
+    const pending = authenticate(request);
+    const auth = pending instanceof Promise ? await pending : pending;
+    if (auth.kind === "refused") {
+      log.write("warn", "token_refused", { address: peer.address, reason: auth.reason });
+      return refuse(auth.status, refusalCode.unauthorized, "Unauthorized", {
+        "www-authenticate": auth.wwwAuthenticate,
+      });
+    }
+    if (auth.kind === "no_token") return await handleWithoutToken(request);
+    if (request.method !== "POST") {
+      return refuse(405, errorCode.invalidRequest, "Method not allowed", { allow: "POST" });
+    }
+    if (!isJson(request.headers.get("content-type"))) {
+      return refuse(415, errorCode.invalidRequest, "Content-Type must be application/json");
+    }
+    const read = await readBodyText(request, options.maxBodyBytes);
+    if (!read.ok) return refuseBody(read.refusal, options.maxBodyBytes);
+    let body: unknown;
+    try {
+      body = JSON.parse(read.text);
+    } catch {
+      return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
+    }
+    const exchange = new HttpExchange(request, createRequestId(), auth.principal, profileOf(auth.principal));
+    const answer = mcp.handle(body, exchange);
+    return toResponse(answer instanceof Promise ? await answer : answer);
+  };
+
+  /** Everything is 401 but the public part of the handshake; nothing else can be learned without a token. */
+  const handleWithoutToken = async (request: Request): Promise<Response> => {
+    if (
+      options.publicInitialize !== "never" && request.method === "POST" && isJson(request.headers.get("content-type"))
+    ) {
+      const read = await readBodyText(request, options.maxPublicBodyBytes);
+      const body = read.ok ? parseJson(read.text) : undefined;
+      if (isPublicHandshake(options, body, request.headers.get("accept"))) {
+        const exchange = new HttpExchange(request, createRequestId(), null, profileOf(null));
+        return toResponse(await mcp.handle(body, exchange));
+      }
+    }
+    return refuse(401, refusalCode.unauthorized, "Unauthorized", { "www-authenticate": challenge.unauthorized() });
+  };
+
+  const toResponse = (answer: McpAnswer): Response => {
+    switch (answer.kind) {
+      case "json":
+        return answer.status === 200
+          ? new Response(answer.body, jsonInit)
+          : new Response(answer.body, { status: answer.status, ...jsonInit });
+      case "accepted":
+        return new Response(null, { status: answer.status, headers: { "content-length": "0" } });
+      case "insufficient_scope":
+        return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(answer.scopes) });
+      case "rate_limited":
+        return respond(429, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
+    }
+  };
+
+  return async (request, peer) => {
+    try {
+      return await handle(request, peer);
+    } catch (error) {
+      log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
+      return refuse(500, errorCode.internalError, "Internal server error");
+    }
+  };
+}
+
+/** The HTTP side of an exchange. A class, since closures would cost each call. */
+class HttpExchange implements Exchange {
+  readonly #request: Request;
+  readonly requestId: string;
+  readonly principal: Principal | null;
+  readonly profile: Profile;
+
+  constructor(request: Request, requestId: string, principal: Principal | null, profile: Profile) {
+    this.#request = request;
+    this.requestId = requestId;
+    this.principal = principal;
+    this.profile = profile;
+  }
+
+  header(name: string): string | null {
+    return this.#request.headers.get(name);
+  }
+
+  get disconnected(): AbortSignal {
+    return this.#request.signal;
+  }
+}
+
+function refuseBody(refusal: BodyRefusal, maxBodyBytes: number): Response {
+  switch (refusal) {
+    case "too_large":
+      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBodyBytes} bytes`);
+    case "unreadable":
+      return refuse(400, errorCode.parseError, "Parse error: the body could not be read");
+  }
+}
+
+function refuse(status: number, code: number, message: string, headers?: Record<string, string>): Response {
+  return respond(status, errorText(null, code, message), headers);
+}
+
+function respond(status: number, body: string, headers?: Record<string, string>): Response {
+  return new Response(body, { status, headers: { "content-type": "application/json", ...headers } });
+}
+
+/** Whether a Content-Type is JSON; its parameters do not matter (RFC 8259 §11 defines none). */
+function isJson(contentType: string | null): boolean {
+  if (contentType === "application/json") return true;
+  return contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

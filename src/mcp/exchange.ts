@@ -1,0 +1,18 @@
+/** One posted body's surroundings, as far as the protocol layer may look at them. */
+import type { Principal } from "../lib/principal.ts";
+
+/** Which habits an answer follows: the specification's, or those that ServiceNow's client needs. */
+export type Profile = "spec" | "servicenow";
+
+/** What the transport tells about one posted body. */
+export interface Exchange {
+  /** Names the request in audit and log. */
+  readonly requestId: string;
+  /** `null` only for the handshake that needs no token. */
+  readonly principal: Principal | null;
+  readonly profile: Profile;
+  /** A header's value; names are in lower case. `null` when absent, and for every header of a transport without any. */
+  header(name: string): string | null;
+  /** Aborts when the caller is gone. Costly to read: only for calls that wait for something. */
+  readonly disconnected: AbortSignal;
+}

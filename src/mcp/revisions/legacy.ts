@@ -1,0 +1,65 @@
+/** The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25. */
+import { errorCode } from "../jsonrpc.ts";
+import type { Revision } from "./revision.ts";
+
+/** Errors travel at HTTP 200 in the legacy era, except what could not be read and what broke. */
+function errorStatus(code: number): number {
+  switch (code) {
+    case errorCode.parseError:
+      return 400;
+    case errorCode.internalError:
+      return 500;
+    default:
+      return 200;
+  }
+}
+
+const revision20250326: Revision = {
+  version: "2025-03-26",
+  acceptsBatches: true, // MCP 2025-03-26, basic/transports: removed again in 2025-06-18
+  invalidInputIsToolError: false,
+  errorStatus,
+  encodeTool: ({ tool, inputSchema }) => ({
+    name: tool.name,
+    description: tool.description,
+    inputSchema,
+    annotations: { title: tool.title, ...tool.annotations },
+  }),
+  encodeServerInfo: ({ name, version }) => ({ name, version }),
+};
+
+/** Only its version string still turns up; it is served as its successor. */
+const revision20241105: Revision = { ...revision20250326, version: "2024-11-05" };
+
+const revision20250618: Revision = {
+  version: "2025-06-18",
+  acceptsBatches: false,
+  invalidInputIsToolError: false,
+  errorStatus,
+  encodeTool: ({ tool, inputSchema, outputSchema }) => ({
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    annotations: { title: tool.title, ...tool.annotations },
+  }),
+  encodeServerInfo: ({ name, title, version }) => ({ name, title, version }),
+};
+
+const revision20251125: Revision = {
+  ...revision20250618,
+  version: "2025-11-25",
+  invalidInputIsToolError: true, // SEP-1303: the model can correct itself
+};
+
+/** What a request without `MCP-Protocol-Version` speaks (MCP 2025-06-18, basic/transports: protocol version header). */
+export const defaultLegacyRevision: Revision = revision20250326;
+
+/** What `initialize` answers to a version that it does not know. */
+export const latestLegacyRevision: Revision = revision20251125;
+
+/** Every legacy revision by its version string. */
+export const legacyRevisions: ReadonlyMap<string, Revision> = new Map(
+  [revision20241105, revision20250326, revision20250618, revision20251125].map((each) => [each.version, each]),
+);

@@ -1,0 +1,31 @@
+/** A tool's outcome as the text of a `CallToolResult`. */
+import type { RegisteredTool } from "./tool_registry.ts";
+import type { ContentBlock, ToolOutcome } from "./tool.ts";
+
+/** The failure of a tool that broke its promise to match its output schema, or that threw. */
+export function internalToolFailure(name: string): ToolOutcome {
+  return { ok: false, code: "internal_error", message: `Internal error in tool ${name}` };
+}
+
+/** Whether a success keeps what the tool's output schema promises. A failure always does. */
+export function conformsToOutput({ tool }: RegisteredTool, outcome: ToolOutcome): boolean {
+  return !outcome.ok || tool.output === undefined || tool.output.safeParse(outcome.structuredContent).success;
+}
+
+/**
+ * The JSON text of the result. `isError` is always there, `content` is never empty, and `structuredContent` is `{}`
+ * where no schema speaks of it and left out of errors where one does: a client would check the error against it.
+ */
+export function toToolResultText({ outputSchema }: RegisteredTool, outcome: ToolOutcome): string {
+  if (!outcome.ok) {
+    const content = JSON.stringify([{ type: "text", text: outcome.message }]);
+    return outputSchema === undefined
+      ? `{"content":${content},"structuredContent":{},"isError":true}`
+      : `{"content":${content},"isError":true}`;
+  }
+  const structured = JSON.stringify(outcome.structuredContent ?? {});
+  const content: readonly ContentBlock[] = outcome.content.length > 0
+    ? outcome.content
+    : [{ type: "text", text: structured }]; // MCP 2025-06-18, server/tools: structured content
+  return `{"content":${JSON.stringify(content)},"structuredContent":${structured},"isError":false}`;
+}

@@ -1,0 +1,29 @@
+/** JSON schemas of a tool's input and output, made once when the tool is registered. */
+import { z } from "zod";
+
+/** A JSON schema whose root is an object. */
+export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
+
+/** Root keywords for which Anthropic's clients drop a tool. */
+const rootKeywordsClientsDrop = ["oneOf", "anyOf", "allOf"];
+
+/**
+ * The JSON schema of a zod object, without the `$schema` marker, and closed to unknown keys only where the zod schema is
+ * strict. Throws for a schema that no client could use: that is a mistake in the tool.
+ */
+export function toObjectSchema(schema: z.ZodType, direction: "input" | "output"): ObjectSchema {
+  const { $schema: _marker, ...json } = z.toJSONSchema(schema, {
+    io: direction,
+    override: ({ zodSchema, jsonSchema }) => {
+      const definition = zodSchema._zod.def as { readonly type: string; readonly catchall?: unknown };
+      if (definition.type === "object" && definition.catchall === undefined) delete jsonSchema.additionalProperties;
+      // zod's own bounds of every integer, not the tool's
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  });
+  if (json.type !== "object") throw new TypeError("A tool's schema must be an object at its root");
+  const dropped = rootKeywordsClientsDrop.find((keyword) => keyword in json);
+  if (dropped !== undefined) throw new TypeError(`A tool's schema must not have ${dropped} at its root`);
+  return json as ObjectSchema;
+}

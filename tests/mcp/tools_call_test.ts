@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { createHarness, toolCall } from "./harness.ts";
+
+const v2025_11_25 = { "mcp-protocol-version": "2025-11-25" };
+
+async function resultOf(response: Response): Promise<unknown> {
+  assert.equal(response.status, 200);
+  return (await response.json()).result;
+}
+
+Deno.test("tools/call answers a quick tool, ignores unknown arguments and honours defaults", async () => {
+  const { post, audit } = createHarness();
+  const response = await post(toolCall("echo", { text: "hi", unknown: 1 }, 'a"b'));
+  assert.equal(response.headers.get("content-type"), "application/json");
+  assert.deepEqual(await response.json(), {
+    jsonrpc: "2.0",
+    id: 'a"b',
+    result: { content: [{ type: "text", text: "hi" }], structuredContent: {}, isError: false },
+  });
+  assert.equal(audit.length, 1);
+  const { time, durationMs, ...entry } = audit[0] ?? assert.fail();
+  assert.ok(time > 0 && durationMs >= 0);
+  assert.deepEqual(entry, {
+    requestId: "r1",
+    subject: "user-1",
+    clientId: "client-1",
+    method: "tools/call",
+    tool: "echo",
+    outcome: "ok",
+    code: null,
+  });
+});
+
+Deno.test("tools/call puts structured content into the content of a tool that gives no other", async () => {
+  const { post } = createHarness();
+  assert.deepEqual(await resultOf(await post(toolCall("measure", { text: "four" }))), {
+    content: [{ type: "text", text: '{"length":4}' }],
+    structuredContent: { length: 4 },
+    isError: false,
+  });
+});
+
+Deno.test("tools/call leaves structured content out of the failure of a tool with an output schema", async () => {
+  const { post, audit } = createHarness();
+  assert.deepEqual(await resultOf(await post(toolCall("measure", { text: "" }))), {
+    content: [{ type: "text", text: "There is nothing to measure" }],
+    isError: true,
+  });
+  assert.deepEqual([audit[0]?.outcome, audit[0]?.code], ["tool_error", "empty"]);
+});
+
+Deno.test("tools/call hides why a tool threw, at once or later, and logs it", async () => {
+  const { post, logged } = createHarness();
+  for (const args of [undefined, { later: true }]) {
+    assert.deepEqual(await resultOf(await post(toolCall("crash", args))), {
+      content: [{ type: "text", text: "Internal error in tool crash" }],
+      structuredContent: {},
+      isError: true,
+    });
+  }
+  const reasons = logged.filter(({ event }) => event === "tool_crashed").map(({ fields }) => String(fields?.["error"]));
+  assert.equal(reasons.length, 2);
+  for (const reason of reasons) assert.match(reason, /secret detail/);
+});
+
+Deno.test("tools/call treats a result that breaks the output schema as a failure of the tool", async () => {
+  const { post } = createHarness();
+  assert.deepEqual(await resultOf(await post(toolCall("break_promise"))), {
+    content: [{ type: "text", text: "Internal error in tool break_promise" }],
+    isError: true,
+  });
+});
+
+Deno.test("tools/call stops a tool that takes too long", async () => {
+  const { post, audit } = createHarness({ toolTimeoutMs: 20 });
+  const result = await resultOf(await post(toolCall("wait"))) as { content: { text: string }[] };
+  assert.match(result.content[0]?.text ?? "", /^(stopped: TimeoutError|wait took longer than 0.02 s and was stopped)$/);
+  assert.equal(audit[0]?.outcome, "tool_error");
+});
+
+Deno.test("tools/call says per revision what is wrong with the arguments (SEP-1303)", async () => {
+  const { post } = createHarness();
+  const cases: [unknown, string][] = [
+    [{}, "text parameter is required"],
+    [undefined, "text parameter is required"],
+    [{ text: 5 }, "text must be a string"],
+    [{ text: "x".repeat(101) }, "text must have at most 100 characters"],
+    [{ text: "x", times: 9 }, "times must be at most 3"],
+    [{ text: "x", times: 1.5 }, "times must be an integer"],
+    [{ times: "2" }, "text parameter is required; times must be a number"],
+  ];
+  for (const [args, message] of cases) {
+    for (const header of [{}, { "mcp-protocol-version": "2025-06-18" }]) {
+      const response = await post(toolCall("echo", args), header);
+      assert.equal(response.status, 200);
+      assert.deepEqual((await response.json()).error, { code: -32602, message });
+    }
+    assert.deepEqual(await resultOf(await post(toolCall("echo", args), v2025_11_25)), {
+      content: [{ type: "text", text: message }],
+      structuredContent: {},
+      isError: true,
+    });
+  }
+});
+
+Deno.test("tools/call refuses malformed params and unknown tools with -32602 in every revision", async () => {
+  const { post } = createHarness();
+  const cases: [unknown, string][] = [
+    [{ jsonrpc: "2.0", id: 1, method: "tools/call" }, "params must be an object"],
+    [{ jsonrpc: "2.0", id: 1, method: "tools/call", params: [] }, "params must be an object"],
+    [{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: 4 } }, "params.name must be a string"],
+    [toolCall("nope"), "Unknown tool: nope"],
+    [toolCall("__proto__"), "Unknown tool: __proto__"],
+    [toolCall("echo", []), "params.arguments must be an object"],
+    [toolCall("echo", "text"), "params.arguments must be an object"],
+    [toolCall("echo", null), "params.arguments must be an object"],
+  ];
+  for (const [body, message] of cases) {
+    for (const header of [{}, v2025_11_25]) {
+      const response = await post(body, header);
+      assert.equal(response.status, 200);
+      assert.deepEqual((await response.json()).error, { code: -32602, message });
+    }
+  }
+});
+
+Deno.test("tools/call refuses a token without the scopes before anything runs (RFC 6750 §3.1)", async () => {
+  const { post, audit } = createHarness({ admit: () => assert.fail("asked for admission") });
+  const response = await post(toolCall("store", undefined, 9), { authorization: "Bearer read-only" });
+  assert.equal(response.status, 403);
+  assert.equal(
+    response.headers.get("www-authenticate"),
+    `Bearer error="insufficient_scope", scope="files:read files:write"`,
+  );
+  assert.deepEqual(await response.json(), {
+    jsonrpc: "2.0",
+    id: 9,
+    error: { code: 403, message: "This call needs the scopes: files:read files:write" },
+  });
+  assert.deepEqual([audit[0]?.outcome, audit[0]?.tool], ["insufficient_scope", "store"]);
+});
+
+Deno.test("tools/call answers 429 with Retry-After when the principal calls too often", async () => {
+  const { post, audit } = createHarness({ admit: () => ({ ok: false, retryAfterSeconds: 7 }) });
+  const response = await post(toolCall("echo", { text: "hi" }));
+  assert.equal(response.status, 429);
+  assert.equal(response.headers.get("retry-after"), "7");
+  const { error } = await response.json();
+  assert.deepEqual(error, { code: 429, message: "Too many calls. Try again in 7 s", data: { retryAfterSeconds: 7 } });
+  assert.equal(audit[0]?.outcome, "rate_limited");
+});

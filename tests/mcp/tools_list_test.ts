@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { defineTool } from "../../src/mcp/tool.ts";
+import { toObjectSchema } from "../../src/mcp/tool_schema.ts";
+import { createHarness, rpc } from "./harness.ts";
+
+const another = defineTool({
+  name: "another",
+  title: "Another",
+  description: "Comes and goes.",
+  scopes: [],
+  annotations: {},
+  input: z.object({}),
+  run: () => ({ ok: true, content: [] }),
+});
+
+type Listing = { tools: Record<string, unknown>[]; nextCursor?: string };
+
+async function list(
+  post: ReturnType<typeof createHarness>["post"],
+  params?: unknown,
+  version = "2025-06-18",
+): Promise<Listing> {
+  const response = await post(rpc("tools/list", params), { "mcp-protocol-version": version });
+  assert.equal(response.status, 200);
+  return (await response.json()).result;
+}
+
+Deno.test("tools/list shows each tool as its revision has it", async () => {
+  const { post } = createHarness();
+  for (const params of [undefined, {}, null, { cursor: "" }]) {
+    const { tools, nextCursor } = await list(post, params);
+    assert.equal(nextCursor, undefined);
+    assert.deepEqual(tools.map(({ name }) => name), ["echo", "measure", "store", "crash", "break_promise", "wait"]);
+    assert.deepEqual(tools[1], {
+      name: "measure",
+      title: "Measure",
+      description: "Counts the characters of a text.",
+      inputSchema: {
+        type: "object",
+        properties: { text: { type: "string", description: "What to measure" } },
+        required: ["text"],
+      },
+      outputSchema: {
+        type: "object",
+        properties: {
+          length: { type: "integer", description: "Characters" },
+        },
+        required: ["length"],
+      },
+      annotations: { title: "Measure", readOnlyHint: true },
+    });
+    assert.deepEqual(tools[0]?.["inputSchema"], {
+      type: "object",
+      properties: {
+        text: { type: "string", maxLength: 100, description: "What to say" },
+        times: { type: "integer", minimum: 1, maximum: 3, default: 1, description: "How often" },
+      },
+      required: ["text"],
+    });
+  }
+  const oldest = (await list(post, {}, "2025-03-26")).tools[1] ?? assert.fail();
+  assert.deepEqual(Object.keys(oldest), ["name", "description", "inputSchema", "annotations"]);
+});
+
+Deno.test("tools/list pages by sealed cursors and refuses any other with -32602", async () => {
+  const { post, tools } = createHarness({ pageSize: 4 });
+  const first = await list(post);
+  assert.equal(first.tools.length, 4);
+  const second = await list(post, { cursor: first.nextCursor });
+  assert.deepEqual(second.tools.map(({ name }) => name), ["break_promise", "wait"]);
+  assert.equal(second.nextCursor, undefined);
+  for (const cursor of ["crash", 4, null, `${first.nextCursor}x`]) {
+    const { error } = await (await post(rpc("tools/list", { cursor }))).json();
+    assert.deepEqual(error, { code: -32602, message: "Invalid cursor" });
+  }
+  tools.remove("crash"); // the tool that the cursor stands behind
+  assert.equal((await (await post(rpc("tools/list", { cursor: first.nextCursor }))).json()).error.code, -32602);
+});
+
+Deno.test("tools/list gives ServiceNow an empty cursor at the end", async () => {
+  const { post } = createHarness({ profileOf: () => "servicenow" });
+  assert.equal((await list(post)).nextCursor, "");
+});
+
+Deno.test("tools/list follows the registry while the server runs", async () => {
+  const { post, tools } = createHarness();
+  let changes = 0;
+  const stop = tools.onChange(() => changes++);
+  const before = (await list(post)).tools.length;
+  tools.add(another);
+  assert.equal((await list(post)).tools.at(-1)?.["name"], "another");
+  assert.throws(() => tools.add(another), /already registered/);
+  assert.equal(tools.remove("another"), true);
+  assert.equal(tools.remove("another"), false);
+  assert.equal((await list(post)).tools.length, before);
+  assert.equal(changes, 2);
+  stop();
+  tools.add(another);
+  assert.equal(changes, 2);
+});
+
+Deno.test("a tool's schema is closed only where zod's is, and must be an object that clients keep", () => {
+  assert.equal(toObjectSchema(z.strictObject({}), "input")["additionalProperties"], false);
+  assert.equal(toObjectSchema(z.strictObject({}), "output")["additionalProperties"], false);
+  const nested = toObjectSchema(z.object({ inner: z.object({ a: z.string() }) }), "output");
+  assert.ok(!JSON.stringify(nested).includes("additionalProperties"));
+  assert.ok(!JSON.stringify(nested).includes("$schema"));
+  assert.throws(() => toObjectSchema(z.string(), "input"), /must be an object/);
+  assert.throws(() => toObjectSchema(z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]), "input"));
+});
