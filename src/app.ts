@@ -78,7 +78,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     limits: defaultLimits,
   });
 
-  const spellingOf = createSpellings(resource, spellings.map((url) => `${url}/mcp`));
+  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const challenges = createChallenges({ spellingOf, scopes });
   const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock, maxCachedTokens });
 
@@ -92,6 +92,10 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
     audit: ({ time: _, ...entry }) => log.write("audit", "request", entry),
     log,
+    secretBox: secrets,
+    pageSize: 200,
+    maxBatchLength: 50,
+    toolTimeoutMs: (config.llmTotalTimeoutSeconds + 5) * 1_000,
   });
 
   const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);

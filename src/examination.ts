@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./lib/clock.ts";
 import { createOllamaClient } from "./ollama/client.ts";
-import { parseOllamaHost } from "./ollama/host.ts";
+import type { OllamaHost } from "./ollama/host.ts";
 import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { exposure } from "./storage/data_directory.ts";
@@ -76,15 +76,15 @@ async function examineWorkspace(workspaceDir: string): Promise<Check> {
 
 async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
   const name = "ollama";
-  const host = parseOllamaHost(config.ollamaHost);
-  if (!host.ok) {
-    yield { name, state: "broken", text: host.error, remedy: "correct OLLAMA_HOST" };
-    return;
-  }
+  for (const host of config.ollamaHosts) yield* examineOllamaHost(name, host, config, clock);
+}
+
+async function* examineOllamaHost(name: string, host: OllamaHost, config: Config, clock: Clock): AsyncGenerator<Check> {
   const client = createOllamaClient({
-    host: host.value,
+    host,
     ...(config.ollamaApiKey === undefined ? {} : { apiKey: config.ollamaApiKey }),
     fetch,
+    avoidProxy: config.hasProxy,
     clock,
     limits: defaultOllamaLimits,
   });
@@ -94,7 +94,7 @@ async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Chec
       yield { name, state: "broken", text: installed.error.message };
       return;
     }
-    yield { name, state: "well", text: `answers at ${host.value.origin}` };
+    yield { name, state: "well", text: `answers at ${host.origin}` };
     const names = new Set(installed.value.map((model) => model.name));
     for (const model of config.llmModels) {
       yield names.has(model) || names.has(`${model}:latest`)

@@ -2,8 +2,8 @@
 import type { Config } from "./config/config.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createAdmission } from "./ollama/admission.ts";
-import { createOllamaClient } from "./ollama/client.ts";
-import { parseOllamaHost } from "./ollama/host.ts";
+import { createOllamaClient, type OllamaClient } from "./ollama/client.ts";
+import type { OllamaHost } from "./ollama/host.ts";
 import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { createLocalModel } from "./ollama/local_model.ts";
 import { fileListTool } from "./tools/file_list.ts";
@@ -26,8 +26,6 @@ export function createToolbox(config: Config): Toolbox {
     limits: { maxReadBytes, maxWriteBytes, maxListEntries },
     hardLinks,
   });
-  const host = parseOllamaHost(config.ollamaHost);
-  if (!host.ok) throw new TypeError(`OLLAMA_HOST passed the configuration, but ${host.error}`);
   const clock = (): number => performance.now();
   const limits = {
     ...defaultOllamaLimits,
@@ -39,14 +37,18 @@ export function createToolbox(config: Config): Toolbox {
     maxInFlight: config.llmMaxConcurrent,
     maxWaiting: config.llmMaxWaiting,
   };
-  const client = createOllamaClient({
-    host: host.value,
-    ...(config.ollamaApiKey === undefined ? {} : { apiKey: config.ollamaApiKey }),
-    fetch,
-    clock,
-    limits,
-  });
-  const model = createLocalModel({ client, admission: createAdmission(limits), limits, clock, random: Math.random });
+  const createClient = (host: OllamaHost): OllamaClient =>
+    createOllamaClient({
+      host,
+      ...(config.ollamaApiKey === undefined ? {} : { apiKey: config.ollamaApiKey }),
+      fetch,
+      avoidProxy: config.hasProxy,
+      clock,
+      limits,
+    });
+  const [firstHost, ...otherHosts] = config.ollamaHosts;
+  const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
+  const model = createLocalModel({ clients, admission: createAdmission(limits), limits, clock, random: Math.random });
   return {
     tools: [
       fileReadTool(workspace),
@@ -55,7 +57,7 @@ export function createToolbox(config: Config): Toolbox {
       llmGenerateTool({ model, models: config.llmModels, clock }),
     ],
     async close() {
-      client.close();
+      for (const client of clients) client.close();
       await workspace.close();
     },
   };

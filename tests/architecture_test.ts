@@ -7,7 +7,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   "scopes.ts": [],
   "version.ts": [],
-  config: ["lib"],
+  config: ["lib", "ollama"],
   "server_url.ts": ["config"],
   storage: ["lib"],
   mcp: ["lib"],
@@ -20,6 +20,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // The composition roots: the only ones that know everybody.
   "installation.ts": ["config", "lib", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
+  "toolbox.ts": ["config", "mcp", "ollama", "tools", "workspace"],
+  "examination.ts": ["config", "lib", "ollama", "server_url.ts", "storage"],
   "app.ts": [
     "authorization_server",
     "config",
@@ -27,21 +29,31 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "mcp",
-    "ollama",
     "resource_server",
     "scopes.ts",
     "server_url.ts",
-    "tools",
+    "toolbox.ts",
     "version.ts",
-    "workspace",
   ],
-  cli: ["administration.ts", "app.ts", "config", "http", "installation.ts", "lib", "server_url.ts", "version.ts"],
+  cli: [
+    "administration.ts",
+    "app.ts",
+    "config",
+    "examination.ts",
+    "http",
+    "installation.ts",
+    "lib",
+    "server_url.ts",
+    "version.ts",
+  ],
 };
 
 /** Narrower than the table: within a part that may be imported, the only files that may. */
 const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { storage: /^src\/storage\/port\.ts$/ },
-  tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /\/port\.ts$/, ollama: /\/port\.ts$/ },
+  tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /\/(port|path)\.ts$/, ollama: /\/port\.ts$/ },
+  config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/ },
+  "examination.ts": { storage: /data_directory\.ts$/ },
   cli: { http: /^src\/http\/endpoint\.ts$/ },
 };
 

@@ -45,13 +45,12 @@ async function serve({ words, loadConfig, print, say }: CommandContext): Promise
       (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
     );
     const serverUrl = serverUrlFor(config, server.addr.port);
-    app = await buildApp(config, { ...installation.value, serverUrl, log, clock: systemClock });
+    app = buildApp(config, { ...installation.value, serverUrl, log, clock: systemClock });
     ready.resolve(app);
     say(welcomeText({ config, serverUrl, setUpLink: await app.issueSetUpLink() }));
     print(`portcullis listening on ${serverUrl}\n`);
     await stopRequested();
     log.write("info", "stopping");
-    app.drain();
     await Promise.race([server.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
     return 0;
   } catch (error) {

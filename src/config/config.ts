@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
+import { environmentHasProxy } from "../ollama/direct_fetch.ts";
 import { isLoopbackHost } from "./parsers.ts";
 import { type Setting, type SettingName, settings, type SettingValues } from "./settings.ts";
 
@@ -11,6 +12,8 @@ export type RegistrationMode = "open" | "token" | "off";
 /** The whole configuration. Paths are absolute. */
 export interface Config extends Omit<SettingValues, "registration" | "jwtIssuer"> {
   readonly registration: RegistrationMode;
+  /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
+  readonly hasProxy: boolean;
 }
 
 /** What is wrong with one setting. `value` is redacted for secrets. */
@@ -42,7 +45,7 @@ export function loadConfig(sources: ConfigSources): Result<Config, readonly Conf
     else problems.push({ field: found.field, value: shown(setting, found.text), hint: parsed.error });
   }
   if (problems.length > 0) return failure(problems);
-  const config = completeConfig(values as unknown as SettingValues, problems);
+  const config = completeConfig(values as unknown as SettingValues, sources.env, problems);
   return problems.length > 0 ? failure(problems) : success(Object.freeze(config));
 }
 
@@ -80,7 +83,7 @@ function shown(setting: Setting<unknown>, text: string): string {
   return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, 200));
 }
 
-function completeConfig(values: SettingValues, problems: ConfigProblem[]): Config {
+function completeConfig(values: SettingValues, env: ConfigSources["env"], problems: ConfigProblem[]): Config {
   const { registration, jwtIssuer, ...rest } = values;
   const serverUrl = values.serverUrl ?? jwtIssuer;
   if (jwtIssuer !== undefined && jwtIssuer !== serverUrl) {
@@ -119,6 +122,7 @@ function completeConfig(values: SettingValues, problems: ConfigProblem[]): Confi
     ...rest,
     ...(serverUrl === undefined ? {} : { serverUrl }),
     registration: mode,
+    hasProxy: environmentHasProxy((name) => env[name]),
     dataDir,
     workspaceDir,
   };

@@ -5,8 +5,9 @@ import { failure, type Result, success } from "../lib/result.ts";
 export type SettingParser<T> = (text: string) => Result<T, string>;
 
 /** Any text but the empty one. */
-export const parseText: SettingParser<string> = (text) =>
-  text.trim() === "" ? failure("must not be empty") : success(text);
+export function parseText(text: string): Result<string, string> {
+  return text.trim() === "" ? failure("must not be empty") : success(text);
+}
 
 /** A whole number within bounds, both included. */
 export function parseInteger(least: number, most: number): SettingParser<number> {
@@ -40,33 +41,34 @@ export function parseList<T>(parseItem: SettingParser<T>): SettingParser<readonl
 }
 
 /** A regular expression, matched without regard to case. */
-export const parsePattern: SettingParser<RegExp> = (text) => {
+export function parsePattern(text: string): Result<RegExp, string> {
   try {
     return success(new RegExp(text, "i"));
   } catch {
     return failure("must be a regular expression, for example servicenow|now assist");
   }
-};
+}
 
 /** A host name or address to listen on. */
-export const parseHost: SettingParser<string> = (text) =>
-  /^[A-Za-z0-9.:_-]{1,253}$/.test(text) ? success(text) : failure("must be a host name or an IP address");
+export function parseHost(text: string): Result<string, string> {
+  return /^[A-Za-z0-9.:_-]{1,253}$/.test(text) ? success(text) : failure("must be a host name or an IP address");
+}
 
 /** A web origin such as `https://app.example`, as browsers send it in `Origin` (RFC 6454 §6.1). */
-export const parseOrigin: SettingParser<string> = (text) => {
+export function parseOrigin(text: string): Result<string, string> {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.origin !== text.replace(/\/$/, "")) {
     return failure("must be an origin such as https://app.example, without a path");
   }
   return success(url.origin);
-};
+}
 
 /**
  * The address under which clients reach the server, and so the issuer: https, or http on a loopback host only
  * (RFC 8414 §2); no path, query, fragment or user name. Given back without a trailing slash: issuers are compared
  * byte for byte (RFC 8414 §3.3).
  */
-export const parseServerUrl: SettingParser<string> = (text) => {
+export function parseServerUrl(text: string): Result<string, string> {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     return failure("must be a URL such as https://mcp.example.com");
@@ -77,28 +79,30 @@ export const parseServerUrl: SettingParser<string> = (text) => {
     return failure("must be https, unless its host is localhost, 127.0.0.1 or [::1]");
   }
   return success(url.origin);
-};
+}
 
 /** An https address without path, query or user name. */
-export const parseHttpsOrigin: SettingParser<string> = (text) => {
+export function parseHttpsOrigin(text: string): Result<string, string> {
   const url = URL.parse(text);
   if (url === null || url.protocol !== "https:" || url.pathname !== "/" || url.username !== "" || /[?#]/.test(text)) {
     return failure("must be an https URL without a path, such as https://example.service-now.com");
   }
   return success(url.origin);
-};
+}
 
 /** A secret that cannot be guessed: at least 16 characters, at least 8 different ones. */
-export const parseStrongSecret: SettingParser<string> = (text) =>
-  text.length >= 16 && new Set(text).size >= 8
+export function parseStrongSecret(text: string): Result<string, string> {
+  return text.length >= 16 && new Set(text).size >= 8
     ? success(text)
     : failure("is too weak; make one with: openssl rand -base64 32");
+}
 
 /** An Argon2id hash in PHC form, as `hash-password` prints it. */
-export const parsePasswordHash: SettingParser<string> = (text) =>
-  /^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
+export function parsePasswordHash(text: string): Result<string, string> {
+  return /^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
     ? success(text)
     : failure("must be what `main.ts hash-password` prints; quote it in a shell, since it holds dollar signs");
+}
 
 /** Whether a host (as in a URL, or as listened on) is this machine only. */
 export function isLoopbackHost(host: string): boolean {

@@ -2,6 +2,8 @@
  * Every setting there is: its name in the environment, its flag, its default and what it means. The help text, the
  * parser and the type of the configuration all come from this table.
  */
+import { failure, type Result, success } from "../lib/result.ts";
+import { type OllamaHost, parseOllamaHosts } from "../ollama/host.ts";
 import {
   parseChoice,
   parseHost,
@@ -31,6 +33,22 @@ export interface Setting<T> {
 const mebibyte = 1_048_576;
 const year = 31_536_000;
 const day = 86_400;
+
+/** A list that is never empty, as a type says it. */
+function nonEmpty<T>(items: readonly T[]): Result<readonly [T, ...T[]], string> {
+  const [first, ...rest] = items;
+  return first === undefined ? failure("must name at least one") : success([first, ...rest]);
+}
+
+const parseOllama: SettingParser<readonly [OllamaHost, ...OllamaHost[]]> = (text) => {
+  const hosts = parseOllamaHosts(text);
+  return hosts.ok ? nonEmpty(hosts.value) : failure(hosts.error.join("; "));
+};
+
+const parseModels: SettingParser<readonly [string, ...string[]]> = (text) => {
+  const models = parseList(parseText)(text);
+  return models.ok ? nonEmpty(models.value) : models;
+};
 
 function required<T>(setting: Omit<Setting<T>, "default"> & { default: string }): Setting<T> & { default: string } {
   return setting;
@@ -99,11 +117,12 @@ export const settings = {
     parse: parseChoice(["refuse", "allow"]),
     help: "whether files with several names may be read; one of the names may lie outside the workspace",
   }),
-  ollamaHost: required({
+  ollamaHosts: required({
     env: "OLLAMA_HOST",
     default: "http://127.0.0.1:11434",
-    parse: parseText,
-    help: "where Ollama listens, in any form that Ollama's own client takes",
+    parse: parseOllama,
+    help:
+      "where Ollama listens, in any form that Ollama's own client takes; several, comma-separated, stand in for each other",
   }),
   ollamaApiKey: optional({
     env: "OLLAMA_API_KEY",
@@ -114,7 +133,7 @@ export const settings = {
   llmModels: required({
     env: "LLM_MODELS",
     default: "tinyllama,phi3",
-    parse: parseList(parseText),
+    parse: parseModels,
     help: "models that agents may use, comma-separated; the first is the default",
   }),
   llmMaxConcurrent: required({

@@ -8,6 +8,7 @@ import type { McpAnswer } from "../mcp/answer.ts";
 import type { Exchange, Profile } from "../mcp/exchange.ts";
 import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
+import type { Peer } from "./endpoint.ts";
 import { type BodyRefusal, readBodyText } from "./mcp_body.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 
@@ -23,9 +24,9 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly authenticate: (request: Request) => AuthOutcome | Promise<AuthOutcome>;
   readonly challenge: {
     /** The value of WWW-Authenticate for a request without a token. */
-    unauthorized(): string;
+    missingToken(request: Request): string;
     /** The same for a token that lacks scopes; all of these are needed. */
-    insufficientScope(scopes: readonly string[]): string;
+    insufficientScope(request: Request, scopes: readonly string[]): string;
   };
   /** Whose habits the answers follow; `null` is a caller without a token. */
   readonly profileOf: (principal: Principal | null) => Profile;
@@ -35,11 +36,6 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes: number;
-}
-
-/** Where a request comes from. */
-export interface Peer {
-  readonly address: string;
 }
 
 /** Answers one request to `/mcp`, of any HTTP method. */
@@ -77,7 +73,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     const exchange = new HttpExchange(request, createRequestId(), auth.principal, profileOf(auth.principal));
     const answer = mcp.handle(body, exchange);
-    return toResponse(answer instanceof Promise ? await answer : answer);
+    return toResponse(request, answer instanceof Promise ? await answer : answer);
   };
 
   /** Everything is 401 but the public part of the handshake; nothing else can be learned without a token. */
@@ -89,13 +85,15 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       const body = read.ok ? parseJson(read.text) : undefined;
       if (isPublicHandshake(options, body, request.headers.get("accept"))) {
         const exchange = new HttpExchange(request, createRequestId(), null, profileOf(null));
-        return toResponse(await mcp.handle(body, exchange));
+        return toResponse(request, await mcp.handle(body, exchange));
       }
     }
-    return refuse(401, refusalCode.unauthorized, "Unauthorized", { "www-authenticate": challenge.unauthorized() });
+    return refuse(401, refusalCode.unauthorized, "Unauthorized", {
+      "www-authenticate": challenge.missingToken(request),
+    });
   };
 
-  const toResponse = (answer: McpAnswer): Response => {
+  const toResponse = (request: Request, answer: McpAnswer): Response => {
     switch (answer.kind) {
       case "json":
         return answer.status === 200
@@ -104,7 +102,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       case "accepted":
         return new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "insufficient_scope":
-        return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(answer.scopes) });
+        return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(request, answer.scopes) });
       case "rate_limited":
         return respond(429, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
     }

@@ -162,7 +162,7 @@ Deno.test("SIGTERM lets a call in flight finish and exits 0; SIGINT does the sam
   const stopped = server.stop("SIGTERM");
   const answer = await (await call).text();
   assert.ok(answer.includes('"isError":false'), answer);
-  assert.deepEqual(await stopped, { success: true, code: 0, signal: null });
+  assert.equal((await stopped).code, 0);
 
   const idle = await startServer(place);
   assert.equal((await idle.stop("SIGINT")).code, 0);

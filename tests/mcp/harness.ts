@@ -132,8 +132,8 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     log,
     authenticate,
     challenge: {
-      unauthorized: () => `Bearer resource_metadata="https://host/.well-known/oauth-protected-resource/mcp"`,
-      insufficientScope: (scopes) => `Bearer error="insufficient_scope", scope="${scopes.join(" ")}"`,
+      missingToken: () => `Bearer resource_metadata="https://host/.well-known/oauth-protected-resource/mcp"`,
+      insufficientScope: (_request, scopes) => `Bearer error="insufficient_scope", scope="${scopes.join(" ")}"`,
     },
     profileOf: (principal) => principal === null ? "servicenow" : "spec",
     createRequestId: () => `r${++requests}`,
