@@ -56,13 +56,15 @@ export function parseFilePath(text: string): Result<WorkspacePath, PathRule> {
 /** Parses the path of a directory; the empty text and `.` are the root. Empty and `.` segments are dropped. */
 export function parseDirectoryPath(text: string): Result<WorkspacePath, PathRule> {
   if (text.length > maxPathBytes) return failure("path_too_long"); // before any work that grows with the text
-  if (text.startsWith("/") || text.includes("\\") || /^[A-Za-z]:/.test(text)) return failure("leaves_workspace");
+  if (text.startsWith("/") || text.includes("\\")) return failure("leaves_workspace");
   const segments: string[] = [];
   for (const segment of text.split("/")) {
     // `a/../b` is refused, not resolved: with `a` a link, the file system and the text disagree about it
     if (segment === "..") return failure("leaves_workspace");
     if (segment !== "" && segment !== ".") segments.push(segment);
   }
+  // a drive, also behind `./`: joined to another path, Windows would start there
+  if (/^[A-Za-z]:/.test(segments[0] ?? "")) return failure("leaves_workspace");
   // a lone surrogate would be written as U+FFFD and so reach another file
   if (!text.isWellFormed()) return failure("not_unicode");
   if (controlCharacter.test(text)) return failure("control_character");

@@ -87,6 +87,8 @@ const refused: readonly (readonly [string, string])[] = [
   ["a/..", "leaves_workspace"],
   ["a/../b", "leaves_workspace"],
   ["../a", "leaves_workspace"],
+  ["./C:", "leaves_workspace"],
+  [".//C:a/b", "leaves_workspace"],
   ["/", "leaves_workspace"],
   ["//server/share", "leaves_workspace"],
   ["/a", "leaves_workspace"],
