@@ -43,6 +43,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "http",
     "installation.ts",
     "lib",
+    "mcp",
     "server_url.ts",
     "version.ts",
   ],
@@ -54,7 +55,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /\/(port|path)\.ts$/, ollama: /\/port\.ts$/ },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/ },
   "examination.ts": { storage: /data_directory\.ts$/ },
-  cli: { http: /^src\/http\/endpoint\.ts$/ },
+  cli: { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
 };
 
 interface Import {

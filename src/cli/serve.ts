@@ -6,6 +6,7 @@ import { openInstallation } from "../installation.ts";
 import type { Peer } from "../http/endpoint.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createJsonLog } from "../lib/json_log.ts";
+import type { Tool } from "../mcp/tool.ts";
 import { serverUrlFor } from "../server_url.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
@@ -17,10 +18,14 @@ export const serveCommand: Command = {
   summary: "starts the server (the default)",
   usage: ["serve [--host H] [--port P] [--data-dir D] [--workspace W] [--server-url U]"],
   flags: {},
-  run: serve,
+  run: (context) => serve(context, []),
 };
 
-async function serve({ words, loadConfig, print, say }: CommandContext): Promise<ExitStatus> {
+/** Runs the server until it is told to stop; with tools beside its own, for programs built on this one. */
+export async function serve(
+  { words, loadConfig, print, say }: CommandContext,
+  extraTools: readonly Tool[],
+): Promise<ExitStatus> {
   if (words.length > 0) {
     say(`error: serve takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
     return 2;
@@ -45,7 +50,7 @@ async function serve({ words, loadConfig, print, say }: CommandContext): Promise
       (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
     );
     const serverUrl = serverUrlFor(config, server.addr.port);
-    app = buildApp(config, { ...installation.value, serverUrl, log, clock: systemClock });
+    app = buildApp(config, { ...installation.value, serverUrl, log, clock: systemClock, extraTools });
     ready.resolve(app);
     say(welcomeText({ config, serverUrl, setUpLink: await app.issueSetUpLink() }));
     print(`portcullis listening on ${serverUrl}\n`);
