@@ -7,7 +7,7 @@ import {
   makeServerPlace,
   runCommand,
   type RunningServer,
-  serverPermissions,
+  serverFlags,
   startServer,
 } from "../fixtures/running_server.ts";
 
@@ -34,9 +34,18 @@ async function statusOf(response: Promise<Response>): Promise<number> {
   return status;
 }
 
-Deno.test("the tests start the server with the permissions that `deno task start` grants", async () => {
+Deno.test("the tests start the server with the flags of `deno task start`", async () => {
   const manifest = JSON.parse(await Deno.readTextFile(new URL("../../deno.json", import.meta.url)));
-  assert.equal(manifest.tasks.start, `deno run ${serverPermissions.join(" ")} main.ts serve`);
+  assert.equal(manifest.tasks.start, `deno run ${serverFlags.join(" ")} main.ts serve`);
+});
+
+Deno.test("runtime.lock pins what deno.lock pins, and only what the server imports", async () => {
+  const read = async (name: string): Promise<{ npm: Record<string, unknown>; workspace: unknown }> =>
+    JSON.parse(await Deno.readTextFile(new URL(`../../${name}`, import.meta.url)));
+  const [whole, runtime] = [await read("deno.lock"), await read("runtime.lock")];
+  assert.deepEqual(Object.keys(runtime.npm).map((name) => name.split("@")[0]), ["hono", "jose", "zod"]);
+  for (const [name, entry] of Object.entries(runtime.npm)) assert.deepEqual(entry, whole.npm[name], name);
+  assert.deepEqual(runtime.workspace, whole.workspace, "run `deno task start` once and commit runtime.lock");
 });
 
 Deno.test("serve prints one line on standard output and everything else on standard error", async () => {
