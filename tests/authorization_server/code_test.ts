@@ -225,12 +225,3 @@ Deno.test("D1, D3, D5, D7, D9: client authentication (RFC 6749 §2.3, §5.2)", a
     "400 invalid_request",
   );
 });
-
-Deno.test("a disabled person's code is worth nothing", async () => {
-  await using harness = await startHarness();
-  const client = await register(harness);
-  const code = await obtainCode(harness, client);
-  await using elsewhere = await startHarness({ setUp: false });
-  assert.equal((await redeem(elsewhere, client, code)).body.error, "invalid_client");
-  assert.equal((await redeem(harness, client, code)).status, 200);
-});
