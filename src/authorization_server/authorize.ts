@@ -1,5 +1,5 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
-import { errorResponse } from "./authorization_response.ts";
+import { type AuthorizationError, errorResponse, type ResponseTarget } from "./authorization_response.ts";
 import type { Endpoint } from "./context.ts";
 import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
@@ -41,19 +41,28 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
     }
     const client = clientId === "" ? null : await findClient(clientId);
     if (client === null) return deadEnd("unknown_client");
+    const sendBack = (target: ResponseTarget, error: AuthorizationError, description: string): Response => {
+      refused(error);
+      return errorResponse(issuer, target, error, { description });
+    };
     const verdict = validateAuthorizationRequest(client, parameters.value, deps.isAcceptedResource);
     switch (verdict.kind) {
       case "local":
         return deadEnd(verdict.reason);
       case "redirect":
-        refused(verdict.error);
-        return errorResponse(issuer, verdict.target, verdict.error, { description: verdict.description });
+        return sendBack(verdict.target, verdict.error, verdict.description);
       case "valid": {
+        const session = await browsers.signedIn(request);
+        if (verdict.request.withoutPages) {
+          // Consent is asked on every authorization, so this can never succeed.
+          const error = session === null ? "login_required" : "consent_required";
+          return sendBack(verdict.request, error, "prompt=none cannot be satisfied");
+        }
         const browser = browsers.identify(request);
         const handle = randomSecret();
         const kept = await keepRequest(deps, { handle, browserHash: browser.hash, clientId }, verdict.request);
         const waiting = { handle, client, request: kept };
-        const signedIn = verdict.request.forceSignIn ? null : await browsers.signedIn(request);
+        const signedIn = verdict.request.forceSignIn ? null : session;
         return signedIn === null
           ? await showSignIn(deps, waiting, { cookies: browser.cookies })
           : showConsent(deps, waiting, signedIn, { cookies: browser.cookies });

@@ -45,7 +45,7 @@ export function classifyRedirectUri(uri: string): RedirectUriKind {
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || /[#*\\"<>^`{|}]/.test(uri)) return "forbidden";
   const url = URL.parse(uri);
   if (url === null || url.username !== "" || url.password !== "") return "forbidden";
-  if (uri.slice(0, uri.indexOf("?") >>> 0).includes("@") && url.protocol.startsWith("http")) return "forbidden";
+  if (/^https?:\/\/[^/?]*@/i.test(uri)) return "forbidden"; // an empty user name, which parsers drop
   if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(uri.split("?", 1)[0] ?? "")) return "forbidden";
   if (responseParameters.some((name) => url.searchParams.has(name))) return "forbidden";
   if (url.protocol === "https:") return /^https:\/\/[^/]/i.test(uri) && url.hostname !== "" ? "https" : "forbidden";

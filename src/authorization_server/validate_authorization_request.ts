@@ -15,6 +15,8 @@ export interface ValidAuthorizationRequest extends ResponseTarget {
   readonly scopes: readonly string[];
   /** `prompt=login`: the passphrase again, whatever the session says. */
   readonly forceSignIn: boolean;
+  /** `prompt=none`: answer without showing a page (OpenID Connect Core §3.1.2.1). */
+  readonly withoutPages: boolean;
 }
 
 /** The judgement of a request. */
@@ -52,6 +54,7 @@ export function validateAuthorizationRequest(
       codeChallenge: parameters.get("code_challenge") ?? "",
       scopes,
       forceSignIn: promptsOf(parameters).includes("login"),
+      withoutPages: promptsOf(parameters).includes("none"),
     },
   };
 }
@@ -83,8 +86,7 @@ function findProblem(
   if (!isAcceptedResource(parameters.getAll("resource"))) {
     return ["invalid_target", "The requested resource is not this server's"]; // RFC 8707 §2
   }
-  // OpenID Connect Core §3.1.2.1: `none` forbids pages, and consent is asked on every authorization.
-  return promptsOf(parameters).includes("none") ? ["login_required", "prompt=none cannot be satisfied"] : null;
+  return null;
 }
 
 function promptsOf(parameters: Parameters): string[] {

@@ -21,7 +21,7 @@ export const issuer = "https://mcp.test";
 export const resource = `${issuer}/mcp`;
 export const passphrase = "correct horse battery";
 export const peer = { address: "198.51.100.7" };
-const ownerPasswordHash = await hashPassword(passphrase);
+export const ownerPasswordHash: string = await hashPassword(passphrase);
 
 export interface LogLine {
   readonly level: string;
@@ -34,6 +34,7 @@ export interface Harness extends AsyncDisposable {
   readonly deps: AuthorizationServerDeps;
   readonly storage: Storage;
   readonly secrets: SecretBox;
+  readonly masterKey: Uint8Array;
   readonly databasePath: string;
   readonly time: { now: number };
   readonly lines: LogLine[];
@@ -56,7 +57,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const clock = () => time.now;
   const storage = openSqliteStorage({ path: databasePath, clock });
   const lines: LogLine[] = [];
-  const secrets = createSecretBox(randomBytes(32));
+  const masterKey = new Uint8Array(randomBytes(32));
+  const secrets = createSecretBox(masterKey);
   const own = options.issuer ?? issuer;
   const deps: AuthorizationServerDeps = {
     issuer: own,
@@ -78,6 +80,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     deps,
     storage,
     secrets,
+    masterKey,
     databasePath,
     time,
     lines,

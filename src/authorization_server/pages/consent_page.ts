@@ -39,7 +39,7 @@ function scopeChoice(name: string): Html | null {
 function identityFact(identity: ConsentPage["identity"]): Html {
   switch (identity.kind) {
     case "unverified":
-      return html`Name not verified: any application can call itself this`;
+      return html`Name not verified`;
     case "operator":
       return html`Added by the operator of this server`;
     case "domain":

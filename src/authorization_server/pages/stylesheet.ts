@@ -54,7 +54,7 @@ pre {
   white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 }
 dl.facts { margin: 1.1rem 0 0; padding: .9rem 1rem; background: var(--soft); border-radius: .6rem; font-size: .925rem; }
-dl.facts div { display: grid; grid-template-columns: 7.5rem 1fr; gap: .75rem; padding: .2rem 0; }
+dl.facts div { display: grid; grid-template-columns: 7rem 1fr; gap: .75rem; align-items: baseline; padding: .2rem 0; }
 dl.facts dt { color: var(--quiet); }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; font-weight: 500; }
 .note { margin: 1.1rem 0 0; padding: .75rem .9rem; border-left: 4px solid; border-radius: .35rem; font-size: .925rem; }

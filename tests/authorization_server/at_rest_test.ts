@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import {
+  authorizePath,
+  decide,
+  type Harness,
+  hiddenField,
+  locationOf,
+  openBrowser,
+  passphrase,
+  postForm,
+  reachConsent,
+  redeem,
+  refresh,
+  register,
+  startHarness,
+  verifier,
+} from "./harness.ts";
+
+/** Runs every flow and collects every secret that passed through it. */
+async function runEverything(harness: Harness): Promise<Record<string, string>> {
+  const setUpLink = await harness.server.issueSetUpLink() ?? "";
+  const setUpCode = new URL(setUpLink).searchParams.get("code") ?? "";
+  const body = new URLSearchParams({ code: setUpCode, passphrase, confirmation: passphrase });
+  assert.equal((await harness.fetch("/setup", { method: "POST", body })).status, 200);
+  const client = await register(harness, { token_endpoint_auth_method: "client_secret_post" });
+  const browser = openBrowser(harness);
+  const page = await reachConsent(browser, authorizePath(client.client_id));
+  const code = locationOf(await decide(browser, page)).searchParams.get("code") ?? "";
+  const first = await redeem(harness, client, code);
+  const second = await refresh(harness, client, first.body.refresh_token);
+  const operator = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60 });
+  await postForm(harness, "/oauth/revoke", {
+    token: first.body.access_token,
+    client_id: client.client_id,
+    client_secret: client.client_secret ?? "",
+  });
+  await redeem(harness, client, code, { code_verifier: `${verifier}wrong` });
+  await refresh(harness, client, second.body.refresh_token, { client_secret: "pcs_wrong-secret-of-somebody" });
+  return {
+    passphrase,
+    setUpCode,
+    verifier,
+    code,
+    clientSecret: client.client_secret ?? "",
+    wrongSecret: "pcs_wrong-secret-of-somebody",
+    handle: hiddenField(page, "request"),
+    accessToken: first.body.access_token,
+    accessSignature: first.body.access_token.split(".")[2] ?? "",
+    refreshToken: first.body.refresh_token,
+    refreshMac: first.body.refresh_token.split("_").slice(3).join("_"),
+    successor: second.body.refresh_token,
+    operatorToken: operator.ok ? operator.value.token : "",
+    ...Object.fromEntries([...browser.cookies].map(([name, value]) => [`cookie ${name}`, value])),
+  };
+}
+
+Deno.test("M1: neither the database nor the log holds any secret that passed through", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const secrets = await runEverything(harness);
+  const directory = dirname(harness.databasePath);
+  const files = readdirSync(directory).map((name) => readFileSync(`${directory}/${name}`, "latin1"));
+  assert.ok(files.some((text) => text.includes("authorization_code")), "the search looks at the right files");
+  const log = JSON.stringify(harness.lines);
+  assert.ok(harness.lines.length > 5);
+  for (const [name, secret] of Object.entries(secrets)) {
+    assert.ok(secret.length > 11, `${name} was collected`);
+    assert.ok(!files.some((text) => text.includes(secret)), `${name} is in the database`);
+    assert.ok(!log.includes(secret), `${name} is in the log`);
+  }
+});
+
+Deno.test("M1: private signing keys are sealed", async () => {
+  await using harness = await startHarness({ setUp: false });
+  await runEverything(harness);
+  const [entry] = await harness.storage.list(["signing_key"], { limit: 1 });
+  const text = JSON.stringify(entry?.value);
+  assert.ok(!/"d"\s*:/.test(text));
+});
+
+Deno.test("M3: the database files are for their owner only", async () => {
+  await using harness = await startHarness({ setUp: false });
+  await runEverything(harness);
+  const directory = dirname(harness.databasePath);
+  for (const name of readdirSync(directory)) assert.equal(statSync(`${directory}/${name}`).mode & 0o077, 0, name);
+});
+
+Deno.test("M5: clients, grants, revocations and signing keys survive a restart", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const { accessToken = "", successor = "" } = await runEverything(harness);
+  const client = await register(harness);
+  const storage = openSqliteStorage({ path: harness.databasePath, clock: harness.deps.clock });
+  const restarted = createAuthorizationServer({ ...harness.deps, storage });
+  assert.equal(await restarted.issueSetUpLink(), null);
+  assert.deepEqual(await restarted.verifier.verify(accessToken), { ok: false, error: "revoked_token" });
+  const body = new URLSearchParams({
+    grant_type: "refresh_token",
+    refresh_token: successor,
+    client_id: client.client_id,
+  });
+  const request = new Request("https://mcp.test/oauth/token", { method: "POST", body });
+  const answer = await restarted.token(request, { address: "::1" });
+  assert.equal((await answer.json()).error, "invalid_grant"); // the client is known, the token is another client's
+  await storage.close();
+});

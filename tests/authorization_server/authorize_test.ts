@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import {
+  authorizePath,
+  connect,
+  decide,
+  type Harness,
+  issuer,
+  locationOf,
+  obtainCode,
+  openBrowser,
+  reachConsent,
+  redeem,
+  redirectUri,
+  register,
+  resource,
+  startHarness,
+} from "./harness.ts";
+
+async function assertLocal(response: Response, status: number): Promise<void> {
+  assert.equal(response.status, status);
+  assert.equal(response.headers.get("location"), null);
+  assert.equal(response.headers.get("x-frame-options"), "DENY");
+  assert.match(response.headers.get("content-type") ?? "", /^text\/html/);
+  assert.deepEqual(response.headers.getSetCookie(), []);
+  await response.body?.cancel();
+}
+
+async function assertRedirect(response: Response, error: string): Promise<URLSearchParams> {
+  assert.equal(response.status, 302, await response.text());
+  const location = locationOf(response);
+  assert.equal(location.origin + location.pathname, redirectUri);
+  assert.equal(location.searchParams.get("error"), error);
+  assert.equal(location.searchParams.get("iss"), issuer);
+  assert.equal(location.searchParams.get("code"), null);
+  return location.searchParams;
+}
+
+const changes = async (harness: Harness) => await harness.storage.changeCount();
+
+Deno.test("A1: an unknown client is told so on our page, never redirected (OAuth 2.1 §4.1.2.1)", async () => {
+  await using harness = await startHarness();
+  const before = await changes(harness);
+  for (const id of ["nobody", "", "https://evil.test/client.json", "pcc_" + "0".repeat(32)]) {
+    await assertLocal(await harness.fetch(authorizePath(id, { redirect_uri: "https://evil.test/" })), 400);
+  }
+  assert.equal(await changes(harness), before);
+});
+
+Deno.test("A3, A7, A11: a redirect URI that is not the client's own is never redirected to", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  await register(harness, { redirect_uris: ["https://other.test/callback"] });
+  for (
+    const uri of [
+      `${redirectUri}/more`,
+      `${redirectUri}/`,
+      "https://client.test/Callback",
+      "https://client.test:8443/callback",
+      "https://other.test/callback",
+      "javascript:alert(1)",
+      "http://127.0.0.1/callback",
+      "",
+    ]
+  ) {
+    const path = uri === ""
+      ? authorizePath(client.client_id).replace(/redirect_uri=[^&]*/, "redirect_uri=x")
+      : authorizePath(client.client_id, { redirect_uri: uri });
+    await assertLocal(await harness.fetch(path), 400);
+  }
+  assert.ok(harness.reasons().every((reason) => reason === "redirect_uri_not_registered"));
+});
+
+Deno.test("A5: a loopback client may come back on any port (RFC 8252 §7.3)", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness, { redirect_uris: ["http://127.0.0.1:3000/cb"] });
+  const browser = openBrowser(harness);
+  const page = await reachConsent(
+    browser,
+    authorizePath(client.client_id, { redirect_uri: "http://127.0.0.1:51999/cb" }),
+  );
+  assert.match(page, /127\.0\.0\.1:51999/);
+  assert.match(page, /runs on your own computer/);
+  assert.equal(locationOf(await decide(browser, page)).port, "51999");
+});
+
+Deno.test("A9: without redirect_uri the only registered one is used, with two nobody is redirected", async () => {
+  await using harness = await startHarness();
+  const one = await register(harness);
+  await assertRedirect(
+    await harness.fetch(authorizePath(one.client_id, { redirect_uri: null, code_challenge: null })),
+    "invalid_request",
+  );
+  const two = await register(harness, { redirect_uris: [redirectUri, "https://client.test/second"] });
+  await assertLocal(await harness.fetch(authorizePath(two.client_id, { redirect_uri: null })), 400);
+});
+
+Deno.test("A13: long queries, control characters and repeated parameters are refused on our page", async () => {
+  await using harness = await startHarness();
+  const { client_id } = await register(harness);
+  await assertLocal(await harness.fetch(authorizePath(client_id, { state: "x".repeat(9_000) })), 414);
+  await assertLocal(await harness.fetch(authorizePath(client_id, { state: "a\r\nSet-Cookie: b=c" })), 400);
+  await assertLocal(await harness.fetch(authorizePath(client_id, { state: "a\0b" })), 400);
+  await assertLocal(await harness.fetch(`${authorizePath(client_id)}&client_id=${client_id}`), 400);
+  await assertLocal(await harness.fetch(`${authorizePath(client_id)}&redirect_uri=https://evil.test/`), 400);
+});
+
+Deno.test("A13: state comes back as it was, percent-encoded", async () => {
+  await using harness = await startHarness();
+  const { client_id } = await register(harness);
+  const state = `<"&'>=?#% ü`;
+  const parameters = await assertRedirect(
+    await harness.fetch(authorizePath(client_id, { state, response_type: "token" })),
+    "unsupported_response_type",
+  );
+  assert.equal(parameters.get("state"), state);
+});
+
+Deno.test("A15: prompt=none never gives a code (OpenID Connect Core §3.1.2.6)", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  const path = authorizePath(client.client_id, { prompt: "none" });
+  await assertRedirect(await browser.get(path), "login_required");
+  await reachConsent(browser, authorizePath(client.client_id));
+  await assertRedirect(await browser.get(path), "consent_required");
+});
+
+Deno.test("prompt=login asks for the passphrase although a session exists", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  await reachConsent(browser, authorizePath(client.client_id));
+  harness.time.now += 1_000;
+  assert.match(await (await browser.get(authorizePath(client.client_id))).text(), /It wants to/);
+  const page = await (await browser.get(authorizePath(client.client_id, { prompt: "login" }))).text();
+  assert.match(page, /name="passphrase"/);
+  const handle = /name="request" value="([^"]*)"/.exec(page)?.[1] ?? "";
+  assert.match(await (await browser.get(`/oauth/consent?request=${handle}`)).text(), /name="passphrase"/);
+});
+
+Deno.test("A17: a foreign, relative or fragmented resource is invalid_target (RFC 8707 §2)", async () => {
+  await using harness = await startHarness();
+  const { client_id } = await register(harness);
+  for (const value of ["https://other.test/mcp", `${resource}#x`, "/mcp"]) {
+    await assertRedirect(await harness.fetch(authorizePath(client_id, { resource: value })), "invalid_target");
+  }
+  const two = `${authorizePath(client_id)}&resource=${resource}&resource=https://other.test/`;
+  await assertRedirect(await harness.fetch(two), "invalid_target");
+});
+
+Deno.test("A19: another spelling of the resource is accepted and the audience is the configured one", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const spelled = "https://MCP.test/mcp/";
+  const code = await obtainCode(harness, client, { resource: spelled });
+  const { body } = await redeem(harness, client, code, { resource: spelled });
+  const claims = JSON.parse(atob((body.access_token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/")));
+  assert.equal(claims.aud, resource);
+});
+
+const pkceFailures: Record<string, Record<string, string | null>> = {
+  "B1: no code_challenge": { code_challenge: null, code_challenge_method: null },
+  "B3: method plain": { code_challenge_method: "plain" },
+  "B3: no method, which means plain": { code_challenge_method: null },
+  "B5: method s256": { code_challenge_method: "s256" },
+  "B5: method S512": { code_challenge_method: "S512" },
+  "B5: empty method": { code_challenge_method: "" },
+  "B5: a challenge that is no SHA-256 hash": { code_challenge: "short" },
+};
+for (const [name, parameters] of Object.entries(pkceFailures)) {
+  Deno.test(`${name} is invalid_request (OAuth 2.1 §4.1.1)`, async () => {
+    await using harness = await startHarness();
+    const { client_id } = await register(harness);
+    const query = await assertRedirect(await harness.fetch(authorizePath(client_id, parameters)), "invalid_request");
+    assert.equal(query.get("state"), "the state");
+  });
+}
+
+Deno.test("B5: code_challenge_method sent twice is refused, not guessed about", async () => {
+  await using harness = await startHarness();
+  const { client_id } = await register(harness);
+  await assertLocal(await harness.fetch(`${authorizePath(client_id)}&code_challenge_method=plain`), 400);
+});
+
+Deno.test("response types and modes that do not exist, request objects and unknown scopes are refused by redirect", async () => {
+  await using harness = await startHarness();
+  const { client_id } = await register(harness);
+  const refused: [Record<string, string | null>, string][] = [
+    [{ response_type: null }, "invalid_request"],
+    [{ response_type: "token" }, "unsupported_response_type"],
+    [{ response_type: "code id_token" }, "unsupported_response_type"],
+    [{ response_mode: "fragment" }, "invalid_request"],
+    [{ request: "e30." }, "request_not_supported"],
+    [{ request_uri: "http://169.254.169.254/" }, "request_uri_not_supported"],
+    [{ scope: "admin root" }, "invalid_scope"],
+  ];
+  for (const [parameters, error] of refused) {
+    await assertRedirect(await harness.fetch(authorizePath(client_id, parameters)), error);
+  }
+});
+
+Deno.test("scopes: commas are understood, unknown names dropped, none means those registered or all", async () => {
+  await using harness = await startHarness();
+  const scopesOf = async (parameters: Record<string, string | null>, metadata = {}) => {
+    const client = await register(harness, metadata);
+    const page = await reachConsent(openBrowser(harness), authorizePath(client.client_id, parameters));
+    return [...page.matchAll(/name="scope" value="([^"]*)"/g)].map(([, name]) => name);
+  };
+  assert.deepEqual(await scopesOf({ scope: "llm:generate,files:read,offline_access" }), ["files:read", "llm:generate"]);
+  assert.deepEqual(await scopesOf({ scope: null }), ["files:read", "files:write", "llm:generate"]);
+  assert.deepEqual(await scopesOf({ scope: null }, { scope: "files:read" }), ["files:read"]);
+});
+
+Deno.test("other verbs than GET are 405 with Allow", async () => {
+  await using harness = await startHarness();
+  const response = await harness.fetch("/oauth/authorize", { method: "POST" });
+  assert.equal(response.headers.get("allow"), "GET");
+  await assertLocal(response, 405);
+});
+
+Deno.test("before set-up authorize says to open the set-up link", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const { client_id } = await register(harness);
+  const response = await harness.fetch(authorizePath(client_id));
+  assert.match(await response.clone().text(), /set-up link/);
+  await assertLocal(response, 503);
+});
+
+Deno.test("every authorization response carries iss, success and denial too (RFC 9207 §2)", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  for (const [decision, parameter] of [["deny", "error"], ["allow", "code"]] as const) {
+    const answered = await decide(browser, await reachConsent(browser, authorizePath(client.client_id)), { decision });
+    assert.equal(answered.status, 303);
+    const { searchParams } = locationOf(answered);
+    assert.equal(searchParams.get("iss"), issuer);
+    assert.equal(searchParams.get("state"), "the state");
+    assert.ok(searchParams.has(parameter));
+  }
+});
+
+Deno.test("M9: the endpoints in the metadata are plain URLs below the issuer", async () => {
+  await using harness = await startHarness();
+  await connect(harness);
+  const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();
+  for (const [name, value] of Object.entries(metadata)) {
+    if (!/_endpoint$|_uri$/.test(name)) continue;
+    assert.match(String(value), /^https:\/\/mcp\.test\/[a-z./-]+$/);
+  }
+});

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import {
+  authorizePath,
+  connect,
+  decide,
+  issuer,
+  locationOf,
+  openBrowser,
+  reachConsent,
+  startHarness,
+} from "./harness.ts";
+
+Deno.test("H1: the issuer is byte-identical in metadata, iss parameter and iss claim, without a trailing slash (RFC 8414 §3.3)", async () => {
+  await using harness = await startHarness();
+  const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();
+  const { client, tokens } = await connect(harness);
+  const claims = JSON.parse(atob((tokens.access_token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/")));
+  const browser = openBrowser(harness);
+  const answered = await decide(browser, await reachConsent(browser, authorizePath(client.client_id)));
+  assert.equal(metadata.issuer, issuer);
+  assert.equal(claims.iss, issuer);
+  assert.equal(locationOf(answered).searchParams.get("iss"), issuer);
+});
+
+Deno.test("H3: the metadata advertises what exists, and the tests beside this one show each (RFC 8414 §2)", async () => {
+  await using harness = await startHarness();
+  const response = await harness.fetch("/.well-known/oauth-authorization-server");
+  assert.match(response.headers.get("content-type") ?? "", /^application\/json/);
+  assert.deepEqual(await response.json(), {
+    issuer,
+    authorization_endpoint: `${issuer}/oauth/authorize`,
+    token_endpoint: `${issuer}/oauth/token`,
+    registration_endpoint: `${issuer}/oauth/register`,
+    revocation_endpoint: `${issuer}/oauth/revoke`,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    scopes_supported: ["files:read", "files:write", "llm:generate"],
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: ["authorization_code", "refresh_token"],
+    token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
+    revocation_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
+    code_challenge_methods_supported: ["S256"],
+    authorization_response_iss_parameter_supported: true,
+  });
+});
+
+Deno.test("metadata and JWK set answer GET and HEAD, anything else is 405", async () => {
+  await using harness = await startHarness();
+  for (const path of ["/.well-known/oauth-authorization-server", "/.well-known/jwks.json"]) {
+    for (const [method, status] of [["GET", 200], ["HEAD", 200], ["POST", 405]] as const) {
+      const response = await harness.fetch(path, { method });
+      assert.equal(response.status, status);
+      await response.body?.cancel();
+    }
+  }
+});

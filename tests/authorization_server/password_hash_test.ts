@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import {
+  createPasswordHasher,
+  hashPassword,
+  isPasswordHash,
+  passphraseProblem,
+  verifyPassword,
+} from "../../src/authorization_server/password_hash.ts";
+
+Deno.test("hashPassword() gives an Argon2id PHC string with a fresh salt that verifies (RFC 9106)", async () => {
+  const [one, two] = await Promise.all([hashPassword("a passphrase"), hashPassword("a passphrase")]);
+  assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  assert.notEqual(one, two);
+  assert.ok(isPasswordHash(one));
+  assert.ok(await verifyPassword("a passphrase", one));
+  assert.ok(!await verifyPassword("A passphrase", one));
+  assert.ok(!await verifyPassword("", one));
+});
+
+Deno.test("a hash made by the reference implementation of Argon2 verifies", async () => {
+  // argon2 -id -t 2 -k 256 -p 1 -l 24 with the salt "somesalt", from the test vectors of phc-winner-argon2.
+  const phc = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4";
+  assert.ok(await verifyPassword("password", phc));
+});
+
+Deno.test("the same letters in another Unicode form are the same passphrase (RFC 8265 §4.2.2)", async () => {
+  assert.ok(await verifyPassword("pa\u0308ssphrase", await hashPassword("p\u00e4ssphrase")));
+});
+
+Deno.test("texts that are no Argon2id hash never verify", async () => {
+  const hash = await hashPassword("a passphrase");
+  for (
+    const text of [
+      "",
+      "a passphrase",
+      hash.replace("argon2id", "argon2i"),
+      hash.replace("v=19", "v=16"),
+      hash.replace("m=19456", "m=9999999"),
+      hash.replace("t=2", "t=0"),
+      hash.replace("t=2", "t=99"),
+      hash.replace("p=1", "p=0"),
+      `${hash}=`,
+      hash.slice(0, -30),
+    ]
+  ) {
+    assert.ok(!isPasswordHash(text) || !await verifyPassword("a passphrase", text), text);
+  }
+});
+
+Deno.test("passphrases are 12 characters at least and 1024 bytes at most", () => {
+  assert.match(passphraseProblem("x".repeat(11)) ?? "", /12 characters/);
+  assert.equal(passphraseProblem("x".repeat(12)), null);
+  assert.equal(passphraseProblem("🗝".repeat(12)), null);
+  assert.match(passphraseProblem("🗝".repeat(11)) ?? "", /12 characters/);
+  assert.match(passphraseProblem("x".repeat(1_025)) ?? "", /1024 bytes/);
+});
+
+Deno.test("at most so many hashes run at once, so many wait, and the rest are told that it is busy", async () => {
+  const hasher = createPasswordHasher({ maxConcurrentPasswordHashes: 1, maxWaitingPasswordHashes: 2 });
+  const cheap = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$" + "A".repeat(43);
+  const outcomes = await Promise.all(Array.from({ length: 6 }, () => hasher.verify("x", cheap)));
+  assert.deepEqual(outcomes, [false, false, false, "busy", "busy", "busy"]);
+  assert.equal(await hasher.verify("x", cheap), false);
+});

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  classifyRedirectUri,
+  matchesRedirectUri,
+  selectRedirectUri,
+} from "../../src/authorization_server/redirect_uri.ts";
+
+const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
+  https: [
+    "https://app.example/cb",
+    "https://app.example",
+    "https://app.example:8443/cb?tenant=1",
+    "https://acme.service-now.com/oauth_redirect.do",
+    "https://app.example/a%20b/c@d",
+    "https://app.example/cb?next=%2Fhome",
+  ],
+  loopback: [
+    "http://127.0.0.1/cb",
+    "http://127.0.0.1:3000/cb",
+    "http://[::1]:3000/cb",
+    "http://localhost:3000/cb",
+    "http://localhost",
+    "http://127.0.0.1:3000?x=1",
+  ],
+  private_use: ["cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/cb", "vscode://host/cb"],
+  forbidden: [
+    "javascript:alert(1)",
+    "JavaScript://%0aalert(1)",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "vbscript:x",
+    "blob:https://x/1",
+    "about:blank",
+    "view-source:https://x/",
+    "ws://x/",
+    "ftp://x/",
+    "intent://x#Intent;end",
+    "http://evil.com/cb",
+    "http://127.0.0.1.evil.com/cb",
+    "http://127.0.0.1@evil.com/cb",
+    "http://127.0.0.1:80@evil.com/cb",
+    "http://localhost.evil.com/cb",
+    "http://0.0.0.0/cb",
+    "http://10.0.0.1/cb",
+    "http://2130706433/cb",
+    "http://127.0.0.1:0/cb",
+    "http://127.0.0.1:65536/cb",
+    "http://LOCALHOST/cb",
+    "https://x/#f",
+    "https://x/cb#",
+    "https://u:p@x/",
+    "https://u@x/",
+    "https://@x/",
+    "*",
+    "https://*.x/",
+    "https://x/*",
+    "https://x/a/../b",
+    "https://x/a/./b",
+    "https://x/a/%2e%2E/b",
+    "https://x\\@evil.com/",
+    "https:\\\\evil.com/",
+    "https:evil.com",
+    "https:/evil.com",
+    "https:///evil.com",
+    "https://",
+    "https://x/\u0000",
+    "https://x/\r\nSet-Cookie:a=b",
+    "https://x/ y",
+    "https://ex\u0430mple.com/",
+    "https://x/?code=1",
+    "https://x/?state=1",
+    "https://x/?iss=1",
+    "https://x/?error=1",
+    "//evil.com/cb",
+    "/cb",
+    "cb",
+    "",
+    "https://x/" + "a".repeat(3_000),
+  ],
+};
+
+for (const [kind, uris] of Object.entries(classes)) {
+  for (const uri of uris) {
+    Deno.test(`I1: ${JSON.stringify(uri.slice(0, 60))} is ${kind} (RFC 7591 §2, MCP: https or loopback)`, () => {
+      assert.equal(classifyRedirectUri(uri), kind);
+    });
+  }
+}
+
+const pairs: [string, string, boolean][] = [
+  ["https://app.example/cb", "https://app.example/cb", true],
+  ["https://app.example/cb/", "https://app.example/cb", false],
+  ["https://app.example/cb/more", "https://app.example/cb", false],
+  ["https://app.example/CB", "https://app.example/cb", false],
+  ["https://APP.example/cb", "https://app.example/cb", false],
+  ["https://app.example:443/cb", "https://app.example/cb", false],
+  ["https://app.example:8443/cb", "https://app.example/cb", false],
+  ["https://app.example/cb?x=1", "https://app.example/cb", false],
+  ["https://app.example/c%62", "https://app.example/cb", false],
+  ["http://app.example/cb", "https://app.example/cb", false],
+  ["http://127.0.0.1:51999/cb", "http://127.0.0.1:3000/cb", true],
+  ["http://127.0.0.1/cb", "http://127.0.0.1:3000/cb", true],
+  ["http://127.0.0.1:51999/cb", "http://127.0.0.1/cb", true],
+  ["http://[::1]:51999/cb", "http://[::1]:3000/cb", true],
+  ["http://localhost:51999/cb", "http://localhost:3000/cb", true],
+  ["http://localhost:51999/cb", "http://127.0.0.1:3000/cb", false],
+  ["http://127.0.0.1:51999/cb2", "http://127.0.0.1:3000/cb", false],
+  ["http://127.0.0.1:51999/cb?x=1", "http://127.0.0.1:3000/cb", false],
+  ["http://127.0.0.1:70000/cb", "http://127.0.0.1:3000/cb", false],
+  ["http://127.0.0.1:0/cb", "http://127.0.0.1:3000/cb", false],
+  ["http://127.0.0.1:80@evil.example/cb", "http://127.0.0.1:3000/cb", false],
+  ["http://127.0.0.1:51999/cb#f", "http://127.0.0.1:3000/cb", false],
+  ["http://127.0.0.1:51999\\@evil.example/cb", "http://127.0.0.1:3000/cb", false],
+];
+
+for (const [requested, registered, expected] of pairs) {
+  Deno.test(`A3/A5/A7: ${requested} ${expected ? "matches" : "does not match"} ${registered} (RFC 8252 §7.3)`, () => {
+    assert.equal(matchesRedirectUri(requested, registered), expected);
+  });
+}
+
+Deno.test("A9: an omitted redirect_uri selects the only registered one, and nothing else (OAuth 2.1 §2.3)", () => {
+  assert.equal(selectRedirectUri(undefined, ["https://a.example/"]), "https://a.example/");
+  assert.equal(selectRedirectUri(undefined, ["https://a.example/", "https://b.example/"]), null);
+  assert.equal(selectRedirectUri(undefined, []), null);
+});
+
+Deno.test("a private-use redirect is stored beside others but never used", () => {
+  const registered = ["cursor://cb", "https://a.example/"];
+  assert.equal(selectRedirectUri("cursor://cb", registered), null);
+  assert.equal(selectRedirectUri(undefined, registered), null);
+  assert.equal(selectRedirectUri("https://a.example/", registered), "https://a.example/");
+});
+
+Deno.test("no single change to an https redirect URI matches it (property)", () => {
+  const registered = "https://app.example/callback?tenant=7";
+  const position = fc.nat({ max: registered.length - 1 });
+  fc.assert(fc.property(position, fc.string({ maxLength: 3 }), (index, text) => {
+    const changed = registered.slice(0, index) + text + registered.slice(index + 1);
+    assert.equal(matchesRedirectUri(changed, registered), changed === registered);
+  }));
+});
+
+Deno.test("a match of loopback URIs never leads to another host than this machine (property)", () => {
+  fc.assert(
+    fc.property(fc.string(), (tail) => {
+      const requested = `http://127.0.0.1${tail}`;
+      if (!matchesRedirectUri(requested, "http://127.0.0.1:3000/cb")) return;
+      const url = new URL(requested);
+      assert.equal(url.hostname, "127.0.0.1");
+      assert.equal(url.pathname, "/cb");
+    }),
+    { numRuns: 2_000 },
+  );
+});

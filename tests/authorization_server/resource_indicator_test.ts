@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { createResourceCheck } from "../../src/authorization_server/resource_indicator.ts";
+
+const isAccepted = createResourceCheck([
+  "http://127.0.0.1:3000/mcp",
+  "http://localhost:3000/mcp",
+  "https://mcp.test/mcp",
+]);
+
+for (
+  const resource of [
+    "http://127.0.0.1:3000/mcp",
+    "http://localhost:3000/mcp",
+    "http://LOCALHOST:3000/mcp",
+    "http://127.0.0.1:3000/mcp/",
+    "https://mcp.test:443/mcp",
+    "HTTPS://MCP.test/mcp",
+  ]
+) {
+  Deno.test(`A19: resource ${resource} is this server's`, () => assert.ok(isAccepted([resource])));
+}
+
+for (
+  const resource of [
+    "https://other.test/mcp",
+    "https://mcp.test/mcp#f",
+    "https://mcp.test/mcp#",
+    "/mcp",
+    "mcp",
+    "https://mcp.test/MCP",
+    "https://mcp.test/mcp//",
+    "https://mcp.test/mcp?x",
+    "https://mcp.test/",
+    "https://u@mcp.test/mcp",
+    "https://mcp.test.evil.test/mcp",
+    "http://mcp.test/mcp",
+    "http://localhost:3001/mcp",
+    "urn:mcp",
+  ]
+) {
+  Deno.test(`A17: resource ${resource} is not this server's (RFC 8707 §2)`, () => assert.ok(!isAccepted([resource])));
+}
+
+Deno.test("A17: two resources of which one is foreign are refused; none at all is fine", () => {
+  assert.ok(!isAccepted(["https://mcp.test/mcp", "https://other.test/mcp"]));
+  assert.ok(isAccepted([]));
+});

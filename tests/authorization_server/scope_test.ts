@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { allScopes, isWithinScopes, knownScopes, parseScope } from "../../src/authorization_server/scope.ts";
+import { effectiveScopes } from "../../src/scopes.ts";
+
+const subset = fc.subarray(allScopes());
+
+Deno.test("parseScope() takes spaces and, as ServiceNow sends them, commas; each name once (RFC 6749 §3.3)", () => {
+  assert.deepEqual(parseScope("files:read, files:write,files:read  llm:generate"), [
+    "files:read",
+    "files:write",
+    "llm:generate",
+  ]);
+  assert.deepEqual(parseScope("  ,, "), []);
+});
+
+Deno.test("knownScopes() leaves unknown names out and keeps the catalogue's order", () => {
+  assert.deepEqual(knownScopes(["llm:generate", "offline_access", "files:read"]), ["files:read", "llm:generate"]);
+});
+
+Deno.test("files:write covers files:read, not the other way round (MCP: scope hierarchies)", () => {
+  assert.ok(isWithinScopes(["files:read"], ["files:write"]));
+  assert.ok(!isWithinScopes(["files:write"], ["files:read"]));
+});
+
+Deno.test("scope arithmetic: reflexive, monotonous, closed under implication (property)", () => {
+  fc.assert(fc.property(subset, subset, (one, other) => {
+    assert.ok(isWithinScopes(one, one));
+    assert.ok(isWithinScopes(one, [...one, ...other]));
+    const closed = [...effectiveScopes(one)];
+    assert.deepEqual(new Set(effectiveScopes(closed)), new Set(closed));
+    assert.equal(isWithinScopes(other, one), isWithinScopes(other, closed));
+  }));
+});

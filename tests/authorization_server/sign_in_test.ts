@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import {
+  authorizePath,
+  hiddenField,
+  openBrowser,
+  passphrase,
+  reachConsent,
+  register,
+  startHarness,
+} from "./harness.ts";
+
+async function openSignIn(harness: Awaited<ReturnType<typeof startHarness>>) {
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  const page = await (await browser.get(authorizePath(client.client_id))).text();
+  return { client, browser, request: hiddenField(page, "request") };
+}
+
+Deno.test("K15: sign-in answers 303, sets the session cookie, and the handle leads on (RFC 9700 §4.12)", async () => {
+  await using harness = await startHarness();
+  const { browser, request } = await openSignIn(harness);
+  const response = await browser.post("/oauth/sign-in", { request, passphrase });
+  assert.equal(response.status, 303);
+  assert.equal(response.headers.get("location"), `/oauth/consent?request=${request}`);
+  const cookie = response.headers.getSetCookie()[0] ?? "";
+  assert.match(cookie, /^__Host-portcullis-session=[^;]+; Max-Age=28800; Path=\/; HttpOnly; SameSite=Lax; Secure$/);
+});
+
+Deno.test("on plain http, which is loopback, cookies have no __Host- and no Secure", async () => {
+  await using harness = await startHarness({ issuer: "http://127.0.0.1:3000" });
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  const response = await browser.get(authorizePath(client.client_id));
+  assert.match(
+    response.headers.getSetCookie()[0] ?? "",
+    /^portcullis-browser=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/,
+  );
+  await response.body?.cancel();
+});
+
+Deno.test("K7: a wrong passphrase and an unknown user look alike, and cost the same hashing", async () => {
+  await using harness = await startHarness();
+  const { browser, request } = await openSignIn(harness);
+  await browser.post("/oauth/sign-in", { request, username: "warm-up", passphrase: "x" });
+  const timed = async (username: string) => {
+    const start = performance.now();
+    const response = await browser.post("/oauth/sign-in", { request, username, passphrase: "wrong" });
+    const text = await response.text();
+    return {
+      milliseconds: performance.now() - start,
+      status: response.status,
+      text: text.replaceAll(username, "NAME"),
+    };
+  };
+  const known = await timed("owner");
+  const unknown = await timed("nobody");
+  assert.equal(known.status, 403);
+  assert.equal(unknown.status, 403);
+  assert.equal(known.text.includes("That is not right"), unknown.text.includes("That is not right"));
+  assert.ok(unknown.milliseconds > known.milliseconds / 4, `${unknown.milliseconds} against ${known.milliseconds}`);
+  assert.deepEqual(harness.reasons(), ["unknown_user", "wrong_passphrase", "unknown_user"]);
+});
+
+Deno.test("guessing slows down with a growing Retry-After, and always ends", async () => {
+  await using harness = await startHarness();
+  const { browser, request } = await openSignIn(harness);
+  const attempt = (text: string) => browser.post("/oauth/sign-in", { request, passphrase: text });
+  const waits: number[] = [];
+  for (let count = 0; count < 9; count++) {
+    const response = await attempt("wrong");
+    const page = await response.text();
+    if (response.status === 403) continue;
+    assert.equal(response.status, 429);
+    assert.match(page, /Too many attempts/);
+    const seconds = Number(response.headers.get("retry-after"));
+    waits.push(seconds);
+    harness.time.now += seconds * 1_000;
+  }
+  assert.ok(
+    waits.length >= 2 && waits.every((wait, index) => index === 0 || wait >= (waits[index - 1] ?? 0)),
+    `${waits}`,
+  );
+  harness.time.now += 300_000;
+  const { request: fresh } = await openSignIn(harness).then(({ browser: other, request: handle }) => {
+    other.cookies.forEach((value, name) => browser.cookies.set(name, value));
+    return { request: handle };
+  });
+  assert.equal((await browser.post("/oauth/sign-in", { request: fresh, passphrase })).status, 303);
+});
+
+Deno.test("parallel guesses gain nothing: the throttle counts from the beginning of an attempt", async () => {
+  await using harness = await startHarness();
+  const { browser, request } = await openSignIn(harness);
+  const attempts = Array.from({ length: 30 }, () => browser.post("/oauth/sign-in", { request, passphrase: "wrong" }));
+  const statuses = (await Promise.all(attempts)).map(({ status }) => status);
+  assert.ok(statuses.filter((status) => status === 403).length <= 6, `${statuses}`);
+});
+
+Deno.test("a session spares the passphrase, never the consent", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  await reachConsent(browser, authorizePath(client.client_id));
+  const again = await (await browser.get(authorizePath(client.client_id))).text();
+  assert.ok(!again.includes('name="passphrase"'));
+  assert.match(again, /name="decision" value="allow"/);
+});
+
+Deno.test("a session ends with its lifetime", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  await reachConsent(browser, authorizePath(client.client_id));
+  harness.time.now += 28_800_000;
+  assert.match(await (await browser.get(authorizePath(client.client_id))).text(), /name="passphrase"/);
+});
+
+Deno.test("a session cookie that was planted before sign-in is replaced (session fixation)", async () => {
+  await using harness = await startHarness();
+  const { browser, request } = await openSignIn(harness);
+  const planted = "A".repeat(43);
+  browser.cookies.set("__Host-portcullis-session", planted);
+  await browser.post("/oauth/sign-in", { request, passphrase });
+  assert.notEqual(browser.cookies.get("__Host-portcullis-session"), planted);
+});
+
+Deno.test("a sign-in form without a waiting request of this browser is refused (login CSRF)", async () => {
+  await using harness = await startHarness();
+  const { request } = await openSignIn(harness);
+  const stranger = openBrowser(harness);
+  for (const handle of [request, "", "x".repeat(43)]) {
+    const response = await stranger.post("/oauth/sign-in", { request: handle, passphrase });
+    assert.equal(response.status, 403);
+    assert.ok(!response.headers.getSetCookie().some((line) => line.includes("session")));
+    await response.body?.cancel();
+  }
+});

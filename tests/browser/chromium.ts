@@ -1,0 +1,28 @@
+/** Starts the installed Chromium for tests, or says why it cannot. */
+import { existsSync } from "node:fs";
+import process from "node:process";
+import { type Browser, chromium } from "playwright-core";
+
+const executablePath = process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium";
+
+/** Why the browser suite cannot run here, or `null`. */
+export const missingBrowser: string | null = existsSync(executablePath)
+  ? null
+  : `no Chromium at ${executablePath}; set CHROMIUM_PATH`;
+
+/** A headless Chromium that talks to nobody by itself. */
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath,
+    headless: true,
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--no-first-run",
+    ],
+  });
+}

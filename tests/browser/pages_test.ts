@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { challenge } from "../authorization_server/harness.ts";
+import { launchChromium, missingBrowser } from "./chromium.ts";
+import { type RunningServer, startClient, startServer, type WaitingClient } from "./servers.ts";
+
+const passphrase = "correct horse battery";
+const screenshots = Deno.env.get("SCREENSHOTS");
+
+/** A test with a browser and a server of its own; without Chromium it is skipped by name. */
+function browserTest(name: string, run: (browser: Browser, server: RunningServer) => Promise<void>): void {
+  Deno.test({
+    name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
+    ignore: missingBrowser !== null,
+    fn: async () => {
+      await using server = await startServer();
+      const browser = await launchChromium();
+      try {
+        await run(browser, server);
+      } finally {
+        await browser.close();
+      }
+    },
+  });
+}
+
+async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await (await browser.newContext(options)).newPage();
+  page.setDefaultTimeout(10_000);
+  return page;
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
+}
+
+async function setUp(page: Page, { server }: RunningServer): Promise<void> {
+  await page.goto(await server.issueSetUpLink() ?? "");
+  await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
+  await page.getByLabel("The same passphrase again").fill(passphrase);
+  await page.getByRole("button", { name: "Set passphrase" }).click();
+  await page.getByRole("heading", { name: "This server is ready" }).waitFor();
+}
+
+async function authorizeUrl({ issuer }: RunningServer, client: Pick<WaitingClient, "redirectUri">): Promise<string> {
+  const response = await fetch(`${issuer}/oauth/register`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      client_name: "Claude Code",
+      redirect_uris: [client.redirectUri],
+      token_endpoint_auth_method: "none",
+    }),
+  });
+  const { client_id } = await response.json();
+  const query = new URLSearchParams({
+    response_type: "code",
+    client_id,
+    redirect_uri: client.redirectUri,
+    state: "s",
+    code_challenge: challenge,
+    code_challenge_method: "S256",
+  });
+  return `${issuer}/oauth/authorize?${query}`;
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel("Passphrase").fill(passphrase);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: /asks for access/ }).waitFor();
+}
+
+async function assertFits(page: Page): Promise<void> {
+  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assert.equal(overflow, 0, "the page scrolls sideways");
+}
+
+browserTest(
+  "set-up, sign-in and consent by mouse, and the redirect gets through form-action (K5)",
+  async (browser, server) => {
+    const page = await openPage(browser);
+    const problems: string[] = [];
+    page.on("console", (message) => problems.push(message.text()));
+    await page.goto(await server.server.issueSetUpLink() ?? "");
+    await picture(page, "set-up");
+    await setUp(page, server);
+    await picture(page, "ready");
+    await using client = startClient("127.0.0.1");
+    await page.goto(await authorizeUrl(server, client));
+    await picture(page, "sign-in");
+    await page.getByLabel("Passphrase").fill("wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    await picture(page, "sign-in-wrong");
+    problems.length = 0; // Chromium reports the 403 itself
+    await signIn(page);
+    await picture(page, "consent");
+    await page.getByRole("checkbox", { name: /language model/ }).uncheck();
+    await page.getByRole("button", { name: "Allow" }).click();
+    const answer = await client.answered;
+    assert.ok(answer.get("code")?.startsWith("pca_"));
+    assert.equal(answer.get("iss"), server.issuer);
+    assert.deepEqual(problems, []);
+  },
+);
+
+browserTest("the whole flow by keyboard alone", async (browser, server) => {
+  const page = await openPage(browser);
+  const { keyboard } = page;
+  await page.goto(await server.server.issueSetUpLink() ?? "");
+  await keyboard.type(passphrase); // the field has the focus
+  await keyboard.press("Tab");
+  await keyboard.type(passphrase);
+  await keyboard.press("Enter");
+  await page.getByRole("heading", { name: "This server is ready" }).waitFor();
+  await using client = startClient("127.0.0.1");
+  await page.goto(await authorizeUrl(server, client));
+  await keyboard.type(passphrase);
+  await keyboard.press("Enter");
+  await page.getByRole("heading", { name: /asks for access/ }).waitFor();
+  await keyboard.press("Tab");
+  await keyboard.press("Space"); // unticks the first scope
+  assert.equal(await page.getByRole("checkbox").first().isChecked(), false);
+  await picture(page, "consent-keyboard");
+  await keyboard.press("Tab");
+  await keyboard.press("Tab");
+  await keyboard.press("Tab");
+  await keyboard.press("Enter"); // Allow
+  assert.ok((await client.answered).has("code"));
+});
+
+for (const host of ["[::1]", "localhost"] as const) {
+  browserTest(`the redirect to ${host} gets through form-action (K5)`, async (browser, server) => {
+    const page = await openPage(browser);
+    await setUp(page, server);
+    await using client = startClient(host);
+    await page.goto(await authorizeUrl(server, client));
+    await signIn(page);
+    await page.getByRole("button", { name: "Allow" }).click();
+    assert.ok((await client.answered).has("code"));
+    await page.waitForURL(`http://${host}:*/callback?**`);
+  });
+}
+
+browserTest("a form that leads anywhere else is stopped by form-action", async (browser, server) => {
+  const page = await openPage(browser);
+  await setUp(page, server);
+  await using client = startClient("127.0.0.1");
+  await using elsewhere = startClient("localhost");
+  await page.goto(await authorizeUrl(server, client));
+  await signIn(page);
+  const refused = page.waitForEvent("console", (message) => /form-action/.test(message.text()));
+  await page.evaluate(`document.querySelector("form").action = ${JSON.stringify(elsewhere.redirectUri)}`);
+  await page.getByRole("button", { name: "Allow" }).click({ noWaitAfter: true });
+  await refused;
+  assert.equal(new URL(page.url()).origin, server.issuer);
+});
+
+browserTest("deny leads back with access_denied", async (browser, server) => {
+  const page = await openPage(browser);
+  await setUp(page, server);
+  await using client = startClient("127.0.0.1");
+  await page.goto(await authorizeUrl(server, client));
+  await signIn(page);
+  await page.getByRole("button", { name: "Deny" }).click();
+  assert.equal((await client.answered).get("error"), "access_denied");
+});
+
+browserTest("everything works without JavaScript, on a phone's width, in the dark", async (browser, server) => {
+  const page = await openPage(browser, {
+    javaScriptEnabled: false,
+    viewport: { width: 360, height: 720 },
+    colorScheme: "dark",
+    isMobile: true,
+  });
+  await page.goto(await server.server.issueSetUpLink() ?? "");
+  await picture(page, "phone-set-up");
+  await setUp(page, server);
+  await picture(page, "phone-ready");
+  await using client = startClient("127.0.0.1");
+  await page.goto(await authorizeUrl(server, client));
+  await picture(page, "phone-sign-in");
+  await signIn(page);
+  await picture(page, "phone-consent");
+  await page.getByRole("button", { name: "Allow" }).click();
+  assert.ok((await client.answered).has("code"));
+});
+
+browserTest("pages fit a narrow and a wide window, in light and dark", async (browser, server) => {
+  const setUpLink = await server.server.issueSetUpLink() ?? "";
+  const views = [320, 1280].flatMap((width) =>
+    (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme }))
+  );
+  const pages = await Promise.all(
+    views.map(({ width, colorScheme }) => openPage(browser, { viewport: { width, height: 800 }, colorScheme })),
+  );
+  for (const page of pages) {
+    await page.goto(setUpLink);
+    await assertFits(page);
+  }
+  const longHost = { redirectUri: `https://${"a-very-long-name".repeat(3)}.example.test/callback` };
+  const url = await authorizeUrl(server, longHost);
+  for (const [index, page] of pages.entries()) {
+    const { width, colorScheme } = views[index] ?? {};
+    if (index === 0) await setUp(page, server);
+    await assertFits(page);
+    await page.goto(url);
+    await assertFits(page);
+    await signIn(page);
+    await assertFits(page);
+    await picture(page, `consent-${width}-${colorScheme}`);
+    await page.goto(`${server.issuer}/oauth/authorize?client_id=unknown`);
+    await assertFits(page);
+    await picture(page, `error-${width}-${colorScheme}`);
+  }
+});
+
+browserTest("K3: a page of another site cannot frame the consent page", async (browser, server) => {
+  const page = await openPage(browser);
+  await setUp(page, server);
+  await using client = startClient("127.0.0.1");
+  const url = await authorizeUrl(server, client);
+  const refused = page.waitForEvent("console", (message) => /frame-ancestors|X-Frame-Options/.test(message.text()));
+  await page.goto(client.redirectUri.replace("/callback", "/other"));
+  await page.evaluate(
+    `document.body.append(Object.assign(document.createElement("iframe"), { src: ${JSON.stringify(url)} }))`,
+  );
+  await refused;
+});

@@ -1,0 +1,75 @@
+/** The authorization server on a real socket, and a client that waits for its redirect. */
+import { randomBytes } from "node:crypto";
+import {
+  type AuthorizationServer,
+  createAuthorizationServer,
+} from "../../src/authorization_server/authorization_server.ts";
+import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { mount } from "../authorization_server/harness.ts";
+
+export interface RunningServer extends AsyncDisposable {
+  readonly issuer: string;
+  readonly server: AuthorizationServer;
+  readonly storage: Storage;
+}
+
+export async function startServer(): Promise<RunningServer> {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-browser-" });
+  const storage = openSqliteStorage({ path: `${directory}/portcullis.db`, clock: Date.now });
+  let handle = (_: Request): Promise<Response> => Promise.resolve(new Response(null, { status: 503 }));
+  const listener = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => handle(request));
+  const issuer = `http://127.0.0.1:${listener.addr.port}`;
+  const server = createAuthorizationServer({
+    issuer,
+    resource: `${issuer}/mcp`,
+    resourceAliases: [],
+    storage,
+    secrets: createSecretBox(randomBytes(32)),
+    clock: Date.now,
+    log: { write: () => {}, flush: () => {} },
+    registration: { mode: "open" },
+    lifetimes: defaultLifetimes,
+    limits: defaultLimits,
+  });
+  const mounted = mount(server);
+  handle = async (request) =>
+    await mounted[new URL(request.url).pathname]?.(request, { address: "127.0.0.1" }) ??
+      new Response(null, { status: 404 });
+  return {
+    issuer,
+    server,
+    storage,
+    async [Symbol.asyncDispose]() {
+      await listener.shutdown();
+      await storage.close();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+export interface WaitingClient extends AsyncDisposable {
+  readonly redirectUri: string;
+  /** The query of the authorization response, once it has come. */
+  readonly answered: Promise<URLSearchParams>;
+}
+
+/** A native client's callback on loopback; `host` as it stands in the redirect URI. */
+export function startClient(host: "127.0.0.1" | "[::1]" | "localhost"): WaitingClient {
+  const { promise, resolve } = Promise.withResolvers<URLSearchParams>();
+  const hostname = host === "[::1]" ? "::1" : "127.0.0.1";
+  const listener = Deno.serve({ hostname, port: 0, onListen: () => {} }, (request) => {
+    const url = new URL(request.url);
+    if (url.pathname === "/callback") resolve(url.searchParams);
+    return new Response("<!DOCTYPE html><title>Back at the client</title>", {
+      headers: { "content-type": "text/html" },
+    });
+  });
+  return {
+    redirectUri: `http://${host}:${listener.addr.port}/callback`,
+    answered: promise,
+    [Symbol.asyncDispose]: () => listener.shutdown(),
+  };
+}

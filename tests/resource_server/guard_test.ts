@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { createChallenges } from "../../src/resource_server/challenge.ts";
+import { type AuthOutcome, createGuard, type Guard } from "../../src/resource_server/guard.ts";
+import { createSpellings } from "../../src/resource_server/resource_spelling.ts";
+import { createOperatorToken, revokeOperatorToken } from "../../src/authorization_server/operator_token.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { connect, type Harness, postForm, refresh, resource, startHarness } from "../authorization_server/harness.ts";
+
+const scopes = ["files:read", "files:write"];
+const { spellingOf } = createSpellings([resource]);
+const challenges = createChallenges({ spellingOf, scopes });
+
+function guardOf(harness: Harness, maxCachedTokens = 100): Guard {
+  return createGuard({ verifier: harness.server.verifier, challenges, clock: harness.deps.clock, maxCachedTokens });
+}
+
+function request(authorization?: string, url: string = resource): Request {
+  return new Request(url, { method: "POST", headers: authorization === undefined ? {} : { authorization } });
+}
+
+async function kindOf(guard: Guard, authorization?: string): Promise<string> {
+  const outcome = await guard.authenticate(request(authorization));
+  return outcome.kind === "refused" ? `${outcome.status} ${outcome.reason}` : outcome.kind;
+}
+
+const isPending = (outcome: AuthOutcome | Promise<AuthOutcome>) => outcome instanceof Promise;
+
+Deno.test("G3: without a token there is no error in the challenge (RFC 6750 §3.1)", async () => {
+  await using harness = await startHarness();
+  assert.equal(await kindOf(guardOf(harness)), "no_token");
+  assert.equal(
+    challenges.missingToken(request()),
+    'Bearer resource_metadata="https://mcp.test/.well-known/oauth-protected-resource/mcp", scope="files:read files:write"',
+  );
+});
+
+Deno.test("G1: a token in the query is not looked at (MCP authorization)", async () => {
+  await using harness = await startHarness();
+  const { tokens } = await connect(harness);
+  const outcome = await guardOf(harness).authenticate(
+    request(undefined, `${resource}?access_token=${tokens.access_token}`),
+  );
+  assert.equal(outcome.kind, "no_token");
+});
+
+Deno.test("G5: other schemes, empty tokens, two tokens, a lower-case scheme (RFC 6750 §2.1)", async () => {
+  await using harness = await startHarness();
+  const { tokens: { access_token: token } } = await connect(harness);
+  const guard = guardOf(harness);
+  const expected: [string, string][] = [
+    ["Basic dXNlcjpwYXNz", "no_token"],
+    ['Digest username="x", realm="y"', "no_token"],
+    ["Bearerx", "no_token"],
+    ["Bearer", "401 malformed_authorization"],
+    ["Bearer a b", "401 malformed_authorization"],
+    ["Bearer =", "401 malformed_authorization"],
+    [`Bearer ${"x".repeat(9_000)}`, "401 malformed_authorization"],
+    [`Bearer ${token}, Bearer ${token}`, "400 several_authorizations"],
+    [`Basic dXNlcjpwYXNz, Bearer ${token}`, "400 several_authorizations"],
+    [`Bearer ${token}, Basic dXNlcjpwYXNz`, "400 several_authorizations"],
+    [`bearer ${token}`, "principal"],
+    [`BEARER  ${token}`, "principal"],
+  ];
+  for (const [header, outcome] of expected) assert.equal(await kindOf(guard, header), outcome, header);
+});
+
+Deno.test("a token that was verified is answered synchronously from then on", async () => {
+  await using harness = await startHarness();
+  const { tokens } = await connect(harness);
+  const guard = guardOf(harness);
+  const header = `Bearer ${tokens.access_token}`;
+  assert.ok(isPending(guard.authenticate(request(header))));
+  assert.equal(await kindOf(guard, header), "principal");
+  assert.ok(!isPending(guard.authenticate(request(header))));
+});
+
+Deno.test("F13: revocation takes effect on the next request, although the token was cached", async () => {
+  await using harness = await startHarness();
+  const { client, tokens } = await connect(harness);
+  const guard = guardOf(harness);
+  const header = `Bearer ${tokens.access_token}`;
+  assert.equal(await kindOf(guard, header), "principal");
+  await postForm(harness, "/oauth/revoke", { token: tokens.access_token, client_id: client.client_id });
+  assert.equal(await kindOf(guard, header), "401 revoked_token");
+  assert.equal(await kindOf(guard, header), "401 revoked_token");
+});
+
+Deno.test("C1, E1: a cached token dies with its grant", async () => {
+  await using harness = await startHarness();
+  const { client, tokens } = await connect(harness);
+  const guard = guardOf(harness);
+  await refresh(harness, client, tokens.refresh_token);
+  assert.equal(await kindOf(guard, `Bearer ${tokens.access_token}`), "principal");
+  harness.time.now += 60_000;
+  await refresh(harness, client, tokens.refresh_token);
+  assert.equal(await kindOf(guard, `Bearer ${tokens.access_token}`), "401 revoked_token");
+});
+
+Deno.test("revocation by another connection to the same database takes effect on the next request", async () => {
+  await using harness = await startHarness();
+  const made = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60 });
+  assert.ok(made.ok);
+  const guard = guardOf(harness);
+  const header = `Bearer ${made.value.token}`;
+  assert.equal(await kindOf(guard, header), "principal");
+  assert.ok(!isPending(guard.authenticate(request(header))));
+  const other = openSqliteStorage({ path: harness.databasePath, clock: harness.deps.clock });
+  assert.ok(await revokeOperatorToken({ storage: other, clock: harness.deps.clock }, made.value.summary.id));
+  await other.close();
+  assert.equal(await kindOf(guard, header), "401 revoked_token");
+});
+
+Deno.test("a cached token still ends on time", async () => {
+  await using harness = await startHarness();
+  const { tokens } = await connect(harness);
+  const guard = guardOf(harness);
+  const header = `Bearer ${tokens.access_token}`;
+  assert.equal(await kindOf(guard, header), "principal");
+  harness.time.now += 3_600_000;
+  assert.equal(await kindOf(guard, header), "401 expired_token");
+});
+
+Deno.test("the memory of verified tokens is bounded", async () => {
+  await using harness = await startHarness();
+  const guard = guardOf(harness, 2);
+  const headers: string[] = [];
+  for (let count = 0; count < 4; count++) {
+    const made = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60 });
+    headers.push(made.ok ? `Bearer ${made.value.token}` : "");
+  }
+  for (const header of headers) assert.equal(await kindOf(guard, header), "principal");
+  const pending = headers.map((header) => guard.authenticate(request(header)));
+  assert.deepEqual(pending.map(isPending), [true, true, false, false]);
+  await Promise.all(pending);
+});
+
+Deno.test("G7: files:write includes files:read for the principal (MCP 2026-07-28)", async () => {
+  await using harness = await startHarness();
+  const made = await createOperatorToken(harness.deps, { scope: "files:write", lifetimeSeconds: 60 });
+  assert.ok(made.ok);
+  const outcome = await guardOf(harness).authenticate(request(`Bearer ${made.value.token}`));
+  assert.ok(outcome.kind === "principal");
+  assert.deepEqual([...outcome.principal.scopes].sort(), ["files:read", "files:write"]);
+  assert.equal(outcome.principal.clientId, "portcullis-cli");
+});
+
+Deno.test("G13: nothing from a request gets into a challenge; a scope cannot break out of its quotes", () => {
+  const hostile = new Request("https://evil.test/mcp", { headers: { host: 'evil.test", x="' } });
+  const value = challenges.insufficientScope(hostile, ['files:read", evil="1', "a\r\nSet-Cookie: b"]);
+  assert.ok(!value.includes("evil.test"));
+  assert.ok(!/[\r\n]/.test(value));
+  assert.equal(value.split('"').length - 1, 8);
+});
+
+Deno.test("403 names every scope that is needed, with resource_metadata, in one challenge (RFC 6750 §3.1)", () => {
+  const value = challenges.insufficientScope(request(), ["files:read", "llm:generate"]);
+  assert.match(value, /^Bearer error="insufficient_scope", /);
+  assert.match(value, /scope="files:read llm:generate"/);
+  assert.match(value, /resource_metadata="https:\/\/mcp\.test\/\.well-known\/oauth-protected-resource\/mcp"/);
+});
+
+Deno.test("invalid tokens are told so, with everything a client needs to start over", async () => {
+  await using harness = await startHarness();
+  const outcome = await guardOf(harness).authenticate(request("Bearer nonsense"));
+  assert.ok(outcome.kind === "refused");
+  assert.match(
+    outcome.wwwAuthenticate,
+    /^Bearer error="invalid_token", error_description="[^"]+", resource_metadata="[^"]+", scope="[^"]+"$/,
+  );
+});
