@@ -108,13 +108,15 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
   const page = await openPage(browser);
   const { keyboard } = page;
   await page.goto(await server.server.issueSetUpLink() ?? "");
-  await keyboard.type(passphrase); // the field has the focus
+  await page.locator("input:focus").waitFor(); // the page gives its first field the focus, a moment after loading
+  await keyboard.type(passphrase);
   await keyboard.press("Tab");
   await keyboard.type(passphrase);
   await keyboard.press("Enter");
   await page.getByRole("heading", { name: "This server is ready" }).waitFor();
   await using client = startClient("127.0.0.1");
   await page.goto(await authorizeUrl(server, client));
+  await page.locator("input:focus").waitFor();
   await keyboard.type(passphrase);
   await keyboard.press("Enter");
   await page.getByRole("heading", { name: /asks for access/ }).waitFor();
