@@ -9,7 +9,7 @@ async function sqlitePlace(): Promise<StoragePlace & { readonly path: string }> 
   let now = 1_700_000_000_000;
   return {
     path,
-    open: () => openSqliteStorage({ path, clock: () => now }),
+    open: async () => await openSqliteStorage({ path, clock: () => now }),
     advance: (milliseconds) => void (now += milliseconds),
     now: () => now,
     [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
@@ -20,7 +20,7 @@ testStorageContract("sqlite", sqlitePlace);
 
 Deno.test("sqlite storage: the database and its side files are for their owner alone (0600)", async () => {
   await using place = await sqlitePlace();
-  const storage = place.open();
+  const storage = await place.open();
   await storage.commit({ puts: [{ key: ["k"], value: 1 }] });
   for (const suffix of ["", "-wal", "-shm"]) {
     assert.equal(((await Deno.stat(place.path + suffix)).mode ?? 0) & 0o777, 0o600, suffix);
@@ -33,5 +33,5 @@ Deno.test("sqlite storage: refuses a database that a newer version wrote", async
   const database = new DatabaseSync(place.path);
   database.exec("PRAGMA user_version = 99");
   database.close();
-  assert.throws(() => place.open(), /newer version/);
+  await assert.rejects(async () => void await place.open(), /newer version/);
 });
