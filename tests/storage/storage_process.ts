@@ -1,12 +1,20 @@
 /** A process that works on a storage, for tests with several: `DRIVER LOCATION TASK [WORD]`. One line of output a step. */
 import { writeSync } from "node:fs";
 import process from "node:process";
+import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
 import type { Storage } from "../../src/storage/port.ts";
+import { openPostgresStorage } from "../../src/storage/postgres.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 
 const say = (line: string | number): void => void writeSync(process.stdout.fd, `${line}\n`);
 
 const openers: Readonly<Record<string, (location: string) => Storage | Promise<Storage>>> = {
+  postgres: async (location) => {
+    const [url = "", schema = ""] = location.split("#");
+    const parsed = parseDatabaseUrl(url);
+    if (!parsed.ok || parsed.value.kind !== "postgres") throw new TypeError("no PostgreSQL URL");
+    return await openPostgresStorage({ location: parsed.value, schema, clock: Date.now });
+  },
   sqlite: (path) => openSqliteStorage({ path, clock: Date.now }),
 };
 
