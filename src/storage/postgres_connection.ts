@@ -102,17 +102,26 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       }
     }
   };
+  const underWay = new Set<Promise<unknown>>();
   return {
     sql,
     async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
+      const work = retry(() => query<Row>(text, parameters), repeatable);
+      underWay.add(work);
       try {
-        return await retry(() => query<Row>(text, parameters), repeatable);
+        return await work;
       } catch (error) {
         throw withoutParameters(error);
+      } finally {
+        underWay.delete(work);
       }
     },
     whenReachable: (step) => retry(step, false),
-    close: () => sql.end({ timeout: 5 }),
+    async close() {
+      // The library's own waiting never ends for a connection that was cut in the middle of a statement.
+      await Promise.allSettled(underWay);
+      await sql.end({ timeout: 0 });
+    },
   };
 }
 
