@@ -147,6 +147,26 @@ function testServer(cluster: PostgresCluster): void {
     await storage.close();
   });
 
+  Deno.test("postgres storage: an entry consumed while a commit that checks it waits for another key fails that commit", async () => {
+    await using place = await postgresPlace(cluster);
+    const storage = await place.open();
+    await storage.commit({ puts: [{ key: ["a"], value: 1 }, { key: ["code"], value: 1 }] });
+    const version = (await storage.get(["code"]))?.version ?? null;
+    const holding = cluster.administer(
+      `BEGIN; SELECT 1 FROM ${place.schema}.entry WHERE key = 'a!' FOR UPDATE; SELECT pg_sleep(0.5); COMMIT`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    const puts = [{ key: ["a"], value: 2 }, { key: ["code"], value: 2 }] as const;
+    const committing = storage.commit({ checks: [{ key: ["code"], version }], puts });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal((await storage.consume(["code"]))?.value, 1);
+    assert.equal(await committing, false);
+    assert.equal(await storage.get(["code"]), null);
+    assert.equal((await storage.get(["a"]))?.value, 1);
+    await holding;
+    await storage.close();
+  });
+
   Deno.test("postgres storage: heavy contention on a few keys ends without deadlock or loss", async () => {
     await using place = await postgresPlace(cluster);
     const instances = await Promise.all([place.open(), place.open(), place.open()]);

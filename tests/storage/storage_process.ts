@@ -3,12 +3,14 @@ import { writeSync } from "node:fs";
 import process from "node:process";
 import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
 import type { Storage } from "../../src/storage/port.ts";
+import { openDenoKvStorage } from "../../src/storage/deno_kv.ts";
 import { openPostgresStorage } from "../../src/storage/postgres.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 
 const say = (line: string | number): void => void writeSync(process.stdout.fd, `${line}\n`);
 
 const openers: Readonly<Record<string, (location: string) => Storage | Promise<Storage>>> = {
+  deno_kv: (path) => openDenoKvStorage({ path, clock: Date.now }),
   postgres: async (location) => {
     const [url = "", schema = ""] = location.split("#");
     const parsed = parseDatabaseUrl(url);
