@@ -54,7 +54,7 @@ function enterWriteAheadLog(database: DatabaseSync, timeoutMilliseconds: number)
   const end = performance.now() + timeoutMilliseconds;
   for (;;) {
     try {
-      database.exec("PRAGMA journal_mode = WAL");
+      database.prepare("PRAGMA journal_mode = WAL").get(); // errors of exec() do not say their code
       return;
     } catch (error) {
       if (errorCode(error) !== busy || performance.now() > end) throw error;

@@ -52,18 +52,18 @@ Deno.test("deno_kv storage: a large value that is replaced while it is read is r
   const values = ["a", "b"].map((letter) => letter.repeat(150_000));
   await put(writer, ["below", "k"], values[0]);
   let writing = true;
-  const reading = (async () => {
-    for (let reads = 0; writing || reads < 20; reads++) {
-      const [entry] = reads % 2 === 0 ? [await reader.get(["below", "k"])] : await reader.list(["below"], { limit: 1 });
+  const readers = Array.from({ length: 8 }, async (_, at) => {
+    while (writing) {
+      const entry = at % 2 === 0 ? await reader.get(["below", "k"]) : (await reader.list(["below"], { limit: 1 }))[0];
       assert.ok(values.includes(String(entry?.value)));
     }
-  })();
-  for (let round = 0; round < 20; round++) {
+  });
+  for (let round = 0; round < 40; round++) {
     await put(writer, ["below", "k"], values[round % 2]);
     await writer.sweep();
   }
   writing = false;
-  await reading;
+  await Promise.all(readers);
   await reader.close();
   await writer.close();
 });

@@ -64,6 +64,24 @@ Deno.test("sqlite storage: refuses, unchanged, a file that is no database and a 
   assert.deepEqual(await Deno.readFile(place.path), bytes);
 });
 
+Deno.test("sqlite storage: opening waits for another process that is just making the same database", async () => {
+  await using place = await sqlitePlace();
+  const program = `
+    import { DatabaseSync } from "node:sqlite";
+    const database = new DatabaseSync(${JSON.stringify(place.path)});
+    database.exec("BEGIN IMMEDIATE");
+    postMessage("holds the lock");
+    setTimeout(() => { database.close(); close(); }, 150);`;
+  const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
+  const worker = new Worker(address, { type: "module" });
+  await new Promise((resolve) => worker.onmessage = resolve);
+  const storage = await place.open(); // without waiting: "database is locked" at once
+  await put(storage, ["k"], 1);
+  await storage.close();
+  worker.terminate();
+  URL.revokeObjectURL(address);
+});
+
 Deno.test("sqlite storage: a database that stays busy rejects the write, not the reads, and goes on afterwards", async () => {
   await using place = await sqlitePlace();
   const storage = await place.open(20);
