@@ -1,4 +1,5 @@
 /** `DATABASE_URL`, taken apart. Hints never show the text: it may hold a password. */
+import { isIP } from "node:net";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Where entries are kept when not in the data directory. */
@@ -58,16 +59,21 @@ function parsePostgresUrl(url: URL): Result<PostgresLocation, string> {
   if (sslmode === null && !isLocal) {
     return failure("names another machine: add sslmode=verify-full, or sslmode=disable on a network that you trust");
   }
+  const tls = sslmode !== null && sslmode !== "disable";
+  const bareHost = host.replace(/^\[(.*)\]$/, "$1");
+  if (tls && (isIP(bareHost) !== 0 || host.startsWith("/"))) {
+    return failure("must name the server as its certificate does, not by an address, when sslmode asks for one");
+  }
   const rootCertificatePath = url.searchParams.get("sslrootcert");
   return success({
     kind: "postgres",
-    host: host.replace(/^\[(.*)\]$/, "$1"),
+    host: bareHost,
     port: url.port === "" ? 5_432 : Number(url.port),
     database,
     user,
     password,
     // Stricter than libpq, where `require` takes any certificate, and so anybody's.
-    tls: sslmode !== null && sslmode !== "disable",
+    tls,
     ...(rootCertificatePath === null || rootCertificatePath === "system" ? {} : { rootCertificatePath }),
   });
 }

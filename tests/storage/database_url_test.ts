@@ -27,6 +27,8 @@ const refused: readonly (readonly [string, RegExp])[] = [
   ["mysql://u:p@127.0.0.1/d", /of the form/],
   ["postgres://u:hunter2@db/d", /another machine/],
   ["postgres://u:hunter2@db/d?sslmode=prefer", /verify-full/],
+  ["postgres://u:hunter2@127.0.0.1/d?sslmode=verify-full", /name the server/],
+  ["postgres://u:hunter2@[2001:db8::1]/d?sslmode=verify-full", /name the server/],
   ["postgres://u:hunter2@127.0.0.1/d?sslmod=disable", /sslmod$/],
   ["postgres://127.0.0.1/d", /a user/],
   ["postgres://u:hunter2@127.0.0.1", /a database/],
