@@ -21,7 +21,7 @@ export function findPostgres(): { readonly programs: string } | { readonly missi
   const versions = existsSync(debianRoot) ? readdirSync(debianRoot).sort((a, b) => Number(b) - Number(a)) : [];
   const directories = [...versions.map((version) => `${debianRoot}/${version}/bin`), "/usr/local/bin", "/usr/bin"];
   const programs = directories.find((directory) =>
-    ["initdb", "pg_ctl"].every((name) => existsSync(`${directory}/${name}`))
+    ["initdb", "pg_ctl", "psql"].every((name) => existsSync(`${directory}/${name}`))
   );
   if (programs === undefined) return { missing: "PostgreSQL is not installed (Debian: apt-get install postgresql)" };
   return { programs };
