@@ -32,11 +32,15 @@ export interface DataDirectoryProblem {
   readonly remedy: string;
 }
 
-const masterKeyBytes = 32;
+/** The names of the files in a data directory, and in a backup of one. */
+export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;
+
+/** The length of a master key. */
+export const masterKeyBytes = 32;
 
 /** Makes what is absent (directory 0700, key 0600), checks what is there. */
 export function openDataDirectory(path: string): Result<DataDirectory, DataDirectoryProblem> {
-  const keyPath = join(path, "master.key");
+  const keyPath = join(path, dataFiles.masterKey);
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const openToOthers = exposure(path, "700");
@@ -48,7 +52,7 @@ export function openDataDirectory(path: string): Result<DataDirectory, DataDirec
     if (masterKey.byteLength !== masterKeyBytes) {
       return failure({ path: keyPath, problem: "is not a master key", remedy: "restore it from a backup" });
     }
-    return success({ databasePath: join(path, "portcullis.db"), masterKey });
+    return success({ databasePath: join(path, dataFiles.database), masterKey });
   } catch (error) {
     const code = (error as { code?: string }).code ?? "unknown error";
     return failure({ path, problem: `cannot be used (${code})`, remedy: "choose another with --data-dir" });

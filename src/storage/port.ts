@@ -3,7 +3,13 @@
  * Every implementation passes the one contract suite in tests/storage/contract.ts.
  */
 
-/** A path of non-empty parts, for example `["grant", grantId]`; entries sort by their parts. */
+/**
+ * A path of non-empty parts, for example `["grant", grantId]`. Keys sort part by part, each part by its Unicode code
+ * points (which is the order of its UTF-8 bytes, not JavaScript's), and a key sorts before the keys below it.
+ *
+ * An empty part, half a surrogate pair and a key over `storageLimits.keyBytes` cannot be stored: a put rejects with
+ * `TypeError` or `RangeError`; elsewhere such a key is absent, so that text from a request can be looked up as it is.
+ */
 export type StorageKey = readonly [string, ...string[]];
 
 /** One stored entry. `version` changes with every write and is never used again for the same key. */
@@ -23,11 +29,16 @@ export interface VersionCheck {
 /** One write of a {@link Batch}. `expiresAt` is in milliseconds since the epoch; without it the entry stays. */
 export interface Put {
   readonly key: StorageKey;
+  /** What `JSON.stringify` makes of it is stored; `TypeError` when that is nothing. */
   readonly value: unknown;
+  /** The entry is absent from this instant on, by the clock of whoever reads. A fraction is rounded up. */
   readonly expiresAt?: number;
 }
 
-/** Checks and writes that take effect together, durably, or not at all. */
+/**
+ * Checks and writes that take effect together, durably, or not at all. Puts come before deletes, each in their order;
+ * the last write of a key counts. What exceeds `storageLimits` rejects with `RangeError` and changes nothing.
+ */
 export interface Batch {
   readonly checks?: readonly VersionCheck[];
   readonly puts?: readonly Put[];
@@ -36,25 +47,30 @@ export interface Batch {
 
 /** Where {@link Storage.list} starts and stops. */
 export interface ListOptions {
-  /** At most this many entries. */
+  /** At most this many entries; at least 1. */
   readonly limit: number;
-  /** Only entries that sort after this key, to continue a listing. */
+  /** Only entries that sort after this key, to continue a listing. It need not exist (any more). */
   readonly after?: StorageKey;
 }
 
-/** The port itself. All methods reject only when the database is lost. An expired entry reads as absent everywhere. */
+/**
+ * The port itself. Methods reject for a caller's mistake, as said above, and when the database is lost; a `commit` or
+ * `consume` that was rejected for the latter may have taken effect. An expired entry reads as absent everywhere; if the
+ * clock is set back before it was swept, it is there again.
+ */
 export interface Storage {
   /** The entry, or `null` when it is absent or expired. */
   get(key: StorageKey): Promise<StoredEntry | null>;
-  /** The entries strictly below `prefix`, in key order. */
+  /** The entries strictly below `prefix`, in key order. Each is as it was at some moment of the call. */
   list(prefix: StorageKey, options: ListOptions): Promise<StoredEntry[]>;
-  /** Applies the batch if every check holds; `false` and no change otherwise. */
+  /** Applies the batch if every check holds; `false` and no change otherwise. Batches have one order, as if in turn. */
   commit(batch: Batch): Promise<boolean>;
   /** Takes the entry out; of any number of callers, in any number of processes, exactly one gets it. */
   consume(key: StorageKey): Promise<StoredEntry | null>;
   /**
-   * A number that differs from an earlier one whenever anything was committed between the two calls, by this instance
-   * or any other. Cheap enough for every request: what was read before may be trusted for as long as it stays the same.
+   * A number that differs from an earlier one of this instance whenever anything was committed between the two calls,
+   * by this instance or any other: what was read after the earlier call may be trusted for as long as it stays the
+   * same. A commit that had returned before the call is always seen. One indexed read at most, so fit for every request.
    */
   changeCount(): number | Promise<number>;
   /** Deletes expired entries and says how many. */

@@ -1,34 +1,57 @@
 /** What every implementation of the storage port promises. Each driver's own test file runs this suite. */
 import assert from "node:assert/strict";
-import type { Storage, StorageKey } from "../../src/storage/port.ts";
+import type { Storage, StorageKey, StoredEntry } from "../../src/storage/port.ts";
+import { testBatches } from "./contract_batches.ts";
+import { testKeys } from "./contract_keys.ts";
+import { testModel } from "./contract_model.ts";
 
 /** A place for the suite to open storages on: several openings see the same data. */
 export interface StoragePlace extends AsyncDisposable {
-  readonly open: () => Storage;
+  readonly open: () => Promise<Storage>;
   /** Moves the clock that every opening shares. */
   readonly advance: (milliseconds: number) => void;
   readonly now: () => number;
 }
 
+/** Registers one test of the contract; the storage it gets is closed afterwards. */
+export type RegisterPromise = (
+  name: string,
+  run: (storage: Storage, place: StoragePlace) => Promise<void>,
+) => void;
+
+/** Commits one put, which has to be accepted. */
+export async function put(storage: Storage, key: StorageKey, value: unknown, expiresAt?: number): Promise<void> {
+  const written = await storage.commit({ puts: [{ key, value, ...(expiresAt === undefined ? {} : { expiresAt }) }] });
+  assert.equal(written, true);
+}
+
+/** The values of entries, in their order. */
+export function valuesOf(entries: readonly StoredEntry[]): unknown[] {
+  return entries.map(({ value }) => value);
+}
+
 /** Registers the contract's tests under the driver's name. */
 export function testStorageContract(driver: string, makePlace: () => Promise<StoragePlace>): void {
-  const promise = (name: string, run: (storage: Storage, place: StoragePlace) => Promise<void>): void =>
+  const promise: RegisterPromise = (name, run) =>
     Deno.test(`${driver} storage: ${name}`, async () => {
       await using place = await makePlace();
-      const storage = place.open();
+      const storage = await place.open();
       try {
         await run(storage, place);
       } finally {
         await storage.close();
       }
     });
-  const put = async (storage: Storage, key: StorageKey, value: unknown, expiresAt?: number): Promise<void> => {
-    const written = await storage.commit({ puts: [{ key, value, ...(expiresAt === undefined ? {} : { expiresAt }) }] });
-    assert.equal(written, true);
-  };
+  testReading(promise);
+  testKeys(promise);
+  testBatches(promise);
+  testSharing(promise);
+  testModel(promise);
+}
 
+function testReading(promise: RegisterPromise): void {
   promise("get() gives back what was put, with its key and a version", async (storage) => {
-    const value = { text: "naïve ☃ \u0000", list: [1, null, true] };
+    const value = { text: "naïve ☃ \u0000 \ud800", list: [1, null, true, -0.5e-7], "": {} };
     await put(storage, ["a", "b/c", "ü"], value);
     const entry = await storage.get(["a", "b/c", "ü"]);
     assert.deepEqual(entry?.value, value);
@@ -47,91 +70,138 @@ export function testStorageContract(driver: string, makePlace: () => Promise<Sto
     assert.equal(await storage.commit({ checks: [{ key: ["k"], version: null }] }), true);
   });
 
-  promise("versions change with every write and never come back", async (storage) => {
-    const seen = new Set<string>();
-    for (let round = 0; round < 5; round++) {
-      await put(storage, ["k"], round);
-      seen.add((await storage.get(["k"]))?.version ?? "");
-      await storage.commit({ deletes: [["k"]] });
-    }
-    assert.equal(seen.size, 5);
+  promise("an entry put after its expiry is absent, and a fraction of a millisecond is rounded up", async (
+    storage,
+    place,
+  ) => {
+    await put(storage, ["late"], 1, place.now());
+    assert.equal(await storage.get(["late"]), null);
+    await put(storage, ["fraction"], 1, place.now() + 0.25);
+    assert.equal((await storage.get(["fraction"]))?.value, 1);
+    place.advance(1);
+    assert.equal(await storage.get(["fraction"]), null);
+    const never = { key: ["never"], value: 1, expiresAt: Infinity } as const;
+    await assert.rejects(storage.commit({ puts: [never] }), TypeError);
   });
 
-  promise("commit() applies all of a batch or nothing", async (storage) => {
-    await put(storage, ["a"], 1);
-    const version = (await storage.get(["a"]))?.version ?? null;
-    const batch = { checks: [{ key: ["a"], version }], puts: [{ key: ["b"], value: 2 }], deletes: [["a"]] } as const;
-    assert.equal(await storage.commit({ ...batch, checks: [{ key: ["a"], version: "stale" }] }), false);
-    assert.equal(await storage.commit({ ...batch, checks: [...batch.checks, { key: ["a"], version: null }] }), false);
-    assert.equal((await storage.get(["a"]))?.value, 1);
-    assert.equal(await storage.get(["b"]), null);
-    assert.equal(await storage.commit(batch), true);
-    assert.equal(await storage.get(["a"]), null);
-    assert.equal((await storage.get(["b"]))?.value, 2);
+  promise("expiry follows the reader's clock, also when it is set back", async (storage, place) => {
+    await put(storage, ["k"], "old", place.now() + 100);
+    const version = (await storage.get(["k"]))?.version;
+    place.advance(100);
+    assert.equal(await storage.get(["k"]), null);
+    place.advance(-50);
+    assert.equal((await storage.get(["k"]))?.version, version);
+    await put(storage, ["k"], "new");
+    place.advance(-1_000_000);
+    assert.equal((await storage.get(["k"]))?.value, "new");
+    assert.notEqual((await storage.get(["k"]))?.version, version);
   });
 
-  promise("list() walks strictly below a prefix, in order, in pages", async (storage) => {
-    for (const name of ["b", "a", "c", "a!", "a b"]) await put(storage, ["x", name], name);
-    await put(storage, ["x"], "the prefix itself");
-    await put(storage, ["xy", "z"], "a neighbour");
-    await put(storage, ["x", "a", "deep"], "deep");
-    const all = await storage.list(["x"], { limit: 100 });
-    assert.equal(all.length, 6);
-    assert.ok(all.every(({ key }) => key[0] === "x" && key.length > 1));
-    const paged: unknown[] = [];
-    let after: StorageKey | undefined;
-    while (paged.length < all.length) {
-      const page = await storage.list(["x"], { limit: 2, ...(after ? { after } : {}) });
-      paged.push(...page.map(({ value }) => value));
-      after = page.at(-1)?.key;
-      assert.ok(page.length > 0, "a page before the end is not empty");
-    }
-    assert.deepEqual(paged, all.map(({ value }) => value));
-    assert.deepEqual((await storage.list(["x", "a"], { limit: 9 })).map(({ value }) => value), ["deep"]);
+  promise("a put without expiry takes an earlier expiry away", async (storage, place) => {
+    await put(storage, ["k"], 1, place.now() + 10);
+    await put(storage, ["k"], 2);
+    place.advance(20);
+    assert.equal(await storage.sweep(), 0);
+    assert.equal((await storage.get(["k"]))?.value, 2);
   });
-
-  promise("consume() has exactly one winner among many openings", async (storage, place) => {
-    const others = Array.from({ length: 4 }, () => place.open());
-    await put(storage, ["code"], "once");
-    const callers = [storage, ...others].flatMap((each) => Array.from({ length: 16 }, () => each.consume(["code"])));
-    const winners = (await Promise.all(callers)).filter((entry) => entry !== null);
-    assert.equal(winners.length, 1);
-    assert.equal(winners[0]?.value, "once");
-    await Promise.all(others.map((other) => other.close()));
-  });
-
-  promise(
-    "changeCount() moves with every commit, here or in another opening, and rests otherwise",
-    async (storage, place) => {
-      const other = place.open();
-      const counts = [await storage.changeCount()];
-      await put(storage, ["a"], 1);
-      counts.push(await storage.changeCount());
-      await put(other, ["b"], 1);
-      counts.push(await storage.changeCount());
-      await other.consume(["b"]);
-      counts.push(await storage.changeCount());
-      assert.equal(new Set(counts).size, counts.length);
-      await storage.get(["a"]);
-      assert.equal(await storage.changeCount(), counts.at(-1));
-      await other.close();
-    },
-  );
 
   promise("sweep() removes expired entries and nothing else", async (storage, place) => {
     await put(storage, ["gone"], 1, place.now() + 10);
+    await put(storage, ["overwritten"], 1, place.now() + 10);
+    await put(storage, ["overwritten"], 2, place.now() + 1_000);
+    await put(storage, ["taken"], 1, place.now() + 10);
+    await storage.consume(["taken"]);
     await put(storage, ["later"], 2, place.now() + 1_000);
     await put(storage, ["kept"], 3);
     place.advance(10);
     assert.equal(await storage.sweep(), 1);
+    assert.equal(await storage.sweep(), 0);
     assert.equal((await storage.get(["later"]))?.value, 2);
+    assert.equal((await storage.get(["overwritten"]))?.value, 2);
     assert.equal((await storage.get(["kept"]))?.value, 3);
+    place.advance(-10);
+    assert.equal(await storage.get(["gone"]), null, "swept is swept");
+  });
+
+  promise("sweep() takes out any number", async (storage, place) => {
+    for (let batch = 0; batch < 11; batch++) {
+      const keys = Array.from({ length: 99 }, (_, at) => ["k", `${batch}-${at}`] as const);
+      await storage.commit({ puts: keys.map((key) => ({ key, value: 1, expiresAt: place.now() + 1 })) });
+    }
+    place.advance(1);
+    assert.equal(await storage.sweep(), 11 * 99);
+  });
+}
+
+function testSharing(promise: RegisterPromise): void {
+  promise("consume() has exactly one winner among many openings", async (storage, place) => {
+    const others = await Promise.all(Array.from({ length: 4 }, () => place.open()));
+    try {
+      await put(storage, ["code"], "once");
+      const callers = [storage, ...others].flatMap((each) => Array.from({ length: 16 }, () => each.consume(["code"])));
+      const winners = (await Promise.all(callers)).filter((entry) => entry !== null);
+      assert.equal(winners.length, 1);
+      assert.equal(winners[0]?.value, "once");
+    } finally {
+      await Promise.all(others.map((other) => other.close()));
+    }
+  });
+
+  promise("changeCount() moves with every commit, here or in another opening, and rests otherwise", async (
+    storage,
+    place,
+  ) => {
+    const other = await place.open();
+    try {
+      const counts = [await storage.changeCount()];
+      const record = async () => void counts.push(await storage.changeCount());
+      await put(storage, ["a"], 1);
+      await record();
+      await put(other, ["b"], 1);
+      await record();
+      await other.consume(["b"]);
+      await record();
+      await storage.consume(["a"]);
+      await record();
+      await put(other, ["c"], 1);
+      await storage.commit({ deletes: [["c"]] });
+      await record();
+      assert.equal(new Set(counts).size, counts.length);
+      await storage.get(["a"]);
+      await storage.consume(["a"]);
+      await storage.commit({ checks: [{ key: ["a"], version: "no" }], puts: [{ key: ["a"], value: 1 }] });
+      assert.equal(await storage.changeCount(), counts.at(-1));
+    } finally {
+      await other.close();
+    }
+  });
+
+  promise("changeCount() that starts after a commit has returned always sees it, whatever else is asked", async (
+    storage,
+    place,
+  ) => {
+    const other = await place.open();
+    try {
+      for (let round = 0; round < 20; round++) {
+        const before = await storage.changeCount();
+        const background = Array.from({ length: 5 }, () => storage.changeCount()); // may still be under way
+        await put(other, ["k"], round);
+        assert.notEqual(await storage.changeCount(), before);
+        await Promise.all(background);
+      }
+    } finally {
+      await other.close();
+    }
   });
 
   promise("what was committed is there after closing and opening again", async (storage, place) => {
     await put(storage, ["k"], "kept");
-    const next = place.open();
-    assert.equal((await next.get(["k"]))?.value, "kept");
-    await next.close();
+    const version = (await storage.get(["k"]))?.version;
+    const next = await place.open();
+    try {
+      assert.deepEqual(await next.get(["k"]), { key: ["k"], value: "kept", version });
+    } finally {
+      await next.close();
+    }
   });
 }

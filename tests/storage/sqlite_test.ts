@@ -1,15 +1,26 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
-import { type StoragePlace, testStorageContract } from "./contract.ts";
+import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
+import { put, testStorageContract } from "./contract.ts";
+import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
+import { startStorageProcess } from "./start_storage_process.ts";
 
-async function sqlitePlace(): Promise<StoragePlace & { readonly path: string }> {
+interface SqlitePlace extends SharedStoragePlace {
+  readonly path: string;
+  readonly open: (busyTimeoutMilliseconds?: number) => Promise<Storage>;
+}
+
+async function sqlitePlace(): Promise<SqlitePlace> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-sqlite-" });
   const path = `${directory}/portcullis.db`;
   let now = 1_700_000_000_000;
   return {
     path,
-    open: () => openSqliteStorage({ path, clock: () => now }),
+    location: ["sqlite", path],
+    open: async (busyTimeoutMilliseconds = 5_000) =>
+      await openSqliteStorage({ path, clock: () => now, busyTimeoutMilliseconds }),
     advance: (milliseconds) => void (now += milliseconds),
     now: () => now,
     [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
@@ -17,11 +28,12 @@ async function sqlitePlace(): Promise<StoragePlace & { readonly path: string }> 
 }
 
 testStorageContract("sqlite", sqlitePlace);
+testStorageProcesses("sqlite", sqlitePlace);
 
 Deno.test("sqlite storage: the database and its side files are for their owner alone (0600)", async () => {
   await using place = await sqlitePlace();
-  const storage = place.open();
-  await storage.commit({ puts: [{ key: ["k"], value: 1 }] });
+  const storage = await place.open();
+  await put(storage, ["k"], 1);
   for (const suffix of ["", "-wal", "-shm"]) {
     assert.equal(((await Deno.stat(place.path + suffix)).mode ?? 0) & 0o777, 0o600, suffix);
   }
@@ -30,8 +42,74 @@ Deno.test("sqlite storage: the database and its side files are for their owner a
 
 Deno.test("sqlite storage: refuses a database that a newer version wrote", async () => {
   await using place = await sqlitePlace();
+  await (await place.open()).close();
   const database = new DatabaseSync(place.path);
   database.exec("PRAGMA user_version = 99");
   database.close();
-  assert.throws(() => place.open(), /newer version/);
+  await assert.rejects(place.open(), /newer version/);
+});
+
+Deno.test("sqlite storage: refuses, unchanged, a file that is no database and a database of another program", async () => {
+  await using place = await sqlitePlace();
+  await Deno.writeTextFile(place.path, "not a database, but long enough to look for a header\n".repeat(100));
+  const before = await Deno.readTextFile(place.path);
+  await assert.rejects(place.open(), UnusableStorageError);
+  assert.equal(await Deno.readTextFile(place.path), before);
+  await Deno.remove(place.path);
+  const database = new DatabaseSync(place.path);
+  database.exec("CREATE TABLE entry (id INTEGER)");
+  database.close();
+  const bytes = await Deno.readFile(place.path);
+  await assert.rejects(place.open(), /another program/);
+  assert.deepEqual(await Deno.readFile(place.path), bytes);
+});
+
+Deno.test("sqlite storage: opening waits for another process that is just making the same database", async () => {
+  await using place = await sqlitePlace();
+  const program = `
+    import { DatabaseSync } from "node:sqlite";
+    const database = new DatabaseSync(${JSON.stringify(place.path)});
+    database.exec("BEGIN IMMEDIATE");
+    postMessage("holds the lock");
+    setTimeout(() => { database.close(); close(); }, 150);`;
+  const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
+  const worker = new Worker(address, { type: "module" });
+  await new Promise((resolve) => worker.onmessage = resolve);
+  const storage = await place.open(); // without waiting: "database is locked" at once
+  await put(storage, ["k"], 1);
+  await storage.close();
+  worker.terminate();
+  URL.revokeObjectURL(address);
+});
+
+Deno.test("sqlite storage: a database that stays busy rejects the write, not the reads, and goes on afterwards", async () => {
+  await using place = await sqlitePlace();
+  const storage = await place.open(20);
+  await put(storage, ["k"], 1);
+  const holder = new DatabaseSync(place.path);
+  holder.exec("BEGIN IMMEDIATE");
+  await assert.rejects(put(storage, ["k"], 2), /locked/);
+  await assert.rejects(storage.consume(["k"]), /locked/);
+  assert.equal((await storage.get(["k"]))?.value, 1);
+  const opened = await place.open(20); // an instance can start meanwhile
+  holder.exec("ROLLBACK");
+  await put(opened, ["k"], 3);
+  assert.equal((await storage.consume(["k"]))?.value, 3);
+  holder.close();
+  await opened.close();
+  await storage.close();
+});
+
+Deno.test("sqlite storage: a full disk rejects the write, keeps what was acknowledged, and can still be read", async () => {
+  await using place = await sqlitePlace();
+  const filling = startStorageProcess(place.location, "fill", { limitKibibytes: 2_048 });
+  const lines = await filling.lines;
+  const refused = lines.findIndex((line) => line.startsWith("refused: "));
+  assert.ok(refused > 2, lines.join("\n"));
+  assert.equal(lines[refused + 1], "first: true, last: false");
+  const storage = await place.open();
+  const kept = await storage.list(["fill"], { limit: 1_000 });
+  assert.deepEqual(kept.map(({ key }) => key[1]).sort(), lines.slice(0, refused).sort());
+  await put(storage, ["fill", "after"], 1);
+  await storage.close();
 });

@@ -1,0 +1,150 @@
+/**
+ * The storage port on Deno KV, for Deno Deploy; on a disk SQLite is faster. KV's own `expireIn` only says when KV may
+ * begin to forget, so it is not used: expiry is checked on every read.
+ */
+import { closeSync, openSync } from "node:fs";
+import type { Clock } from "../lib/clock.ts";
+import { addPut, isLive, kvKeys, type KvRecord, readContent } from "./deno_kv_records.ts";
+import { type Unlocked, whenUnlocked } from "./deno_kv_locked.ts";
+import { sweepDenoKv } from "./deno_kv_sweep.ts";
+import { encodeKeyToRead } from "./key_text.ts";
+import { listRange } from "./list_range.ts";
+import type { Batch, Storage, StorageKey, StoredEntry } from "./port.ts";
+import { prepareBatch, type PreparedBatch } from "./prepare_batch.ts";
+import { UnusableStorageError } from "./unusable_storage.ts";
+
+const schemaVersion = 1;
+const keysAtOnce = 10; // KV's limit of one getMany()
+const mostAtOnce = 500; // KV's limit of one page
+
+/** What {@link openDenoKvStorage} takes. */
+export interface DenoKvStorageOptions {
+  /** A file, or the address of a remote database; without it the platform's own. */
+  readonly path?: string;
+  readonly clock: Clock;
+  /** How long an operation waits for a file that another opening is writing. Default 5 s. */
+  readonly busyTimeoutMilliseconds?: number;
+}
+
+/** Opens the database. Rejects with {@link UnusableStorageError} when that cannot be. */
+export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<Storage> {
+  const { path, clock, busyTimeoutMilliseconds = 5_000 } = options;
+  const unlocked: Unlocked = (step) => whenUnlocked(busyTimeoutMilliseconds, step);
+  const kv = await openKv(path, unlocked);
+  const read = async (key: StorageKey): Promise<StoredEntry | null> => {
+    for (;;) {
+      const found = await kv.get<KvRecord>(kvKeys.entry(key));
+      if (!isLive(found.value, clock()) || found.versionstamp === null) return null;
+      const json = await readContent(kv, found.value.content);
+      // Chunks go only after their entry: look again.
+      if (json === null) continue;
+      return { key, value: JSON.parse(json), version: found.versionstamp };
+    }
+  };
+  const apply = async (batch: PreparedBatch): Promise<boolean> => {
+    for (;;) {
+      const found = await readMany(kv, batch.checks.map(({ key }) => key));
+      const now = clock();
+      const holds = batch.checks.every(({ version }, at) => {
+        const entry = found[at];
+        return (entry !== undefined && isLive(entry.value, now) ? entry.versionstamp : null) === version;
+      });
+      if (!holds) return false;
+      const writes = batch.puts.length + batch.deletes.length;
+      if (writes === 0) return true;
+      // An entry that counts as absent because it has expired is checked by the version it still has.
+      const operation = kv.atomic().check(...found.map(({ key, versionstamp }) => ({ key, versionstamp })));
+      for (const put of batch.puts) addPut(operation, put);
+      for (const { key } of batch.deletes) operation.delete(kvKeys.entry(key));
+      operation.sum(kvKeys.change, 1n);
+      if ((await unlocked(() => operation.commit())).ok) return true;
+    }
+  };
+  return {
+    get: async (key) => encodeKeyToRead(key) === null ? null : await read(key),
+    async list(prefix, options) {
+      const range = listRange(prefix, options);
+      if (range === null) return [];
+      const selector = {
+        start: [...kvKeys.entry(range.startKey), new Uint8Array()], // sorts after the key, before all below it
+        end: [...kvKeys.entry(prefix), true], // sorts after every text
+      };
+      const entries: StoredEntry[] = [];
+      const batchSize = Math.min(options.limit, mostAtOnce);
+      for await (const found of kv.list<KvRecord>(selector, { batchSize })) {
+        if (!isLive(found.value, clock())) continue;
+        const key = toStorageKey(found.key);
+        const json = await readContent(kv, found.value.content);
+        const entry = json === null ? await read(key) : { value: JSON.parse(json), version: found.versionstamp };
+        if (entry !== null) entries.push({ key, value: entry.value, version: entry.version });
+        if (entries.length === options.limit) break;
+      }
+      return entries;
+    },
+    async commit(batch: Batch) {
+      const prepared = prepareBatch(batch);
+      return !prepared.impossible && await apply(prepared);
+    },
+    async consume(key) {
+      if (encodeKeyToRead(key) === null) return null;
+      for (;;) {
+        const found = await read(key);
+        if (found === null) return null;
+        const entry = kvKeys.entry(key);
+        const operation = kv.atomic().check({ key: entry, versionstamp: found.version }).delete(entry);
+        operation.sum(kvKeys.change, 1n);
+        if ((await unlocked(() => operation.commit())).ok) return found;
+      }
+    },
+    async changeCount() {
+      return Number((await kv.get<Deno.KvU64>(kvKeys.change)).value?.value ?? 0n);
+    },
+    sweep: () => sweepDenoKv(kv, clock, unlocked),
+    close: () => Promise.resolve(kv.close()),
+  };
+}
+
+async function readMany(kv: Deno.Kv, keys: readonly StorageKey[]): Promise<Deno.KvEntryMaybe<KvRecord>[]> {
+  const found: Deno.KvEntryMaybe<KvRecord>[] = [];
+  for (let at = 0; at < keys.length; at += keysAtOnce) {
+    found.push(...await kv.getMany<KvRecord[]>(keys.slice(at, at + keysAtOnce).map(kvKeys.entry)));
+  }
+  return found;
+}
+
+function toStorageKey(key: Deno.KvKey): StorageKey {
+  const [, first, ...rest] = key.map(String);
+  if (first === undefined) throw new TypeError("An entry's key has at least one part");
+  return [first, ...rest];
+}
+
+async function openKv(path: string | undefined, unlocked: Unlocked): Promise<Deno.Kv> {
+  const name = path ?? "Deno KV";
+  // Absent from this build or run: the type says otherwise.
+  if (typeof Deno.openKv !== "function") {
+    throw new UnusableStorageError("Deno KV is not switched on", "run Deno with --unstable-kv");
+  }
+  try {
+    // For its owner alone; KV gives its side files the same mode.
+    if (path !== undefined && !/^https?:/.test(path)) closeSync(openSync(path, "a", 0o600));
+    const kv = await unlocked(() => Deno.openKv(path));
+    const { value, versionstamp } = await kv.get<number>(kvKeys.schema);
+    if (value === null) {
+      const operation = kv.atomic().check({ key: kvKeys.schema, versionstamp }).set(kvKeys.schema, schemaVersion);
+      await unlocked(() => operation.commit());
+    } else if (value > schemaVersion) {
+      kv.close();
+      throw new UnusableStorageError(
+        `${name} was written by a newer version of Portcullis (schema ${value})`,
+        "upgrade this one",
+      );
+    }
+    return kv;
+  } catch (error) {
+    if (error instanceof UnusableStorageError) throw error;
+    const why = error instanceof Error ? error.message : "unknown error";
+    throw new UnusableStorageError(`${name} cannot be opened: ${why}`, "check the path in DATABASE_URL", {
+      cause: error,
+    });
+  }
+}

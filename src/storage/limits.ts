@@ -1,0 +1,17 @@
+/**
+ * What a driver may be given. The same for all, so that whatever works on SQLite works on Deno KV, whose own limits
+ * these stay within (100 checks, 2,048 bytes a key, 81,920 bytes of keys and 819,200 bytes in all for one commit).
+ */
+export const storageLimits = {
+  /** One key, escaped as key_text.ts does it: each part in UTF-8 plus one byte, characters up to `%` threefold. */
+  keyBytes: 1_024,
+  /** One value, as JSON in UTF-8. */
+  valueBytes: 524_288,
+  /** The keys of one batch, together. */
+  batchKeyBytes: 32_768,
+  /** The values of one batch, together. */
+  batchValueBytes: 589_824,
+  checks: 100,
+  /** Puts and deletes of one batch, together. */
+  writes: 100,
+} as const;

@@ -1,0 +1,88 @@
+/** Opens a SQLite file as a Portcullis database, or says why it is none. */
+import { chmodSync, closeSync, openSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { UnusableStorageError } from "./unusable_storage.ts";
+
+/** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
+export const applicationId = 0x5043554c;
+const schemaVersion = 1;
+const notADatabase = 26; // SQLITE_NOTADB
+const busy = 5; // SQLITE_BUSY
+const retryMilliseconds = 10;
+
+/** Opens and migrates. Throws {@link UnusableStorageError} for anything but a new file or a database of ours. */
+export function openSqliteDatabase(
+  options: { readonly path: string; readonly busyTimeoutMilliseconds: number },
+): DatabaseSync {
+  const { path, busyTimeoutMilliseconds } = options;
+  // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
+  closeSync(openSync(path, "a", 0o600));
+  chmodSync(path, 0o600);
+  const database = new DatabaseSync(path);
+  try {
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}; PRAGMA trusted_schema = OFF`);
+    requireOwn(database, path);
+    enterWriteAheadLog(database, busyTimeoutMilliseconds);
+    database.exec("PRAGMA synchronous = FULL");
+    migrate(database, path);
+    return database;
+  } catch (error) {
+    database.close();
+    if (errorCode(error) !== notADatabase) throw error;
+    throw new UnusableStorageError(`${path} is not a database`, "restore it from a backup", { cause: error });
+  }
+}
+
+/** Throws {@link UnusableStorageError} unless the database is empty or ours, and not of a later version. */
+export function requireOwn(database: DatabaseSync, path: string): void {
+  const isOwn = readPragma(database, "application_id") === applicationId;
+  const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
+  if (!isOwn && count > 0) {
+    throw new UnusableStorageError(`${path} is the database of another program`, "choose another data directory");
+  }
+  const found = readPragma(database, "user_version");
+  if (found > schemaVersion) {
+    throw new UnusableStorageError(
+      `${path} was written by a newer version of Portcullis (schema ${found})`,
+      "upgrade this one",
+    );
+  }
+}
+
+/** The mode stays in the file. Changing it does not wait for other openings as everything else does: so wait here. */
+function enterWriteAheadLog(database: DatabaseSync, timeoutMilliseconds: number): void {
+  const end = performance.now() + timeoutMilliseconds;
+  for (;;) {
+    try {
+      database.prepare("PRAGMA journal_mode = WAL").get(); // errors of exec() do not say their code
+      return;
+    } catch (error) {
+      if (errorCode(error) !== busy || performance.now() > end) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMilliseconds);
+    }
+  }
+}
+
+function migrate(database: DatabaseSync, path: string): void {
+  if (readPragma(database, "user_version") === schemaVersion) return;
+  database.exec("BEGIN IMMEDIATE");
+  requireOwn(database, path); // again: another process may have made it while this one waited
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS entry (
+      key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    PRAGMA application_id = ${applicationId};
+    PRAGMA user_version = ${schemaVersion};
+    COMMIT;
+  `);
+}
+
+function readPragma(database: DatabaseSync, name: "application_id" | "user_version"): number {
+  return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
+}
+
+function errorCode(error: unknown): number | undefined {
+  const { errcode } = error as { errcode?: number };
+  return errcode === undefined ? undefined : errcode & 0xff; // without the extension
+}

@@ -1,0 +1,153 @@
+/**
+ * The storage port on PostgreSQL 13 or later, for any number of instances on any number of machines. A write is one
+ * statement, and so one transaction and one round trip; nothing is cached between requests.
+ */
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../lib/clock.ts";
+import type { PostgresLocation } from "./database_url.ts";
+import { joinNext } from "./join_next.ts";
+import { decodeKey, encodeKeyToRead } from "./key_text.ts";
+import { listRange } from "./list_range.ts";
+import type { Storage, StoredEntry } from "./port.ts";
+import {
+  connectPostgres,
+  errorCode,
+  type PostgresConnection,
+  type PostgresLimits,
+  postgresLimits,
+} from "./postgres_connection.ts";
+import { changeShards, migratePostgres } from "./postgres_schema.ts";
+import { prepareBatch } from "./prepare_batch.ts";
+import { UnusableStorageError } from "./unusable_storage.ts";
+
+const sweepAtOnce = 1_000;
+const leastServerVersion = 130_000;
+
+/** What {@link openPostgresStorage} takes. */
+export interface PostgresStorageOptions {
+  readonly location: PostgresLocation;
+  readonly clock: Clock;
+  /** Several installations can share a database by different schemas. Default `portcullis`. */
+  readonly schema?: string;
+  readonly limits?: Partial<PostgresLimits>;
+}
+
+interface Row {
+  readonly key: string;
+  readonly value: string;
+  readonly version: string;
+}
+
+/** Connects, and makes or upgrades the schema. Rejects with {@link UnusableStorageError} when that cannot be. */
+export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
+  const { location, clock, schema = "portcullis", limits } = options;
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) throw new TypeError("A schema's name has only a-z, 0-9 and _");
+  const connection = connectPostgres(location, { ...postgresLimits, ...limits });
+  try {
+    await connection.whenReachable(() => prepareServer(connection, schema));
+  } catch (error) {
+    await connection.close();
+    throw toUnusable(error, location);
+  }
+  const live = (parameter: string): string => `(expires_at IS NULL OR expires_at > ${parameter})`;
+  const columns = "key, value, version";
+  const text = {
+    get: `SELECT ${columns} FROM ${schema}.entry WHERE key = $1 AND ${live("$2")}`,
+    list: `SELECT ${columns} FROM ${schema}.entry
+      WHERE key > $1 AND key < $2 AND ${live("$3")} ORDER BY key LIMIT $4`,
+    commit: `SELECT ${schema}.commit_batch($1::text::jsonb, $2) AS done`,
+    // The entry's lock is taken before the counter's, as in commit_batch(): the other order could end in a deadlock.
+    consume: `WITH taken AS (DELETE FROM ${schema}.entry WHERE key = $1 AND ${live("$2")} RETURNING ${columns}),
+      counted AS (UPDATE ${schema}.change SET commits = commits + 1
+        WHERE shard = pg_backend_pid() % ${changeShards} AND EXISTS (SELECT 1 FROM taken))
+      SELECT ${columns} FROM taken`,
+    changeCount: `SELECT sum(commits)::text AS count FROM ${schema}.change`,
+    sweep: `WITH expired AS (
+        SELECT key FROM ${schema}.entry WHERE expires_at <= $1 LIMIT ${sweepAtOnce} FOR UPDATE SKIP LOCKED)
+      DELETE FROM ${schema}.entry USING expired WHERE entry.key = expired.key`,
+  };
+  return {
+    async get(key) {
+      const keyText = encodeKeyToRead(key);
+      if (keyText === null) return null;
+      const { rows: [row] } = await connection.query<Row>(text.get, [keyText, clock()], true);
+      return row === undefined ? null : entryOf(row);
+    },
+    async list(prefix, listOptions) {
+      const range = listRange(prefix, listOptions);
+      if (range === null) return [];
+      const parameters = [range.start, range.end, clock(), listOptions.limit];
+      return (await connection.query<Row>(text.list, parameters, true)).rows.map(entryOf);
+    },
+    async commit(batch) {
+      const { checks, puts, deletes, impossible } = prepareBatch(batch);
+      if (impossible) return false;
+      const json = JSON.stringify({
+        keys: [...checks, ...puts, ...deletes].map(({ keyText }) => keyText),
+        checks: checks.map(({ keyText, version }) => ({ key: keyText, version })),
+        puts: puts.map(({ keyText, json, expiresAt }) => ({
+          key: keyText,
+          value: json,
+          version: randomUUID(),
+          expires_at: expiresAt,
+        })),
+        deletes: deletes.map(({ keyText }) => keyText),
+      });
+      const { rows: [row] } = await connection.query<{ done: boolean }>(text.commit, [json, clock()], false);
+      return row?.done === true;
+    },
+    async consume(key) {
+      const keyText = encodeKeyToRead(key);
+      if (keyText === null) return null;
+      const { rows: [row] } = await connection.query<Row>(text.consume, [keyText, clock()], false);
+      return row === undefined ? null : entryOf(row);
+    },
+    changeCount: joinNext(async () => {
+      const { rows: [row] } = await connection.query<{ count: string }>(text.changeCount, [], true);
+      return Number(row?.count);
+    }),
+    async sweep() {
+      for (let total = 0;;) {
+        const { count } = await connection.query(text.sweep, [clock()], false);
+        total += count;
+        if (count < sweepAtOnce) return total;
+      }
+    },
+    close: () => connection.close(),
+  };
+}
+
+function entryOf(row: Row): StoredEntry {
+  return { key: decodeKey(row.key), value: JSON.parse(row.value), version: row.version };
+}
+
+async function prepareServer({ sql }: PostgresConnection, schema: string): Promise<void> {
+  const [found] = await sql<{ version: number; encoding: string }[]>`
+    SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding`;
+  if ((found?.version ?? 0) < leastServerVersion) {
+    throw new UnusableStorageError("the PostgreSQL server is older than version 13", "upgrade it");
+  }
+  if (found?.encoding !== "UTF8") {
+    throw new UnusableStorageError(`the database's encoding is ${found?.encoding}`, "make one with ENCODING 'UTF8'");
+  }
+  await migratePostgres(sql, schema);
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  "28P01": "check the user and the password in DATABASE_URL",
+  "28000": "check the user in DATABASE_URL, and the server's pg_hba.conf",
+  "3D000": "make the database with createdb, or correct DATABASE_URL",
+  "42501": "grant the user CREATE on the database, or start once as a user who has it",
+};
+
+function toUnusable(error: unknown, { host, port, database }: PostgresLocation): UnusableStorageError {
+  if (error instanceof UnusableStorageError) return error;
+  const code = errorCode(error);
+  const why = error instanceof Error ? error.message : "unknown error";
+  return new UnusableStorageError(
+    `PostgreSQL database ${database} at ${host}, port ${port}, cannot be used: ${why}${
+      code === "" ? "" : ` (${code})`
+    }`,
+    remedies[code] ?? "check that the server runs and that DATABASE_URL names it",
+  );
+}

@@ -1,0 +1,149 @@
+/** A pool of connections to PostgreSQL that comes back after a loss, and whose every wait has an end. */
+import { readFileSync } from "node:fs";
+import postgres, { type Sql } from "postgres";
+import type { PostgresLocation } from "./database_url.ts";
+
+/** Limits of the pool, each with a default. */
+export interface PostgresLimits {
+  readonly connections: number;
+  readonly connectTimeoutSeconds: number;
+  /** How long the server works on one statement, waiting for locks included. */
+  readonly statementTimeoutMilliseconds: number;
+  /** How long a request waits for a server that is starting or has been lost, before it is rejected. */
+  readonly outageTimeoutMilliseconds: number;
+}
+
+/** The defaults. */
+export const postgresLimits: PostgresLimits = {
+  connections: 10,
+  connectTimeoutSeconds: 5,
+  statementTimeoutMilliseconds: 10_000,
+  outageTimeoutMilliseconds: 5_000,
+};
+
+/** What the driver works with. */
+export interface PostgresConnection {
+  readonly sql: Sql;
+  /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */
+  query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
+  /** Runs a step again for as long as the server cannot be reached and nothing was sent. */
+  whenReachable<T>(step: () => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** Rows, and how many were affected. */
+export interface QueryResult<Row> {
+  readonly rows: readonly Row[];
+  readonly count: number;
+}
+
+const retryMilliseconds = 50;
+const deadlineGraceMilliseconds = 2_000;
+/** The server was not reached, or refused to begin: nothing was done. 57P03: it is starting; 53300: no slot is free. */
+const nothingSent = new Set(["ECONNREFUSED", "ENOENT", "CONNECT_TIMEOUT", "ENOTFOUND", "EAI_AGAIN", "57P03", "53300"]);
+/** The connection ended while a statement was under way: it may have been done. 57P01, 57P02: the server stops. */
+const lost = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET", "EPIPE", "57P01", "57P02", "57P05"]);
+
+const missingInTypes = { max_pipeline: 100, sslnegotiation: null };
+
+/** Makes the pool; it connects when it is first used. */
+export function connectPostgres(location: PostgresLocation, limits: PostgresLimits): PostgresConnection {
+  const { host, port, database, user, password, tls, rootCertificatePath } = location;
+  const sql = postgres({
+    ...(host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}`, host: "localhost" } : { host }),
+    port,
+    database,
+    user,
+    password,
+    ssl: tls && {
+      servername: host,
+      rejectUnauthorized: true,
+      ...(rootCertificatePath === undefined ? {} : { ca: readFileSync(rootCertificatePath, "utf8") }),
+    },
+    max: limits.connections,
+    connect_timeout: limits.connectTimeoutSeconds,
+    connection: {
+      application_name: "portcullis",
+      statement_timeout: limits.statementTimeoutMilliseconds,
+      idle_in_transaction_session_timeout: limits.statementTimeoutMilliseconds,
+      // Each statement of commit_batch() has to see what was committed while it waited for its locks.
+      default_transaction_isolation: "read committed",
+    },
+    target_session_attrs: "read-write", // never a replica, which may lag behind
+    fetch_types: false,
+    onnotice: () => {},
+    // Named although they are the library's own defaults: it looks for unnamed ones in the environment.
+    backoff: (retries) => Math.min(3 ** retries / 100, 1),
+    idle_timeout: 0,
+    max_lifetime: 45 * 60,
+    keep_alive: 30,
+    prepare: true,
+    debug: false,
+    publications: "alltables",
+    ...missingInTypes,
+  });
+  const query = async <Row>(text: string, parameters: readonly (string | number)[]): Promise<QueryResult<Row>> => {
+    // The server's own limit does not help when the network swallows the answer.
+    const deadline = limits.statementTimeoutMilliseconds + limits.connectTimeoutSeconds * 1_000 +
+      deadlineGraceMilliseconds;
+    const rows = await within(deadline, sql.unsafe(text, [...parameters], { prepare: true }));
+    return { rows: rows as unknown as readonly Row[], count: rows.count };
+  };
+  const retry = async <T>(step: () => Promise<T>, repeatable: boolean): Promise<T> => {
+    const end = performance.now() + limits.outageTimeoutMilliseconds;
+    for (;;) {
+      try {
+        return await step();
+      } catch (error) {
+        const code = errorCode(error);
+        const again = nothingSent.has(code) || (repeatable && lost.has(code));
+        if (!again || performance.now() > end) throw error;
+        await new Promise((resolve) => setTimeout(resolve, retryMilliseconds));
+      }
+    }
+  };
+  const underWay = new Set<Promise<unknown>>();
+  return {
+    sql,
+    async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
+      const work = retry(() => query<Row>(text, parameters), repeatable);
+      underWay.add(work);
+      try {
+        return await work;
+      } catch (error) {
+        throw withoutParameters(error);
+      } finally {
+        underWay.delete(work);
+      }
+    },
+    whenReachable: (step) => retry(step, false),
+    async close() {
+      // The library's own waiting never ends for a connection that was cut in the middle of a statement.
+      await Promise.allSettled(underWay);
+      await sql.end({ timeout: 0 });
+    },
+  };
+}
+
+/** The SQLSTATE, or the code of the system or library. */
+export function errorCode(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code ?? "");
+}
+
+/** The library hangs the statement's parameters on its errors; whoever logs them would log what is stored. */
+function withoutParameters(error: unknown): Error {
+  return new Error(`PostgreSQL: ${error instanceof Error ? error.message : "failed"} (${errorCode(error)})`);
+}
+
+async function within<T>(milliseconds: number, work: PromiseLike<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(Object.assign(new Error("no answer in time"), { code: "TIMEOUT" })),
+    milliseconds,
+  );
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

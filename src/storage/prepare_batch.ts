@@ -1,0 +1,79 @@
+/** Checks a {@link Batch} against the limits and brings it into the form that drivers work with. */
+import { Buffer } from "node:buffer";
+import { encodeKey, encodeKeyToRead } from "./key_text.ts";
+import { storageLimits } from "./limits.ts";
+import type { Batch, StorageKey } from "./port.ts";
+
+/** A put whose value has become JSON. */
+export interface PreparedPut {
+  readonly key: StorageKey;
+  readonly keyText: string;
+  readonly json: string;
+  /** Whole milliseconds since the epoch; `null`: the entry stays. */
+  readonly expiresAt: number | null;
+}
+
+/** A batch in which each key is written once. */
+export interface PreparedBatch {
+  readonly checks: readonly { readonly key: StorageKey; readonly keyText: string; readonly version: string | null }[];
+  readonly puts: readonly PreparedPut[];
+  readonly deletes: readonly { readonly key: StorageKey; readonly keyText: string }[];
+  /** A check can never hold: it wants a version of a key under which nothing can be stored. */
+  readonly impossible: boolean;
+}
+
+/** Throws `TypeError` for what is not JSON or not a key, `RangeError` for what is over a limit; both before any write. */
+export function prepareBatch(batch: Batch): PreparedBatch {
+  const checks: { key: StorageKey; keyText: string; version: string | null }[] = [];
+  let impossible = false;
+  for (const { key, version } of batch.checks ?? []) {
+    const keyText = encodeKeyToRead(key);
+    if (keyText !== null) checks.push({ key, keyText, version });
+    else if (version !== null) impossible = true;
+  }
+  const puts = new Map<string, PreparedPut>();
+  for (const { key, value, expiresAt } of batch.puts ?? []) {
+    const keyText = encodeKey(key);
+    puts.set(keyText, { key, keyText, json: toJson(value), expiresAt: wholeMilliseconds(expiresAt) });
+  }
+  const deletes = new Map<string, { key: StorageKey; keyText: string }>();
+  for (const key of batch.deletes ?? []) {
+    const keyText = encodeKeyToRead(key);
+    if (keyText === null) continue;
+    puts.delete(keyText); // the port: deletes come after puts
+    deletes.set(keyText, { key, keyText });
+  }
+  const prepared = { checks, puts: [...puts.values()], deletes: [...deletes.values()], impossible };
+  requireWithinLimits(prepared);
+  return prepared;
+}
+
+function toJson(value: unknown): string {
+  const json: string | undefined = JSON.stringify(value); // throws TypeError for cycles and bigint
+  if (json === undefined) throw new TypeError("A stored value is JSON: neither undefined nor a function");
+  if (Buffer.byteLength(json) > storageLimits.valueBytes) {
+    throw new RangeError(`A stored value has at most ${storageLimits.valueBytes} bytes as JSON`);
+  }
+  return json;
+}
+
+function wholeMilliseconds(expiresAt: number | undefined): number | null {
+  if (expiresAt === undefined) return null;
+  const whole = Math.ceil(expiresAt);
+  if (!Number.isSafeInteger(whole)) throw new TypeError("expiresAt is a time in milliseconds since the epoch");
+  return whole;
+}
+
+function requireWithinLimits({ checks, puts, deletes }: Omit<PreparedBatch, "impossible">): void {
+  const keyBytes = [...checks, ...puts, ...deletes].reduce((sum, { keyText }) => sum + Buffer.byteLength(keyText), 0);
+  const valueBytes = puts.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
+  const sizes = [
+    ["checks", checks.length, storageLimits.checks],
+    ["writes", puts.length + deletes.length, storageLimits.writes],
+    ["bytes of keys", keyBytes, storageLimits.batchKeyBytes],
+    ["bytes of values", valueBytes, storageLimits.batchValueBytes],
+  ] as const;
+  for (const [what, size, limit] of sizes) {
+    if (size > limit) throw new RangeError(`A batch has at most ${limit} ${what}; this one has ${size}`);
+  }
+}

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { backupCommand } from "../../src/cli/backup.ts";
+import type { Command } from "../../src/cli/command.ts";
+import { restoreCommand } from "../../src/cli/restore.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { openDataDirectory } from "../../src/storage/data_directory.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+
+async function runCommand(command: Command, words: readonly string[], dataDir: string) {
+  let printed = "";
+  let said = "";
+  const status = await command.run({
+    words,
+    flags: {},
+    loadConfig: () =>
+      loadConfig({ flags: { "data-dir": dataDir }, env: {}, readFile: (path) => Deno.readTextFileSync(path) }),
+    print: (text) => void (printed += text),
+    say: (text) => void (said += text),
+  });
+  return { status, printed, said };
+}
+
+Deno.test("backup and restore copy the data directory there and back, and say what a restore brings back", async () => {
+  const parent = await Deno.makeTempDir({ prefix: "portcullis-cli-backup-" });
+  try {
+    const data = openDataDirectory(`${parent}/data`);
+    assert.ok(data.ok);
+    await openSqliteStorage({ path: data.value.databasePath, clock: Date.now }).close();
+    const backup = await runCommand(backupCommand, [`${parent}/backup`], `${parent}/data`);
+    assert.deepEqual([backup.status, backup.printed], [0, ""]);
+    const restore = await runCommand(restoreCommand, [`${parent}/backup`], `${parent}/new`);
+    assert.equal(restore.status, 0);
+    assert.match(restore.said, /revoked after the backup/);
+    const again = await runCommand(restoreCommand, [`${parent}/backup`], `${parent}/new`);
+    assert.equal(again.status, 1);
+    assert.match(again.said, /^error: .*is not empty\nhint: /);
+    const elsewhere = await runCommand(backupCommand, [`${parent}/other`], `${parent}/nothing`);
+    assert.equal(elsewhere.status, 1);
+    assert.match(elsewhere.said, /^error: .*does not exist\nhint: /);
+  } finally {
+    await Deno.remove(parent, { recursive: true });
+  }
+});
+
+Deno.test("backup and restore take exactly one directory", async () => {
+  for (const command of [backupCommand, restoreCommand]) {
+    for (const words of [[], ["a", "b"]]) {
+      const { status, said } = await runCommand(command, words, "/nowhere");
+      assert.equal(status, 2);
+      assert.match(said, /^error: .*\nhint: /);
+    }
+  }
+});

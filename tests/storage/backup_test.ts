@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { backupDataDirectory } from "../../src/storage/backup_data_directory.ts";
+import { openDataDirectory } from "../../src/storage/data_directory.ts";
+import { restoreDataDirectory } from "../../src/storage/restore_data_directory.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { put } from "./contract.ts";
+import { startStorageProcess } from "./start_storage_process.ts";
+
+interface Directories {
+  readonly parent: string;
+  readonly data: string;
+  readonly backup: string;
+  readonly restored: string;
+}
+
+/** A data directory with one entry in it, and names for the others. */
+async function withDataDirectory(run: (directories: Directories) => Promise<void>): Promise<void> {
+  const parent = await Deno.makeTempDir({ prefix: "portcullis-backup-" });
+  try {
+    const data = `${parent}/data`;
+    const opened = openDataDirectory(data);
+    assert.ok(opened.ok);
+    const storage = openSqliteStorage({ path: opened.value.databasePath, clock: Date.now });
+    await put(storage, ["k"], "kept");
+    await storage.close();
+    await run({ parent, data, backup: `${parent}/to/backup`, restored: `${parent}/restored` });
+  } finally {
+    await Deno.remove(parent, { recursive: true });
+  }
+}
+
+const names = (directory: string): string[] => Array.from(Deno.readDirSync(directory), ({ name }) => name).sort();
+
+async function modeOf(path: string): Promise<number> {
+  return ((await Deno.stat(path)).mode ?? 0) & 0o777;
+}
+
+Deno.test("backupDataDirectory() and restoreDataDirectory() bring everything back, for its owner alone", () =>
+  withDataDirectory(async ({ parent, data, backup, restored }) => {
+    const done = backupDataDirectory({ from: data, to: backup });
+    assert.deepEqual(done, { ok: true, value: ["portcullis.db", "master.key"] });
+    assert.deepEqual(names(`${parent}/to`), ["backup"], "nothing is left aside");
+    assert.deepEqual(names(backup), ["master.key", "portcullis.db"]);
+    assert.equal(await modeOf(backup), 0o700);
+    for (const name of names(backup)) assert.equal(await modeOf(`${backup}/${name}`), 0o600, name);
+
+    assert.equal(restoreDataDirectory({ from: backup, to: restored }).ok, true);
+    assert.deepEqual(names(restored), ["master.key", "portcullis.db"]);
+    assert.equal(await modeOf(restored), 0o700);
+    for (const name of names(restored)) assert.equal(await modeOf(`${restored}/${name}`), 0o600, name);
+    const [before, after] = [openDataDirectory(data), openDataDirectory(restored)];
+    assert.ok(before.ok && after.ok);
+    assert.deepEqual(after.value.masterKey, before.value.masterKey);
+    const storage = openSqliteStorage({ path: after.value.databasePath, clock: Date.now });
+    assert.equal((await storage.get(["k"]))?.value, "kept");
+    await put(storage, ["k"], "written");
+    await storage.close();
+  }));
+
+Deno.test("backupDataDirectory() copies one moment of a database that another process is writing, without stopping it", () =>
+  withDataDirectory(async ({ data, backup, restored }) => {
+    const writing = startStorageProcess(["sqlite", `${data}/portcullis.db`], "acknowledge", { word: "w" });
+    await writing.started;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const running = openSqliteStorage({ path: `${data}/portcullis.db`, clock: Date.now });
+    const before = await running.list(["left", "w"], { limit: 100_000 });
+    const copied = backupDataDirectory({ from: data, to: backup });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const after = await running.list(["left", "w"], { limit: 100_000 });
+    writing.kill();
+    await writing.lines;
+    await running.close();
+    assert.ok(copied.ok && restoreDataDirectory({ from: backup, to: restored }).ok);
+    const storage = openSqliteStorage({ path: `${restored}/portcullis.db`, clock: Date.now });
+    const values = async (side: string) =>
+      (await storage.list([side, "w"], { limit: 100_000 })).map(({ value }) => Number(value)).sort((a, b) => a - b);
+    const left = await values("left");
+    assert.deepEqual(left, await values("right"));
+    assert.deepEqual(left, Array.from(left, (_, at) => at), "every commit up to one moment, and none after");
+    assert.ok(before.length > 0 && left.length >= before.length && after.length > left.length);
+    await storage.close();
+  }));
+
+Deno.test("backupDataDirectory() makes nothing of a directory without data, and overwrites nothing", () =>
+  withDataDirectory(async ({ parent, data, backup }) => {
+    const absent = backupDataDirectory({ from: `${parent}/typo`, to: backup });
+    assert.ok(!absent.ok && absent.error.problem === "does not exist");
+    assert.deepEqual(names(parent), ["data"], "the typo was not made");
+    await Deno.mkdir(backup, { recursive: true });
+    await Deno.writeTextFile(`${backup}/precious`, "x");
+    const occupied = backupDataDirectory({ from: data, to: backup });
+    assert.ok(!occupied.ok && occupied.error.problem === "is not empty");
+    assert.deepEqual(names(backup), ["precious"]);
+    await Deno.remove(`${backup}/precious`);
+    assert.ok(backupDataDirectory({ from: data, to: backup }).ok, "an empty directory is taken");
+    assert.equal(await modeOf(backup), 0o700);
+  }));
+
+Deno.test("backupDataDirectory() refuses a damaged database and leaves nothing behind", () =>
+  withDataDirectory(async ({ parent, data, backup }) => {
+    await Deno.writeTextFile(`${data}/portcullis.db`, "no database\n".repeat(1_000));
+    const done = backupDataDirectory({ from: data, to: backup });
+    assert.ok(!done.ok);
+    assert.match(done.error.problem, /could not be copied/);
+    assert.deepEqual(names(`${parent}/to`), []);
+  }));
+
+Deno.test("restoreDataDirectory() refuses to overwrite, and backups that are damaged, incomplete or none", () =>
+  withDataDirectory(async ({ parent, data, backup, restored }) => {
+    assert.ok(backupDataDirectory({ from: data, to: backup }).ok);
+    const occupied = restoreDataDirectory({ from: backup, to: data });
+    assert.ok(!occupied.ok && occupied.error.problem === "is not empty");
+    const refuses = (problem: RegExp): void => {
+      const done = restoreDataDirectory({ from: backup, to: restored });
+      assert.ok(!done.ok);
+      assert.match(done.error.problem, problem);
+      assert.ok(!names(parent).includes("restored"), "nothing was made");
+    };
+    const database = await Deno.readFile(`${backup}/portcullis.db`);
+    await Deno.writeFile(`${backup}/portcullis.db`, database.subarray(0, database.length - 4_096));
+    refuses(/damaged|database/);
+    await Deno.writeTextFile(`${backup}/portcullis.db`, "no database\n".repeat(1_000));
+    refuses(/is not a database/);
+    await Deno.writeFile(`${backup}/portcullis.db`, database);
+    await Deno.writeTextFile(`${backup}/portcullis.db-wal`, "");
+    refuses(/is not a backup/);
+    await Deno.remove(`${backup}/portcullis.db-wal`);
+    await Deno.truncate(`${backup}/master.key`, 31);
+    refuses(/master key/);
+    await Deno.remove(`${backup}/master.key`);
+    refuses(/does not exist/);
+  }));

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { openStorage } from "../../src/storage/open_storage.ts";
+import { put } from "./contract.ts";
+
+async function withDirectory(run: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-open-" });
+  try {
+    await run(directory);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+Deno.test("openStorage() keeps entries in the SQLite file unless a location says otherwise", () =>
+  withDirectory(async (directory) => {
+    const sqlitePath = `${directory}/portcullis.db`;
+    for (const location of [undefined, { kind: "deno_kv", path: `${directory}/portcullis.kv` }] as const) {
+      const opened = await openStorage({ ...(location && { location }), sqlitePath, clock: Date.now });
+      assert.ok(opened.ok);
+      assert.equal(await opened.value.get(["k"]), null);
+      await put(opened.value, ["k"], 1);
+      await opened.value.close();
+    }
+    const made = Array.from(Deno.readDirSync(directory), ({ name }) => name).sort();
+    assert.deepEqual(made.filter((name) => !/-(wal|shm)$/.test(name)), ["portcullis.db", "portcullis.kv"]);
+  }));
+
+Deno.test("openStorage() says what is wrong and what to do, whichever the driver", () =>
+  withDirectory(async (directory) => {
+    const sqlitePath = `${directory}/portcullis.db`;
+    await Deno.writeTextFile(sqlitePath, "no database\n".repeat(1_000));
+    const postgres = {
+      kind: "postgres",
+      host: "127.0.0.1",
+      port: 1,
+      database: "d",
+      user: "u",
+      password: "hunter2",
+      tls: false,
+    } as const;
+    const cases = [
+      [{ sqlitePath }, /is not a database/],
+      [{ sqlitePath, location: { kind: "deno_kv", path: sqlitePath } }, /cannot be opened/],
+      [{ sqlitePath, location: postgres, postgresLimits: { outageTimeoutMilliseconds: 50 } }, /port 1, cannot be used/],
+    ] as const;
+    for (const [options, problem] of cases) {
+      const opened = await openStorage({ ...options, clock: Date.now });
+      assert.ok(!opened.ok);
+      assert.match(opened.error.problem, problem);
+      assert.ok(opened.error.remedy.length > 0 && !JSON.stringify(opened.error).includes("hunter2"));
+    }
+  }));

@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/database_url.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { openPostgresStorage } from "../../src/storage/postgres.ts";
+import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
+import { put, testStorageContract } from "./contract.ts";
+import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
+import { findPostgres, type PostgresCluster, startPostgresCluster } from "./postgres_cluster.ts";
+
+const found = findPostgres();
+
+if ("missing" in found) {
+  Deno.test({ name: `SKIPPED postgres storage suite: ${found.missing}`, ignore: true, fn: () => {} });
+} else {
+  const cluster = await startPostgresCluster(found.programs);
+  Deno.test.afterAll(async () => await cluster[Symbol.asyncDispose]());
+  testStorageContract("postgres", () => postgresPlace(cluster));
+  testStorageProcesses("postgres", () => postgresPlace(cluster));
+  testServer(cluster);
+}
+
+interface PostgresPlace extends SharedStoragePlace {
+  readonly schema: string;
+}
+
+function locationOf(url: string): PostgresLocation {
+  const parsed = parseDatabaseUrl(url);
+  if (!parsed.ok || parsed.value.kind !== "postgres") return assert.fail(`${url} is no PostgreSQL URL`);
+  return parsed.value;
+}
+
+let schemas = 0;
+
+async function postgresPlace(cluster: PostgresCluster): Promise<PostgresPlace> {
+  const schema = `place_${schemas++}`;
+  let now = 1_700_000_000_000;
+  return await {
+    schema,
+    location: ["postgres", `${cluster.url}#${schema}`],
+    open: () =>
+      openPostgresStorage({
+        location: locationOf(cluster.url),
+        schema,
+        clock: () => now,
+        limits: { connections: 3 },
+      }),
+    advance: (milliseconds) => void (now += milliseconds),
+    now: () => now,
+    [Symbol.asyncDispose]: async () => void await cluster.administer(`DROP SCHEMA IF EXISTS ${schema} CASCADE`),
+  };
+}
+
+function testServer(cluster: PostgresCluster): void {
+  const terminate = (): Promise<string> =>
+    cluster.administer(
+      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'portcullis'",
+    );
+
+  Deno.test("postgres storage: goes on after every connection was cut, reads even while that happens", async () => {
+    await using place = await postgresPlace(cluster);
+    const storage = await place.open();
+    await put(storage, ["k"], 1);
+    const reading = Array.from({ length: 30 }, async (_, at) => {
+      await new Promise((resolve) => setTimeout(resolve, at * 5));
+      return [(await storage.get(["k"]))?.value, await storage.changeCount()];
+    });
+    await terminate();
+    const [first, ...others] = await Promise.all(reading);
+    for (const other of others) assert.deepEqual(other, first);
+    await put(storage, ["k"], 2);
+    assert.equal((await storage.consume(["k"]))?.value, 2);
+    await storage.close();
+  });
+
+  Deno.test("postgres storage: a crash of the server loses nothing acknowledged, and requests wait for its return", async () => {
+    await using place = await postgresPlace(cluster);
+    const storage = await place.open();
+    const acknowledged: number[] = [];
+    const refused: unknown[] = [];
+    let stopped = false;
+    const writing = (async () => {
+      for (let at = 0; !stopped; at++) {
+        try {
+          await put(storage, ["k", String(at)], at);
+          acknowledged.push(at);
+        } catch (error) {
+          refused.push(error);
+        }
+      }
+    })();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await cluster.crash();
+    const waiting = storage.get(["k", "0"]);
+    await cluster.start();
+    assert.equal((await waiting)?.value, 0);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    stopped = true;
+    await writing;
+    const kept = new Set((await storage.list(["k"], { limit: 100_000 })).map(({ value }) => value));
+    assert.deepEqual(acknowledged.filter((at) => !kept.has(at)), []);
+    assert.ok(acknowledged.length > 10);
+    assert.ok(refused.length <= 1, "only what was under way can fail");
+    await storage.close();
+  });
+
+  Deno.test("postgres storage: an outage that lasts ends in a rejection without what was to be stored", async () => {
+    await using place = await postgresPlace(cluster);
+    const storage: Storage = await openPostgresStorage({
+      location: locationOf(cluster.url),
+      schema: place.schema,
+      clock: Date.now,
+      limits: { outageTimeoutMilliseconds: 100 },
+    });
+    await put(storage, ["k"], 1);
+    await cluster.crash();
+    try {
+      const failed = await put(storage, ["k"], "hunter2").then(() => assert.fail("committed"), (error) => error);
+      assert.ok(!Deno.inspect(failed, { showHidden: true, depth: 9 }).includes("hunter2"));
+      await assert.rejects(storage.get(["k"]), /PostgreSQL/);
+      await assert.rejects(async () => void await storage.changeCount(), /PostgreSQL/);
+    } finally {
+      await cluster.start();
+    }
+    assert.equal((await storage.get(["k"]))?.value, 1);
+    await storage.close();
+  });
+
+  Deno.test("postgres storage: a lock that is not released ends in a rejection and leaves nothing behind", async () => {
+    await using place = await postgresPlace(cluster);
+    const storage = await openPostgresStorage({
+      location: locationOf(cluster.url),
+      schema: place.schema,
+      clock: Date.now,
+      limits: { statementTimeoutMilliseconds: 200 },
+    });
+    await put(storage, ["k"], 1);
+    const holding = cluster.administer(
+      `BEGIN; SELECT 1 FROM ${place.schema}.entry FOR UPDATE; SELECT pg_sleep(0.8); COMMIT`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    await assert.rejects(storage.commit({ puts: [{ key: ["a"], value: 1 }, { key: ["k"], value: 2 }] }), /57014/);
+    await assert.rejects(storage.consume(["k"]), /57014/);
+    assert.equal((await storage.get(["k"]))?.value, 1);
+    assert.equal(await storage.get(["a"]), null);
+    await holding;
+    await put(storage, ["k"], 3);
+    await storage.close();
+  });
+
+  Deno.test("postgres storage: an entry consumed while a commit that checks it waits for another key fails that commit", async () => {
+    await using place = await postgresPlace(cluster);
+    const storage = await place.open();
+    await storage.commit({ puts: [{ key: ["a"], value: 1 }, { key: ["code"], value: 1 }] });
+    const version = (await storage.get(["code"]))?.version ?? null;
+    const holding = cluster.administer(
+      `BEGIN; SELECT 1 FROM ${place.schema}.entry WHERE key = 'a!' FOR UPDATE; SELECT pg_sleep(0.5); COMMIT`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    const puts = [{ key: ["a"], value: 2 }, { key: ["code"], value: 2 }] as const;
+    const committing = storage.commit({ checks: [{ key: ["code"], version }], puts });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal((await storage.consume(["code"]))?.value, 1);
+    assert.equal(await committing, false);
+    assert.equal(await storage.get(["code"]), null);
+    assert.equal((await storage.get(["a"]))?.value, 1);
+    await holding;
+    await storage.close();
+  });
+
+  Deno.test("postgres storage: heavy contention on a few keys ends without deadlock or loss", async () => {
+    await using place = await postgresPlace(cluster);
+    const instances = await Promise.all([place.open(), place.open(), place.open()]);
+    const keys = ["a", "b", "c", "d"].map((name) => [name] as const);
+    await instances[0]?.commit({ puts: keys.map((key) => ({ key, value: 0, expiresAt: place.now() + 1 })) });
+    const work = Array.from({ length: 240 }, (_, at) => {
+      const instance = instances[at % 3] ?? assert.fail();
+      const [one, two] = [keys[at % 4], keys[(at * 7 + 3) % 4]].map((key) => key ?? assert.fail());
+      if (at % 5 === 0) return instance.consume(one ?? assert.fail()).then(() => "consumed");
+      if (at % 16 === 1) return instance.sweep().then(() => "swept");
+      const puts = [one, two].map((key) => ({ key: key ?? assert.fail(), value: at, expiresAt: place.now() + at % 2 }));
+      return instance.commit({ checks: [{ key: ["never"], version: null }], puts, deletes: [keys[at % 3] ?? ["a"]] });
+    });
+    const outcomes = await Promise.all(work);
+    assert.ok(outcomes.every((outcome) => outcome !== false));
+    await Promise.all(instances.map((instance) => instance.close()));
+  });
+
+  Deno.test("postgres storage: instances that start at once make the schema once", async () => {
+    await using place = await postgresPlace(cluster);
+    const instances = await Promise.all(Array.from({ length: 6 }, () => place.open()));
+    assert.equal(await cluster.administer(`SELECT count(*) FROM ${place.schema}.schema_version`), "1");
+    await Promise.all(instances.map((instance) => instance.close()));
+  });
+
+  Deno.test("postgres storage: a user without the right to create anything runs on a schema that is there", async () => {
+    await using place = await postgresPlace(cluster);
+    await (await place.open()).close();
+    await cluster.administer(
+      `CREATE ROLE least LOGIN PASSWORD 'least'; GRANT USAGE ON SCHEMA ${place.schema} TO least;
+       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${place.schema} TO least;
+       REVOKE CREATE ON DATABASE postgres FROM PUBLIC`,
+    );
+    const location = { ...locationOf(cluster.url), user: "least", password: "least" };
+    const storage = await openPostgresStorage({ location, schema: place.schema, clock: Date.now });
+    await put(storage, ["k"], 1);
+    assert.equal((await storage.consume(["k"]))?.value, 1);
+    await storage.close();
+    await assert.rejects(
+      openPostgresStorage({ location, schema: "not_there", clock: Date.now }),
+      (error: unknown) => error instanceof UnusableStorageError && /grant/.test(error.remedy),
+    );
+  });
+
+  Deno.test("postgres storage: refuses a newer schema and says what is wrong with a connection, never the password", async () => {
+    await using place = await postgresPlace(cluster);
+    await (await place.open()).close();
+    await cluster.administer(`UPDATE ${place.schema}.schema_version SET version = 99`);
+    await assert.rejects(place.open(), /newer version/);
+    const location = locationOf(cluster.url);
+    const limits = { outageTimeoutMilliseconds: 100 };
+    const cases = [
+      [{ ...location, password: "hunter2" }, /user and the password/],
+      [{ ...location, database: "nowhere" }, /createdb/],
+      [{ ...location, port: 1, password: "hunter2" }, /server runs/],
+    ] as const;
+    for (const [wrong, remedy] of cases) {
+      await assert.rejects(
+        openPostgresStorage({ location: wrong, clock: Date.now, limits }),
+        (error: unknown) => {
+          assert.ok(error instanceof UnusableStorageError);
+          assert.match(error.remedy, remedy);
+          assert.ok(!Deno.inspect(error).includes("hunter2"));
+          return true;
+        },
+      );
+    }
+  });
+}

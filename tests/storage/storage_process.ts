@@ -1,0 +1,74 @@
+/** A process that works on a storage, for tests with several: `DRIVER LOCATION TASK [WORD]`. One line of output a step. */
+import { writeSync } from "node:fs";
+import process from "node:process";
+import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { openDenoKvStorage } from "../../src/storage/deno_kv.ts";
+import { openPostgresStorage } from "../../src/storage/postgres.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+
+const say = (line: string | number): void => void writeSync(process.stdout.fd, `${line}\n`);
+
+const openers: Readonly<Record<string, (location: string) => Storage | Promise<Storage>>> = {
+  deno_kv: (path) => openDenoKvStorage({ path, clock: Date.now }),
+  postgres: async (location) => {
+    const [url = "", schema = ""] = location.split("#");
+    const parsed = parseDatabaseUrl(url);
+    if (!parsed.ok || parsed.value.kind !== "postgres") throw new TypeError("no PostgreSQL URL");
+    return await openPostgresStorage({ location: parsed.value, schema, clock: Date.now });
+  },
+  sqlite: (path) => openSqliteStorage({ path, clock: Date.now }),
+};
+
+const tasks: Readonly<Record<string, (storage: Storage, word: string) => Promise<void>>> = {
+  /** Takes every code there is. */
+  async consume(storage) {
+    for (let at = 0; at < 40; at++) {
+      if (await storage.consume(["code", String(at)]) !== null) say(at);
+    }
+  },
+  /** Adds to one counter by compare-and-set. */
+  async increment(storage) {
+    for (let done = 0; done < 25;) {
+      const entry = await storage.get(["counter"]);
+      const checks = [{ key: ["counter"], version: entry?.version ?? null }] as const;
+      if (await storage.commit({ checks, puts: [{ key: ["counter"], value: Number(entry?.value ?? 0) + 1 }] })) {
+        done += 1;
+      }
+    }
+    say("done");
+  },
+  /** Writes pairs until it is killed, and says each number once it is committed. */
+  async acknowledge(storage, round) {
+    for (let at = 0;; at++) {
+      const puts = ["left", "right"].map((side) => ({ key: [side, round, String(at)] as const, value: at }));
+      await storage.commit({ puts });
+      say(at);
+    }
+  },
+  /** Writes large values until one is refused, then says whether the first can still be read. */
+  async fill(storage) {
+    for (let at = 0; at < 500; at++) {
+      try {
+        await storage.commit({ puts: [{ key: ["fill", String(at)], value: "x".repeat(100_000) }] });
+        say(at);
+      } catch (error) {
+        say(`refused: ${(error as Error).message}`);
+        say(
+          `first: ${await storage.get(["fill", "0"]) !== null}, last: ${
+            await storage.get(["fill", String(at)]) !== null
+          }`,
+        );
+        return;
+      }
+    }
+  },
+};
+
+if (import.meta.main) {
+  const [driver = "", location = "", task = "", word = ""] = Deno.args;
+  const storage = await openers[driver]?.(location);
+  if (storage === undefined) throw new TypeError(`no driver ${driver}`);
+  await tasks[task]?.(storage, word);
+  await storage.close();
+}
