@@ -16,7 +16,7 @@ export interface SamplingOptions {
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
 
 /** What generate and chat have in common. */
-interface ModelRequest {
+export interface ModelRequest {
   readonly model: string;
   readonly options: SamplingOptions;
   readonly format?: AnswerFormat;
@@ -38,6 +38,42 @@ export interface ToolCall {
   readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
 }
 
+/** A tool that the model may ask for; the caller runs it, never this server. */
+export interface ToolOffer {
+  readonly type: "function";
+  readonly function: {
+    readonly name: string;
+    readonly description?: string;
+    readonly parameters?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** One message of a conversation. */
+export interface ChatMessage {
+  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly content: string;
+  /** Base64. */
+  readonly images?: readonly string[];
+  /** What the assistant thought before it wrote this. */
+  readonly thinking?: string;
+  readonly toolCalls?: readonly ToolCall[];
+  /** Whose result a message of the role `tool` is. */
+  readonly toolName?: string;
+}
+
+/** A conversation to continue. */
+export interface ChatRequest extends ModelRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly tools?: readonly ToolOffer[];
+}
+
+/** Texts to turn into vectors. */
+export interface EmbedRequest {
+  readonly model: string;
+  readonly texts: readonly string[];
+  readonly keepAliveSeconds?: number;
+}
+
 /** One piece of the answer. */
 export interface ModelDelta {
   readonly type: "delta";
@@ -56,8 +92,21 @@ export interface ModelCompletion {
   readonly evaluationMilliseconds?: number;
 }
 
+/** The end of a call that did not succeed. */
+export interface ModelFailed {
+  readonly type: "failed";
+  readonly failure: OllamaFailure;
+}
+
 /** What a call yields: any number of deltas, then exactly one `done` or `failed`. */
-export type ModelEvent = ModelDelta | ModelCompletion | { readonly type: "failed"; readonly failure: OllamaFailure };
+export type ModelEvent = ModelDelta | ModelCompletion | ModelFailed;
+
+/** One vector for each text, in their order. */
+export interface ModelEmbeddings {
+  readonly type: "embeddings";
+  readonly vectors: readonly (readonly number[])[];
+  readonly promptTokens: number;
+}
 
 /** Around every call. */
 export interface ModelCall {
@@ -93,7 +142,23 @@ export interface LoadedModel {
   readonly contextLength?: number;
 }
 
+/** One Ollama server, as it is now. */
+export interface HostReport {
+  /** Scheme, name and port. */
+  readonly origin: string;
+  readonly version?: string;
+  /** Why it cannot be used. */
+  readonly failure?: OllamaFailure;
+  readonly installed: readonly InstalledModel[];
+  readonly loaded: readonly LoadedModel[];
+}
+
 /** The port that tools use. Leaving an iteration early stops the model too. */
 export interface LocalModel {
   generate(request: GenerateRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
+  chat(request: ChatRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
+  /** Yields one event. */
+  embed(request: EmbedRequest, call: PrincipalCall): AsyncGenerator<ModelEmbeddings | ModelFailed, void>;
+  /** Asks every host what it has, in the operator's order. */
+  report(signal: AbortSignal): Promise<readonly HostReport[]>;
 }
