@@ -15,6 +15,9 @@ export interface SamplingOptions {
 /** `"json"`, or a JSON schema that the answer has to follow. */
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
 
+/** Whether a model thinks before it answers, or how hard. */
+export type Think = boolean | "low" | "medium" | "high";
+
 /** What generate and chat have in common. */
 export interface ModelRequest {
   readonly model: string;
@@ -22,7 +25,7 @@ export interface ModelRequest {
   readonly format?: AnswerFormat;
   /** How long the model stays loaded afterwards. */
   readonly keepAliveSeconds?: number;
-  readonly think?: boolean | "low" | "medium" | "high";
+  readonly think?: Think;
 }
 
 /** A prompt to complete. */
