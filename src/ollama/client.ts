@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { readAnswer } from "./answer_stream.ts";
-import { readBounded } from "./bounded_body.ts";
+import { readBounded, readUntil } from "./bounded_body.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { createHostFetch, type Fetch } from "./direct_fetch.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
@@ -73,7 +73,7 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
         : { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
     if (response.status !== 200) {
-      const { text } = await readBounded(response, limits.maxErrorBytes);
+      const { text } = await readBounded(response, { maxBytes: limits.maxErrorBytes, signal: deadline.signal });
       return failure(
         fromStatus(response.status, text, { host, apiKeySent, ...(model === undefined ? {} : { model }) }),
       );
@@ -83,6 +83,11 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     await response.body?.cancel();
     return failure(notOllama(host));
   };
+
+  const reply = ({ signal }: Deadline): { readonly maxBytes: number; readonly signal: AbortSignal } => ({
+    maxBytes: limits.maxReplyBytes,
+    signal,
+  });
 
   const explain = (error: unknown, deadline: Deadline, midBody: boolean): OllamaFailure =>
     deadline.reason === undefined
@@ -110,13 +115,12 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
       const sent = await send(path, body, deadline, model);
       if (!sent.ok) return yield { type: "failed", failure: sent.error };
       if (sent.value.body === null) return yield { type: "failed", failure: emptyAnswer(host) };
-      reader = sent.value.body.getReader();
+      reader = readUntil(sent.value.body, deadline.signal);
       yield* readAnswer(reader, { host, deadline, limits });
     } catch (error) {
       yield { type: "failed", failure: explain(error, deadline, reader !== undefined) };
     } finally {
       deadline.dispose();
-      await reader?.cancel().catch(() => {}); // a body that has failed cannot be cancelled, and need not be
     }
   }
 
@@ -128,7 +132,7 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     try {
       const sent = await send("api/embed", toEmbedBody(request), deadline, request.model);
       if (!sent.ok) return yield { type: "failed", failure: sent.error };
-      const { text, whole } = await deadline.piece(readBounded(sent.value, limits.maxReplyBytes));
+      const { text, whole } = await deadline.piece(readBounded(sent.value, reply(deadline)));
       const parsed = whole ? embedReply.safeParse(parseJson(text)) : undefined;
       yield parsed?.success && parsed.data.vectors.length === request.texts.length
         ? parsed.data
@@ -156,7 +160,7 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     try {
       const sent = await send(path, undefined, deadline);
       if (!sent.ok) return sent;
-      const { text, whole } = await readBounded(sent.value, limits.maxReplyBytes);
+      const { text, whole } = await readBounded(sent.value, reply(deadline));
       const parsed = whole ? schema.safeParse(parseJson(text)) : undefined;
       return parsed?.success ? success(parsed.data) : failure(notOllama(host));
     } catch (error) {

@@ -13,7 +13,10 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** Why the signal fired; undefined while it has not. */
   readonly reason: DeadlineReason | undefined;
-  /** Waits for the next piece of the answer; only while this lasts can the stream be idle. */
+  /**
+   * Waits for the next piece of the answer; only while this lasts can the stream be idle. Throws once the signal has
+   * fired, whatever the read says.
+   */
   piece<T>(read: Promise<T>): Promise<T>;
   /** The answer is complete; what is left of the connection may take this long. */
   lingerFor(milliseconds: number): void;
@@ -68,7 +71,9 @@ export function startDeadline(options: DeadlineOptions): Deadline {
     async piece(read) {
       waitingSince = clock();
       try {
-        return await read;
+        const piece = await read;
+        controller.signal.throwIfAborted();
+        return piece;
       } finally {
         waitingSince = undefined;
         if (!begun) sleep(onIdle, idleMilliseconds);
