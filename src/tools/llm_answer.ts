@@ -3,8 +3,7 @@ import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
-import type { OllamaFailure } from "../ollama/failure.ts";
-import type { ModelCompletion, ModelEvent, ToolCall } from "../ollama/port.ts";
+import type { ModelCompletion, ModelEvent, ModelFailed, ToolCall } from "../ollama/port.ts";
 import { type ProgressPace, startProgress } from "./llm_progress.ts";
 
 /** A complete answer. */
@@ -32,7 +31,7 @@ export interface ToolFailure {
 }
 
 /** A failure of the model as a tool tells it. */
-export function toToolFailure({ code, message }: OllamaFailure): ToolFailure {
+export function toToolFailure({ code, message }: ModelFailed["failure"]): ToolFailure {
   return { code, message };
 }
 
