@@ -27,8 +27,7 @@ export async function* readAnswer(
   const splitter = createLineSplitter(limits.maxLineBytes);
   let outputBytes = 0;
   while (true) {
-    const { done, value } = await reader.read();
-    if (!done) deadline.touch();
+    const { done, value } = await deadline.piece(reader.read());
     const split = done ? splitter.end() : splitter.push(value);
     if (!split.ok) return yield failed(notLines(host, split.error));
     const lines = typeof split.value === "string" ? [split.value] : split.value ?? [];

@@ -3,16 +3,26 @@ import type { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { readAnswer } from "./answer_stream.ts";
-import { readBounded } from "./bounded_body.ts";
+import { readBounded, readUntil } from "./bounded_body.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { createHostFetch, type Fetch } from "./direct_fetch.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import type { OllamaLimits } from "./limits.ts";
 import { fromNetworkError } from "./network_error.ts";
-import type { GenerateRequest, InstalledModel, LoadedModel, ModelCall, ModelEvent } from "./port.ts";
+import type {
+  ChatRequest,
+  EmbedRequest,
+  GenerateRequest,
+  InstalledModel,
+  LoadedModel,
+  ModelCall,
+  ModelEmbeddings,
+  ModelEvent,
+  ModelFailed,
+} from "./port.ts";
 import { fromStatus } from "./status_error.ts";
-import { psReply, tagsReply, toGenerateBody, versionReply } from "./wire.ts";
+import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
 
 /** What a client is made of. */
 export interface OllamaClientOptions {
@@ -31,6 +41,8 @@ export interface OllamaClientOptions {
 export interface OllamaClient {
   readonly host: OllamaHost;
   generate(request: GenerateRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
+  chat(request: ChatRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
+  embed(request: EmbedRequest, call: ModelCall): AsyncGenerator<ModelEmbeddings | ModelFailed, void>;
   version(signal: AbortSignal): Promise<Result<string, OllamaFailure>>;
   tags(signal: AbortSignal): Promise<Result<readonly InstalledModel[], OllamaFailure>>;
   ps(signal: AbortSignal): Promise<Result<readonly LoadedModel[], OllamaFailure>>;
@@ -61,7 +73,7 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
         : { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
     if (response.status !== 200) {
-      const { text } = await readBounded(response, limits.maxErrorBytes);
+      const { text } = await readBounded(response, { maxBytes: limits.maxErrorBytes, signal: deadline.signal });
       return failure(
         fromStatus(response.status, text, { host, apiKeySent, ...(model === undefined ? {} : { model }) }),
       );
@@ -72,10 +84,24 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     return failure(notOllama(host));
   };
 
+  const reply = ({ signal }: Deadline): { readonly maxBytes: number; readonly signal: AbortSignal } => ({
+    maxBytes: limits.maxReplyBytes,
+    signal,
+  });
+
   const explain = (error: unknown, deadline: Deadline, midBody: boolean): OllamaFailure =>
     deadline.reason === undefined
       ? fromNetworkError(error, host, midBody)
       : fromDeadline(deadline.reason, limits, host.origin);
+
+  const deadlineOf = (call: ModelCall): Deadline =>
+    startDeadline({
+      clock,
+      caller: call.signal,
+      firstByteMilliseconds: limits.firstByteSeconds * 1000,
+      idleMilliseconds: limits.idleSeconds * 1000,
+      totalMilliseconds: call.totalMilliseconds ?? limits.totalSeconds * 1000,
+    });
 
   async function* stream(
     path: string,
@@ -83,25 +109,38 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     model: string,
     call: ModelCall,
   ): AsyncGenerator<ModelEvent, void> {
-    const deadline = startDeadline({
-      clock,
-      caller: call.signal,
-      firstByteMilliseconds: limits.firstByteSeconds * 1000,
-      idleMilliseconds: limits.idleSeconds * 1000,
-      totalMilliseconds: call.totalMilliseconds ?? limits.totalSeconds * 1000,
-    });
+    const deadline = deadlineOf(call);
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
     try {
       const sent = await send(path, body, deadline, model);
       if (!sent.ok) return yield { type: "failed", failure: sent.error };
       if (sent.value.body === null) return yield { type: "failed", failure: emptyAnswer(host) };
-      reader = sent.value.body.getReader();
+      reader = readUntil(sent.value.body, deadline.signal);
       yield* readAnswer(reader, { host, deadline, limits });
     } catch (error) {
       yield { type: "failed", failure: explain(error, deadline, reader !== undefined) };
     } finally {
       deadline.dispose();
-      await reader?.cancel().catch(() => {}); // a body that has failed cannot be cancelled, and need not be
+    }
+  }
+
+  async function* embed(
+    request: EmbedRequest,
+    call: ModelCall,
+  ): AsyncGenerator<ModelEmbeddings | ModelFailed, void> {
+    const deadline = deadlineOf(call);
+    try {
+      const sent = await send("api/embed", toEmbedBody(request), deadline, request.model);
+      if (!sent.ok) return yield { type: "failed", failure: sent.error };
+      const { text, whole } = await deadline.piece(readBounded(sent.value, reply(deadline)));
+      const parsed = whole ? embedReply.safeParse(parseJson(text)) : undefined;
+      yield parsed?.success && parsed.data.vectors.length === request.texts.length
+        ? parsed.data
+        : { type: "failed", failure: wrongEmbeddings(host) };
+    } catch (error) {
+      yield { type: "failed", failure: explain(error, deadline, false) };
+    } finally {
+      deadline.dispose();
     }
   }
 
@@ -121,7 +160,7 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     try {
       const sent = await send(path, undefined, deadline);
       if (!sent.ok) return sent;
-      const { text, whole } = await readBounded(sent.value, limits.maxReplyBytes);
+      const { text, whole } = await readBounded(sent.value, reply(deadline));
       const parsed = whole ? schema.safeParse(parseJson(text)) : undefined;
       return parsed?.success ? success(parsed.data) : failure(notOllama(host));
     } catch (error) {
@@ -138,6 +177,8 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
   return {
     host,
     generate: (request, call) => stream("api/generate", toGenerateBody(request), request.model, call),
+    chat: (request, call) => stream("api/chat", toChatBody(request), request.model, call),
+    embed,
     version: (signal) => probe("api/version", versionReply, signal),
     tags: (signal) => probe("api/tags", tagsReply, signal),
     ps: (signal) => probe("api/ps", psReply, signal),
@@ -178,6 +219,13 @@ function probeTimeout(host: OllamaHost, limits: OllamaLimits): OllamaFailure {
 
 function notOllama(host: OllamaHost): OllamaFailure {
   return ollamaFailure("not_ollama", `What answers at ${host.origin} is not Ollama's API; correct OLLAMA_HOST.`);
+}
+
+function wrongEmbeddings(host: OllamaHost): OllamaFailure {
+  return ollamaFailure(
+    "bad_upstream",
+    `Ollama at ${host.origin} did not send one vector for each text; try fewer texts.`,
+  );
 }
 
 function emptyAnswer(host: OllamaHost): OllamaFailure {

@@ -13,8 +13,11 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** Why the signal fired; undefined while it has not. */
   readonly reason: DeadlineReason | undefined;
-  /** A piece of the answer arrived. */
-  touch(): void;
+  /**
+   * Waits for the next piece of the answer; only while this lasts can the stream be idle. Throws once the signal has
+   * fired, whatever the read says.
+   */
+  piece<T>(read: Promise<T>): Promise<T>;
   /** The answer is complete; what is left of the connection may take this long. */
   lingerFor(milliseconds: number): void;
   /** Ends the timers and, unless the answer was read to its end, the connection. */
@@ -36,7 +39,9 @@ export function startDeadline(options: DeadlineOptions): Deadline {
   const { clock, caller, idleMilliseconds } = options;
   const controller = new AbortController();
   let reason: DeadlineReason | undefined;
-  let lastPiece: number | undefined;
+  /** When the wait for the next piece began; undefined while a slow consumer makes us wait instead. */
+  let waitingSince: number | undefined;
+  let begun = false;
 
   const stop = (why: DeadlineReason): void => {
     if (controller.signal.aborted) return;
@@ -45,7 +50,7 @@ export function startDeadline(options: DeadlineOptions): Deadline {
   };
   const onCallerAbort = (): void => stop("cancelled");
   const onIdle = (): void => {
-    const quiet = clock() - (lastPiece ?? 0);
+    const quiet = waitingSince === undefined ? 0 : clock() - waitingSince;
     if (quiet >= idleMilliseconds) stop("idle");
     else sleep(onIdle, idleMilliseconds - quiet);
   };
@@ -63,10 +68,17 @@ export function startDeadline(options: DeadlineOptions): Deadline {
     get reason() {
       return reason;
     },
-    touch() {
-      const isFirst = lastPiece === undefined;
-      lastPiece = clock();
-      if (isFirst) sleep(onIdle, idleMilliseconds);
+    async piece(read) {
+      waitingSince = clock();
+      try {
+        const piece = await read;
+        controller.signal.throwIfAborted();
+        return piece;
+      } finally {
+        waitingSince = undefined;
+        if (!begun) sleep(onIdle, idleMilliseconds);
+        begun = true;
+      }
     },
     lingerFor: (milliseconds) => sleep(() => stop("linger"), milliseconds),
     dispose() {

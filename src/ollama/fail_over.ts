@@ -7,7 +7,7 @@ import type { OllamaClient } from "./client.ts";
 import { type OllamaFailure, ollamaFailure, type OllamaFailureCode } from "./failure.ts";
 import type { HostPool } from "./host_pool.ts";
 import type { OllamaLimits } from "./limits.ts";
-import type { ModelCall, ModelEvent } from "./port.ts";
+import type { ModelCall, ModelFailed } from "./port.ts";
 
 /** What {@link failOver} works with. */
 export interface FailOverOptions {
@@ -31,11 +31,11 @@ const worthAnotherHost: ReadonlySet<OllamaFailureCode> = new Set<OllamaFailureCo
 ]);
 
 /** Yields the events of the first host that answers; `end` is when, by the clock, the call has to be over. */
-export async function* failOver(
-  start: (client: OllamaClient, call: ModelCall) => AsyncGenerator<ModelEvent, void>,
+export async function* failOver<Event extends { readonly type: string }>(
+  start: (client: OllamaClient, call: ModelCall) => AsyncGenerator<Event | ModelFailed, void>,
   { signal, end }: { readonly signal: AbortSignal; readonly end: number },
   { pool, limits, clock, random }: FailOverOptions,
-): AsyncGenerator<ModelEvent, void> {
+): AsyncGenerator<Event | ModelFailed, void> {
   const remaining = (): number => Math.max(1, end - clock());
   for (let attempt = 1;; attempt++) {
     const failures: OllamaFailure[] = [];
@@ -47,7 +47,7 @@ export async function* failOver(
       let begun = false;
       let failure: OllamaFailure | null = null;
       for await (const event of start(client, { signal, totalMilliseconds: remaining() })) {
-        if (event.type === "failed" && !begun) failure = event.failure;
+        if (isFailed(event) && !begun) failure = event.failure;
         else yield event;
         begun = true;
       }
@@ -64,6 +64,10 @@ export async function* failOver(
       return yield { type: "failed", failure: ollamaFailure("cancelled", "The call was cancelled.") };
     }
   }
+}
+
+function isFailed(event: { readonly type: string }): event is ModelFailed {
+  return event.type === "failed";
 }
 
 /** Of several hosts' failures the one to tell: a full or lacking server says more than one that is not there. */

@@ -1,5 +1,4 @@
 /** The local model: bounds and admission before anything is sent, then the first host that answers. */
-import { Buffer } from "node:buffer";
 import type { Clock } from "../lib/clock.ts";
 import type { Admission, Refusal } from "./admission.ts";
 import type { OllamaClient } from "./client.ts";
@@ -7,7 +6,9 @@ import { failOver } from "./fail_over.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import { createHostPool } from "./host_pool.ts";
 import type { OllamaLimits } from "./limits.ts";
-import type { GenerateRequest, LocalModel, ModelCall, ModelEvent, PrincipalCall } from "./port.ts";
+import { reportHosts } from "./host_report.ts";
+import type { LocalModel, ModelCall, ModelFailed, PrincipalCall } from "./port.ts";
+import { chatPromptBytes, embedPromptBytes, generatePromptBytes } from "./prompt_bytes.ts";
 
 /** What a {@link LocalModel} is made of. */
 export interface LocalModelOptions {
@@ -25,11 +26,11 @@ export interface LocalModelOptions {
 export function createLocalModel({ clients, admission, limits, clock, random }: LocalModelOptions): LocalModel {
   const pool = createHostPool(clients, { healthSeconds: limits.healthSeconds, clock });
 
-  async function* admitted(
-    start: (client: OllamaClient, call: ModelCall) => AsyncGenerator<ModelEvent, void>,
+  async function* admitted<Event extends { readonly type: string }>(
+    start: (client: OllamaClient, call: ModelCall) => AsyncGenerator<Event | ModelFailed, void>,
     promptBytes: number,
     call: PrincipalCall,
-  ): AsyncGenerator<ModelEvent, void> {
+  ): AsyncGenerator<Event | ModelFailed, void> {
     if (promptBytes > limits.maxPromptBytes) return yield failed(promptTooLarge(promptBytes, limits));
     const limit = limits.totalSeconds * 1000;
     const total = Math.min(call.totalMilliseconds ?? limit, limit);
@@ -46,11 +47,11 @@ export function createLocalModel({ clients, admission, limits, clock, random }: 
   return {
     generate: (request, call) =>
       admitted((client, inner) => client.generate(request, inner), generatePromptBytes(request), call),
+    chat: (request, call) => admitted((client, inner) => client.chat(request, inner), chatPromptBytes(request), call),
+    embed: (request, call) =>
+      admitted((client, inner) => client.embed(request, inner), embedPromptBytes(request), call),
+    report: (signal) => reportHosts(pool, signal),
   };
-}
-
-function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
-  return Buffer.byteLength(prompt) + Buffer.byteLength(system) + Buffer.byteLength(JSON.stringify(format) ?? "");
 }
 
 function promptTooLarge(bytes: number, limits: OllamaLimits): OllamaFailure {
@@ -60,7 +61,7 @@ function promptTooLarge(bytes: number, limits: OllamaLimits): OllamaFailure {
   );
 }
 
-function failed(failure: OllamaFailure): ModelEvent {
+function failed(failure: OllamaFailure): ModelFailed {
   return { type: "failed", failure };
 }
 

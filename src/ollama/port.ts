@@ -15,14 +15,17 @@ export interface SamplingOptions {
 /** `"json"`, or a JSON schema that the answer has to follow. */
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
 
+/** Whether a model thinks before it answers, or how hard. */
+export type Think = boolean | "low" | "medium" | "high";
+
 /** What generate and chat have in common. */
-interface ModelRequest {
+export interface ModelRequest {
   readonly model: string;
   readonly options: SamplingOptions;
   readonly format?: AnswerFormat;
   /** How long the model stays loaded afterwards. */
   readonly keepAliveSeconds?: number;
-  readonly think?: boolean | "low" | "medium" | "high";
+  readonly think?: Think;
 }
 
 /** A prompt to complete. */
@@ -36,6 +39,42 @@ export interface GenerateRequest extends ModelRequest {
 /** A call of a tool that the model asks for, exactly as it came. */
 export interface ToolCall {
   readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
+}
+
+/** A tool that the model may ask for; the caller runs it, never this server. */
+export interface ToolOffer {
+  readonly type: "function";
+  readonly function: {
+    readonly name: string;
+    readonly description?: string;
+    readonly parameters?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** One message of a conversation. */
+export interface ChatMessage {
+  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly content: string;
+  /** Base64. */
+  readonly images?: readonly string[];
+  /** What the assistant thought before it wrote this. */
+  readonly thinking?: string;
+  readonly toolCalls?: readonly ToolCall[];
+  /** Whose result a message of the role `tool` is. */
+  readonly toolName?: string;
+}
+
+/** A conversation to continue. */
+export interface ChatRequest extends ModelRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly tools?: readonly ToolOffer[];
+}
+
+/** Texts to turn into vectors. */
+export interface EmbedRequest {
+  readonly model: string;
+  readonly texts: readonly string[];
+  readonly keepAliveSeconds?: number;
 }
 
 /** One piece of the answer. */
@@ -56,8 +95,21 @@ export interface ModelCompletion {
   readonly evaluationMilliseconds?: number;
 }
 
+/** The end of a call that did not succeed. */
+export interface ModelFailed {
+  readonly type: "failed";
+  readonly failure: OllamaFailure;
+}
+
 /** What a call yields: any number of deltas, then exactly one `done` or `failed`. */
-export type ModelEvent = ModelDelta | ModelCompletion | { readonly type: "failed"; readonly failure: OllamaFailure };
+export type ModelEvent = ModelDelta | ModelCompletion | ModelFailed;
+
+/** One vector for each text, in their order. */
+export interface ModelEmbeddings {
+  readonly type: "embeddings";
+  readonly vectors: readonly (readonly number[])[];
+  readonly promptTokens: number;
+}
 
 /** Around every call. */
 export interface ModelCall {
@@ -93,7 +145,23 @@ export interface LoadedModel {
   readonly contextLength?: number;
 }
 
+/** One Ollama server, as it is now. */
+export interface HostReport {
+  /** Scheme, name and port. */
+  readonly origin: string;
+  readonly version?: string;
+  /** Why it cannot be used. */
+  readonly failure?: OllamaFailure;
+  readonly installed: readonly InstalledModel[];
+  readonly loaded: readonly LoadedModel[];
+}
+
 /** The port that tools use. Leaving an iteration early stops the model too. */
 export interface LocalModel {
   generate(request: GenerateRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
+  chat(request: ChatRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
+  /** Yields one event. */
+  embed(request: EmbedRequest, call: PrincipalCall): AsyncGenerator<ModelEmbeddings | ModelFailed, void>;
+  /** Asks every host what it has, in the operator's order. */
+  report(signal: AbortSignal): Promise<readonly HostReport[]>;
 }

@@ -1,11 +1,15 @@
 /** Requests as Ollama's JSON, and the lines of its streams as events: the one place that knows its field names. */
 import { z } from "zod";
 import type {
+  ChatRequest,
+  EmbedRequest,
   GenerateRequest,
   InstalledModel,
   LoadedModel,
   ModelCompletion,
   ModelDelta,
+  ModelEmbeddings,
+  ModelRequest,
   SamplingOptions,
 } from "./port.ts";
 
@@ -84,7 +88,35 @@ export function toGenerateBody(request: GenerateRequest): Record<string, unknown
   };
 }
 
-function commonFields(request: Omit<GenerateRequest, "prompt" | "system" | "images">): Record<string, unknown> {
+/** The body of `POST /api/chat`. */
+export function toChatBody(request: ChatRequest): Record<string, unknown> {
+  return {
+    model: request.model,
+    messages: request.messages.map((message) => ({
+      role: message.role,
+      content: message.content,
+      thinking: message.thinking,
+      images: message.images,
+      tool_calls: message.toolCalls,
+      tool_name: message.toolName,
+    })),
+    tools: request.tools,
+    ...commonFields(request),
+  };
+}
+
+/** The body of `POST /api/embed`; texts over the context are refused, not cut behind the caller's back. */
+export function toEmbedBody(request: EmbedRequest): Record<string, unknown> {
+  return { model: request.model, input: request.texts, truncate: false, keep_alive: request.keepAliveSeconds };
+}
+
+/** The answer of `POST /api/embed`. */
+export const embedReply: z.ZodType<ModelEmbeddings> = z.object({
+  embeddings: z.array(z.array(z.number())),
+  prompt_eval_count: count,
+}).transform((it) => ({ type: "embeddings", vectors: it.embeddings, promptTokens: it.prompt_eval_count ?? 0 }));
+
+function commonFields(request: ModelRequest): Record<string, unknown> {
   return {
     stream: true,
     format: request.format,

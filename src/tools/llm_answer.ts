@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
-import type { ModelCompletion, ModelEvent, ToolCall } from "../ollama/port.ts";
+import type { ModelCompletion, ModelEvent, ModelFailed, ToolCall } from "../ollama/port.ts";
 import { type ProgressPace, startProgress } from "./llm_progress.ts";
 
 /** A complete answer. */
@@ -28,6 +28,11 @@ export interface FollowOptions {
 export interface ToolFailure {
   readonly code: string;
   readonly message: string;
+}
+
+/** A failure of the model as a tool tells it. */
+export function toToolFailure({ code, message }: ModelFailed["failure"]): ToolFailure {
+  return { code, message };
 }
 
 /** Reads the events to their end and reports progress on the way. */
@@ -55,7 +60,7 @@ export async function followAnswer(
           break;
         }
         case "failed":
-          return failure(event.failure);
+          return failure(toToolFailure(event.failure));
         case "done":
           return success({
             text: text.toWellFormed(),
@@ -95,7 +100,10 @@ export function toAnswerOutcome(answer: ModelAnswer, model: string, extra: Recor
   const evaluation = completion.evaluationMilliseconds ?? 0;
   return {
     ok: true,
-    content: [{ type: "text", text: answer.text }],
+    content: [
+      ...(answer.text === "" && answer.toolCalls.length > 0 ? [] : [{ type: "text", text: answer.text } as const]),
+      ...(answer.toolCalls.length === 0 ? [] : [{ type: "text", text: JSON.stringify(answer.toolCalls) } as const]),
+    ],
     structuredContent: {
       text: answer.text,
       ...(answer.thinking === "" ? {} : { thinking: answer.thinking }),
@@ -110,20 +118,6 @@ export function toAnswerOutcome(answer: ModelAnswer, model: string, extra: Recor
       ...extra,
     },
   };
-}
-
-/** The answer as JSON; a failure that says why it is none. */
-export function parseAnswer(answer: ModelAnswer): Result<unknown, ToolFailure> {
-  try {
-    return success(JSON.parse(answer.text));
-  } catch {
-    return answer.completion.doneReason === "length"
-      ? failure({ code: "truncated", message: "The answer was cut before its JSON was complete; raise max_tokens." })
-      : failure({
-        code: "model_failed",
-        message: "The model did not answer with JSON; say in the prompt that it should, or use a larger model.",
-      });
-  }
 }
 
 /** Control characters have no meaning in an answer, but can take over a terminal that shows it. */

@@ -1,6 +1,6 @@
 /** What the tools that ask the local model have in common: parameters, the model's names, and the options they make. */
 import { z } from "zod";
-import type { AnswerFormat, SamplingOptions } from "../ollama/port.ts";
+import type { AnswerFormat, SamplingOptions, Think } from "../ollama/port.ts";
 
 /** Spellings that people use and Ollama does not know, with the ones it does. */
 const aliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
@@ -41,6 +41,8 @@ export const samplingParameters = {
   stop: z.array(z.string().min(1).max(200)).max(8).optional().describe("The answer ends before any of these texts"),
   format: z.union([z.literal("json"), z.record(z.string(), z.unknown())]).optional()
     .describe('"json" for any JSON, or a JSON schema that the answer has to follow; say so in the prompt too'),
+  think: z.union([z.boolean(), z.enum(["low", "medium", "high"])]).optional()
+    .describe("Whether, or how much, a thinking model thinks first; its thoughts are kept apart from the answer"),
   keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional()
     .describe("How many seconds the model stays loaded afterwards; a duration such as 10m is understood too"),
   timeout_ms: z.int().min(1).optional().describe("Give up after this many milliseconds, if the server has not before"),
@@ -53,9 +55,10 @@ export type SamplingInput = z.output<z.ZodObject<typeof samplingParameters>>;
 export function toModelOptions(input: SamplingInput): {
   readonly options: SamplingOptions;
   readonly format?: AnswerFormat;
+  readonly think?: Think;
   readonly keepAliveSeconds?: number;
 } {
-  const { temperature, max_tokens, seed, top_p, top_k, stop, format, keep_alive } = input;
+  const { temperature, max_tokens, seed, top_p, top_k, stop, format, think, keep_alive } = input;
   return {
     options: {
       maxTokens: max_tokens,
@@ -66,6 +69,7 @@ export function toModelOptions(input: SamplingInput): {
       ...(stop === undefined ? {} : { stop }),
     },
     ...(format === undefined ? {} : { format }),
+    ...(think === undefined ? {} : { think }),
     ...(keep_alive === undefined ? {} : { keepAliveSeconds: keep_alive }),
   };
 }

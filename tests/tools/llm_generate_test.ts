@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { OllamaLimits } from "../../src/ollama/limits.ts";
-import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
+import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
 import { llmGenerateTool } from "../../src/tools/llm_generate.ts";
 import { defaultProgressPace, type ProgressPace } from "../../src/tools/llm_progress.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import { testContext, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  callTool as call,
+  codeOf,
+  messageOf,
+  noImages,
+  structured,
+  testContext,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 
 const clock = (): number => performance.now();
 
@@ -15,23 +23,10 @@ function toolFor(
 ): { readonly tool: Tool; readonly occupancy: () => { inFlight: number; waiting: number } } & Disposable {
   const local = testModel(ollama.url, limits);
   return {
-    tool: llmGenerateTool({ model: local.model, models: ["tinyllama", "phi3"], clock, pace }),
+    tool: llmGenerateTool({ model: local.model, models: ["tinyllama", "phi3"], readImage: noImages, clock, pace }),
     occupancy: local.occupancy,
     [Symbol.dispose]: () => local[Symbol.dispose](),
   };
-}
-
-/** Calls the tool as the protocol layer does: parsed input, and structured content that its output schema accepts. */
-async function call(tool: Tool, input: unknown, context: ToolContext = testContext()): Promise<ToolOutcome> {
-  const run = tool.run as (input: unknown, context: ToolContext) => Promise<ToolOutcome>;
-  const outcome = await run(tool.input.parse(input), context);
-  if (outcome.ok) z.strictObject((tool.output as z.ZodObject).shape).parse(outcome.structuredContent);
-  return outcome;
-}
-
-function structured(outcome: ToolOutcome): Record<string, unknown> {
-  assert.ok(outcome.ok, outcome.ok ? "" : outcome.message);
-  return { ...outcome.structuredContent };
 }
 
 Deno.test("llm_generate answers with text and structured content", async () => {
@@ -113,10 +108,10 @@ Deno.test("llm_generate parses JSON answers, and fails when they are none or cut
   using it = toolFor(ollama);
   assert.deepEqual(structured(await call(it.tool, { prompt: "blue", format: "json" }))["parsed"], { answer: "blue" });
   const prose = await call(it.tool, { prompt: "blue", model: "phi3", format: "json" });
-  assert.equal(prose.ok ? "" : prose.code, "model_failed");
+  assert.equal(codeOf(prose), "model_failed");
   const cut = await call(it.tool, { prompt: "blue and green", format: "json", max_tokens: 1 });
-  assert.equal(cut.ok ? "" : cut.code, "truncated");
-  assert.match(cut.ok ? "" : cut.message, /raise max_tokens/);
+  assert.equal(codeOf(cut), "truncated");
+  assert.match(messageOf(cut), /raise max_tokens/);
 });
 
 Deno.test("llm_generate keeps thinking apart and takes control characters out", async () => {
@@ -188,7 +183,7 @@ Deno.test("llm_generate stops the model and frees its place when the caller canc
   const context = testContext({ signal: controller.signal });
   const cut: ToolContext = { ...context, progress: () => controller.abort() };
   const outcome = await call(it.tool, { prompt: "x" }, cut);
-  assert.equal(outcome.ok ? "" : outcome.code, "cancelled");
+  assert.equal(codeOf(outcome), "cancelled");
   assert.deepEqual(it.occupancy(), { inFlight: 0, waiting: 0 });
   await ollama.until((requests) => requests[0]?.outcome === "aborted", 1000);
   ollama.play("missing_counts");
@@ -201,7 +196,7 @@ Deno.test("llm_generate gives up after timeout_ms, which cannot exceed the serve
   for (const timeout of [30, 60_000]) {
     const started = performance.now();
     const outcome = await call(it.tool, { prompt: "x", timeout_ms: timeout });
-    assert.equal(outcome.ok ? "" : outcome.code, "timeout_total");
+    assert.equal(codeOf(outcome), "timeout_total");
     assert.ok(performance.now() - started < 400);
   }
 });
@@ -214,4 +209,29 @@ Deno.test("llm_generate tells failures in words, with a code for the log", async
     code: "model_not_installed",
     message: "The model tinyllama is not installed; run `ollama pull tinyllama` on the machine that runs Ollama.",
   });
+});
+
+Deno.test("llm_generate holds an answer against the schema, and refuses schemas that it cannot check", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama" }, { name: "phi3", answer: () => '{"age":"old"}' }],
+  });
+  using it = toolFor(ollama);
+  const format = { type: "object", properties: { age: { type: "integer" } }, required: ["age"] };
+  assert.deepEqual(structured(await call(it.tool, { prompt: "age?", format }))["parsed"], { age: 1 });
+  assert.deepEqual(ollama.requests[0]?.json?.["format"], format);
+  const wrong = await call(it.tool, { prompt: "age?", model: "phi3", format });
+  assert.equal(codeOf(wrong), "model_failed");
+  assert.match(messageOf(wrong), /\/age: has to be integer/);
+  const before = ollama.requests.length;
+  const refused = await call(it.tool, { prompt: "age?", format: { patternProperties: {} } });
+  assert.equal(codeOf(refused), "invalid_request");
+  assert.equal(ollama.requests.length, before);
+});
+
+Deno.test("llm_generate refuses JSON that is nested too deeply to be passed on", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", answer: () => "[".repeat(20_000) + "]".repeat(20_000) }],
+  });
+  using it = toolFor(ollama);
+  assert.match(messageOf(await call(it.tool, { prompt: "x", format: "json" })), /nested too deeply/);
 });

@@ -1,0 +1,22 @@
+/** How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read. */
+import { Buffer } from "node:buffer";
+import type { ChatRequest, EmbedRequest, GenerateRequest } from "./port.ts";
+
+/** Prompt, system prompt and schema. */
+export function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
+  return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
+}
+
+/** All messages, tools and the schema. */
+export function chatPromptBytes({ messages, tools, format }: ChatRequest): number {
+  return jsonBytes(messages.map(({ images: _, ...text }) => text)) + jsonBytes(tools) + jsonBytes(format);
+}
+
+/** All texts. */
+export function embedPromptBytes({ texts }: EmbedRequest): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+function jsonBytes(value: unknown): number {
+  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+}

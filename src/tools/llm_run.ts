@@ -1,0 +1,73 @@
+/** One call of the model by a tool: the format checked before, the answer followed, and held against the format after. */
+import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
+import type { AnswerFormat, LocalModel, ModelEvent } from "../ollama/port.ts";
+import { followAnswer, type ModelAnswer, toAnswerOutcome, type ToolFailure } from "./llm_answer.ts";
+import type { ReadImage } from "./llm_image.ts";
+import type { ProgressPace } from "./llm_progress.ts";
+import { isTooDeep, schemaProblem } from "./llm_schema.ts";
+import { checkAgainstSchema } from "./llm_schema_check.ts";
+
+/** What the tools of the local model need. */
+export interface LlmToolOptions {
+  readonly model: LocalModel;
+  /** The operator's allow list, as Ollama names them; the first is the default. */
+  readonly models: readonly [string, ...string[]];
+  /** Images that callers name; see `workspaceImages`. */
+  readonly readImage: ReadImage;
+  /** Only differences are used; `performance.now` serves best. */
+  readonly clock: Clock;
+  readonly pace?: ProgressPace;
+}
+
+/** One call. */
+export interface ModelRun {
+  readonly model: string;
+  readonly maxTokens: number;
+  readonly format: AnswerFormat | undefined;
+  readonly context: ToolContext;
+  readonly pace: ProgressPace;
+  readonly clock: Clock;
+  readonly start: () => AsyncIterable<ModelEvent>;
+}
+
+/** Makes the call and writes the result, with `tool_calls` when the model made any. */
+export async function runModel(run: ModelRun): Promise<ToolOutcome> {
+  const { format } = run;
+  const problem = format === undefined || format === "json" ? null : schemaProblem(format);
+  if (problem !== null) {
+    return { ok: false, code: "invalid_request", message: `The schema in format cannot be used: ${problem}.` };
+  }
+  const followed = await followAnswer(run.start(), run.context, run);
+  if (!followed.ok) return { ok: false, ...followed.error };
+  const answer = followed.value;
+  const calls = answer.toolCalls.length === 0 ? {} : { tool_calls: answer.toolCalls };
+  if (format === undefined || answer.toolCalls.length > 0) return toAnswerOutcome(answer, run.model, calls);
+  const parsed = parseAnswer(answer, format);
+  return parsed.ok
+    ? toAnswerOutcome(answer, run.model, { parsed: parsed.value, ...calls })
+    : { ok: false, ...parsed.error };
+}
+
+/** The answer as JSON that follows the format; a failure that says why it does not. */
+function parseAnswer(answer: ModelAnswer, format: AnswerFormat): Result<unknown, ToolFailure> {
+  let value: unknown;
+  try {
+    value = JSON.parse(answer.text);
+  } catch {
+    return answer.completion.doneReason === "length"
+      ? failure({ code: "truncated", message: "The answer was cut before its JSON was complete; raise max_tokens." })
+      : failure(notJson("The model did not answer with JSON"));
+  }
+  if (isTooDeep(value)) return failure(notJson("The model's JSON is nested too deeply"));
+  if (format === "json") return success(value);
+  const checked = checkAgainstSchema(format, value);
+  return checked.ok
+    ? success(value)
+    : failure(notJson(`The model's answer does not follow the schema (${checked.error.replace(/^:/, "the whole")})`));
+}
+
+function notJson(what: string): ToolFailure {
+  return { code: "model_failed", message: `${what}; describe the format in the prompt too, or use a larger model.` };
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { startOllama } from "../fixtures/ollama.ts";
+import { ask, gather, noSignal, testModel } from "../fixtures/ollama_calls.ts";
+import { type FaultName, faults } from "../fixtures/ollama_faults.ts";
+
+/** Descriptors of this process; where they cannot be counted, none. */
+function descriptors(): number {
+  try {
+    return readdirSync("/proc/self/fd").length;
+  } catch {
+    return 0;
+  }
+}
+
+Deno.test("after 1,000 faults, cancellations and early ends no place, timer, connection or descriptor is left", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 1, answer: () => "word ".repeat(200) }],
+  });
+  using local = testModel(ollama.url, {
+    maxInFlight: 16,
+    maxWaiting: 1000,
+    maxAttempts: 2,
+    firstByteSeconds: 0.05,
+    idleSeconds: 0.05,
+    totalSeconds: 0.2,
+    retryDelaySeconds: 0.001,
+    maxOutputBytes: 20_000,
+    maxLineBytes: 100_000,
+  });
+  const names = Object.keys(faults) as FaultName[];
+  const ask1 = async (index: number): Promise<void> => {
+    const fault = names[index % names.length];
+    const controller = new AbortController();
+    const call = { signal: controller.signal, fairnessKey: `principal ${index % 5}`, totalMilliseconds: 60_000 };
+    switch (Math.floor(index / names.length) % 4) {
+      case 0: { // the fault by itself
+        if (fault !== undefined) ollama.play(fault);
+        return void await gather(local.model.generate(ask("x"), call));
+      }
+      case 1: { // the caller cancels somewhere in between
+        if (fault !== undefined) ollama.play(fault);
+        const timer = setTimeout(() => controller.abort(), index % 13);
+        await gather(local.model.generate(ask("x"), call));
+        return clearTimeout(timer);
+      }
+      case 2: // the consumer leaves after the first event
+        for await (const _ of local.model.generate(ask("x"), call)) return;
+        return;
+      default: // cancelled in mid-sentence
+        for await (
+          const event of local.model.chat({
+            model: "tinyllama",
+            messages: [{ role: "user", content: "x" }],
+            options: { maxTokens: 9 },
+          }, call)
+        ) {
+          if (event.type === "delta") controller.abort();
+        }
+    }
+  };
+  const settled = async (): Promise<void> => {
+    await ollama.until((requests) => requests.every((request) => request.outcome !== "running"));
+  };
+  await Promise.all(Array.from({ length: 40 }, (_, index) => ask1(index))); // what is opened once is open now
+  await settled();
+  const before = descriptors();
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(Array.from({ length: 100 }, (_, index) => ask1(round * 100 + index)));
+  }
+  await settled();
+  assert.deepEqual(local.occupancy(), { inFlight: 0, waiting: 0 });
+  assert.ok(ollama.requests.length > 800, `${ollama.requests.length} requests`);
+  assert.ok(ollama.connections() <= 16, `${ollama.connections()} connections`);
+  assert.ok(descriptors() <= before + 16, `${before} descriptors became ${descriptors()}`);
+  ollama.forgetPlays();
+  ollama.play("missing_counts");
+  const last = await gather(local.model.generate(ask("x"), { signal: noSignal(), fairnessKey: "ann" }));
+  assert.equal(last.completion?.type, "done");
+});
