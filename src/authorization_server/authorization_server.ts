@@ -6,6 +6,7 @@ import { createBrowsers } from "./browser_sessions.ts";
 import { createClientAuthenticator } from "./client_authentication.ts";
 import { createConsentEndpoint } from "./consent.ts";
 import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
+import { createIntrospectEndpoint } from "./introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
 import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle } from "./password_throttle.ts";
@@ -32,6 +33,7 @@ export interface AuthorizationServer {
   readonly setUp: Endpoint;
   readonly token: Endpoint;
   readonly revoke: Endpoint;
+  readonly introspect: Endpoint;
   readonly verifier: Verifier;
   /** The one-time set-up URL for the console, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
@@ -68,6 +70,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     setUp: createSetUpEndpoint(setUp),
     token: createTokenEndpoint({ ...deps, authenticateClient, grantTypes }),
     revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
+    introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens }),
     verifier: createVerifier(storage, accessTokens),
     issueSetUpLink: () => issueSetUpLink(setUp),
   };

@@ -109,6 +109,7 @@ export function mount(server: AuthorizationServer): Record<string, Endpoint> {
     "/oauth/consent": server.consent,
     "/oauth/token": server.token,
     "/oauth/revoke": server.revoke,
+    "/oauth/introspect": server.introspect,
     "/setup": server.setUp,
   };
 }
