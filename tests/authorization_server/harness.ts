@@ -110,6 +110,8 @@ export function mount(server: AuthorizationServer): Record<string, Endpoint> {
     "/oauth/token": server.token,
     "/oauth/revoke": server.revoke,
     "/oauth/introspect": server.introspect,
+    "/oauth/grants": server.grants,
+    "/oauth/sign-out": server.signOut,
     "/setup": server.setUp,
   };
 }
