@@ -17,7 +17,7 @@ import type { RefusalReason } from "./refusal.ts";
 import type { Parameters } from "./request_body.ts";
 import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
-import type { UserDirectory } from "./user_directory.ts";
+import type { Account, UserDirectory } from "./user_directory.ts";
 
 /** What the grant types work with. */
 export interface GrantTypeDeps {
@@ -59,7 +59,7 @@ export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
       if (stored.value.expiresAt <= clock()) return failure("expired_code");
       const account = await users.find(stored.value.userId);
       if (account?.credentialHash !== stored.value.credentialHash) return failure("user_not_active");
-      return await redeem(deps, stored, client);
+      return await redeem(deps, stored, { client, account });
     });
 }
 
@@ -83,7 +83,7 @@ function findProblem(
 async function redeem(
   { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeDeps,
   stored: Stored<AuthorizationCode>,
-  client: Client,
+  { client, account }: { client: Client; account: Account },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const code = stored.value;
   const now = clock();
@@ -96,6 +96,7 @@ async function redeem(
     kind: "user",
     clientId: client.id,
     clientName: client.name,
+    redirectHost: new URL(code.redirectUri).host,
     scopes: code.scopes,
     resource: code.resource,
     createdAt: now,
@@ -104,7 +105,8 @@ async function redeem(
   const { token } = await accessTokens.issue(grant, grant.scopes);
   const markUntil = Math.max(grant.refresh?.endsAt ?? 0, grantExpiresAt(grant.refresh, now, lifetimes));
   const committed = await storage.commit({
-    checks: [unchanged(stored)],
+    // The user too: a passphrase that changes meanwhile ends everything that was approved under the old one.
+    checks: [unchanged(stored), account.unchanged],
     puts: [
       { key: stored.key, value: { ...code, redeemedAt: now }, expiresAt: markUntil },
       ...putsOfGrant(grant, grantExpiresAt(grant.refresh, now, lifetimes)),

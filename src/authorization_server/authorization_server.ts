@@ -6,6 +6,8 @@ import { createBrowsers } from "./browser_sessions.ts";
 import { createClientAuthenticator } from "./client_authentication.ts";
 import { createConsentEndpoint } from "./consent.ts";
 import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
+import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
+import { createIntrospectEndpoint } from "./introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
 import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle } from "./password_throttle.ts";
@@ -30,8 +32,11 @@ export interface AuthorizationServer {
   readonly signIn: Endpoint;
   readonly consent: Endpoint;
   readonly setUp: Endpoint;
+  readonly grants: Endpoint;
+  readonly signOut: Endpoint;
   readonly token: Endpoint;
   readonly revoke: Endpoint;
+  readonly introspect: Endpoint;
   readonly verifier: Verifier;
   /** The one-time set-up URL for the console, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
@@ -66,8 +71,11 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     signIn: createSignInEndpoint({ ...interaction, passwords, throttle }),
     consent: createConsentEndpoint(interaction),
     setUp: createSetUpEndpoint(setUp),
+    grants: createGrantsEndpoint(interaction),
+    signOut: createSignOutEndpoint(interaction),
     token: createTokenEndpoint({ ...deps, authenticateClient, grantTypes }),
     revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
+    introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens }),
     verifier: createVerifier(storage, accessTokens),
     issueSetUpLink: () => issueSetUpLink(setUp),
   };

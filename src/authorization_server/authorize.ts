@@ -64,7 +64,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
         const waiting = { handle, client, request: kept };
         const signedIn = verdict.request.forceSignIn ? null : session;
         return signedIn === null
-          ? await showSignIn(deps, waiting, { cookies: browser.cookies })
+          ? await showSignIn(deps, { kind: "request", waiting }, { cookies: browser.cookies })
           : showConsent(deps, waiting, signedIn, { cookies: browser.cookies });
       }
     }

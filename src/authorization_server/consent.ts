@@ -31,7 +31,9 @@ export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
       const pending = await findPending(deps, handle, browser);
       if (pending === null) return gone();
       const signedIn = await signedInFor(deps, pending, request);
-      return signedIn === null ? await showSignIn(deps, pending) : showConsent(deps, pending, signedIn);
+      return signedIn === null
+        ? await showSignIn(deps, { kind: "request", waiting: pending })
+        : showConsent(deps, pending, signedIn);
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     const form = await readBrowserForm(request, limits);
@@ -39,7 +41,7 @@ export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
     const pending = await findPending(deps, form.value.get("request") ?? "", browser);
     if (pending === null) return gone();
     const signedIn = await signedInFor(deps, pending, request);
-    if (signedIn === null) return await showSignIn(deps, pending);
+    if (signedIn === null) return await showSignIn(deps, { kind: "request", waiting: pending });
     // Somebody else signed in meanwhile, in another tab: let them see whose consent they give.
     if (form.value.get("account") !== signedIn.account.id) {
       return showConsent(deps, pending, signedIn, { problem: "The account changed. Look again before you decide." });

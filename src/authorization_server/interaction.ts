@@ -3,6 +3,7 @@ import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
 import { type ConsentPage, consentPage } from "./pages/consent_page.ts";
 import { type SignInPage, signInPage } from "./pages/sign_in_page.ts";
+import { csrfToken } from "./csrf.ts";
 import { hashSecret } from "./random_secret.ts";
 import type { Stored } from "./record_family.ts";
 import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
@@ -11,7 +12,7 @@ import type { UserDirectory } from "./user_directory.ts";
 
 /** What the browser endpoints share. */
 export interface InteractionDeps
-  extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "clock" | "log" | "lifetimes" | "limits"> {
+  extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"> {
   readonly users: UserDirectory;
   readonly browsers: Browsers;
   readonly findClient: (id: string) => Promise<Client | null>;
@@ -30,9 +31,17 @@ export interface Pending extends Waiting {
 }
 
 /** Where the pages live, relative to whatever host the browser used. */
-export function pathsOf(issuer: string): { readonly signIn: string; readonly consent: string; readonly setUp: string } {
+export function pathsOf(
+  issuer: string,
+): Readonly<Record<"signIn" | "signOut" | "consent" | "grants" | "setUp", string>> {
   const base = new URL(issuer).pathname.replace(/\/$/, "");
-  return { signIn: `${base}/oauth/sign-in`, consent: `${base}/oauth/consent`, setUp: `${base}/setup` };
+  return {
+    signIn: `${base}/oauth/sign-in`,
+    signOut: `${base}/oauth/sign-out`,
+    consent: `${base}/oauth/consent`,
+    grants: `${base}/oauth/grants`,
+    setUp: `${base}/setup`,
+  };
 }
 
 /** The waiting request of a handle; `null` when it is gone or belongs to another browser (CSRF, session swapping). */
@@ -50,16 +59,23 @@ export async function signedInFor(deps: InteractionDeps, waiting: Waiting, reque
   return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
 }
 
-/** The sign-in page of a waiting request. */
+/** What somebody signs in for: a waiting request, or to look at the grants. */
+export type SignInPurpose =
+  | { readonly kind: "request"; readonly waiting: Waiting }
+  | { readonly kind: "account"; readonly browser: Browser };
+
+/** The sign-in page. */
 export async function showSignIn(
   deps: InteractionDeps,
-  waiting: Waiting,
+  purpose: SignInPurpose,
   extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> = {},
 ): Promise<Response> {
   return signInPage({
     action: pathsOf(deps.issuer).signIn,
-    handle: waiting.handle,
-    clientName: waiting.client.name,
+    hidden: purpose.kind === "request"
+      ? { name: "request", value: purpose.waiting.handle }
+      : { name: "csrf", value: csrfToken(deps.secrets, purpose.browser) },
+    clientName: purpose.kind === "request" ? purpose.waiting.client.name : null,
     askUserName: await deps.users.hasNamedUsers(),
     ...extra,
   });
@@ -75,6 +91,7 @@ export function showConsent(
   const { client, request, handle } = waiting;
   return consentPage({
     action: pathsOf(deps.issuer).consent,
+    grantsPath: pathsOf(deps.issuer).grants,
     handle,
     clientName: client.name,
     identity: identityOf(client),

@@ -16,13 +16,16 @@ export function createMetadataEndpoint(
   { issuer, registration }: Pick<AuthorizationServerDeps, "issuer" | "registration">,
   grantTypes: readonly GrantTypeName[],
 ): Endpoint {
-  const clientAuthentication = ["none", "client_secret_basic", "client_secret_post"];
+  const secretMethods = ["client_secret_basic", "client_secret_post"];
+  const clientAuthentication = ["none", ...secretMethods];
   const document = {
     issuer,
     authorization_endpoint: `${issuer}/oauth/authorize`,
     token_endpoint: `${issuer}/oauth/token`,
     ...(registration.mode === "off" ? {} : { registration_endpoint: `${issuer}/oauth/register` }),
     revocation_endpoint: `${issuer}/oauth/revoke`,
+    introspection_endpoint: `${issuer}/oauth/introspect`,
+    introspection_endpoint_auth_methods_supported: secretMethods,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     scopes_supported: allScopes(),
     response_types_supported: ["code"],

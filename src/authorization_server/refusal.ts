@@ -76,6 +76,7 @@ const refusals = {
     status: 400,
     description: "The resource is unknown or not the one that was granted",
   },
+  public_client_may_not_introspect: invalidClient,
   token_of_another_client: { ...invalidGrant, description: "The token was issued to another client" },
   // Registration, RFC 7591 §3.2.2
   registration_off: { error: "access_denied", status: 403, description: "This server registers no clients" },

@@ -2,7 +2,8 @@
 import type { Browser } from "./browser_sessions.ts";
 import { readBrowserForm } from "./browser_form.ts";
 import type { Endpoint, Peer } from "./context.ts";
-import { findPending, type InteractionDeps, pathsOf, type Pending, showSignIn } from "./interaction.ts";
+import { isCsrfToken } from "./csrf.ts";
+import { findPending, type InteractionDeps, pathsOf, showSignIn, type SignInPurpose } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { seeOther } from "./pages/page.ts";
 import { hashPassword, type PasswordHasher } from "./password_hash.ts";
@@ -23,51 +24,66 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
     if (request.method === "GET") {
       const handle = new URL(request.url).searchParams.get("request") ?? "";
       const pending = await findPending(deps, handle, browser);
-      return pending === null ? errorPage("request_gone") : await showSignIn(deps, pending);
+      return pending === null
+        ? errorPage("request_gone")
+        : await showSignIn(deps, { kind: "request", waiting: pending });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
-    const pending = await findPending(deps, form.value.get("request") ?? "", browser);
-    if (pending === null) {
+    const purpose = await purposeOf(deps, form.value, browser);
+    if (purpose === null) {
       log.write("audit", "sign_in", { outcome: "refused", reason: "request_gone", address: peer.address });
       return errorPage("request_gone");
     }
-    return await checkPassphrase(deps, { request, peer, browser, pending }, form.value);
+    return await checkPassphrase(deps, { request, peer, browser, purpose }, form.value);
   };
+}
+
+/** `null` for a form that this browser was not sent (login CSRF). */
+async function purposeOf(deps: SignInDeps, form: URLSearchParams, browser: Browser): Promise<SignInPurpose | null> {
+  const csrf = form.get("csrf");
+  if (csrf !== null) return isCsrfToken(deps.secrets, browser, csrf) ? { kind: "account", browser } : null;
+  const pending = await findPending(deps, form.get("request") ?? "", browser);
+  return pending === null ? null : { kind: "request", waiting: pending };
 }
 
 async function checkPassphrase(
   deps: SignInDeps,
-  { request, peer, browser, pending }: { request: Request; peer: Peer; browser: Browser; pending: Pending },
+  { request, peer, browser, purpose }: { request: Request; peer: Peer; browser: Browser; purpose: SignInPurpose },
   form: URLSearchParams,
 ): Promise<Response> {
   const { log, throttle, passwords, browsers, users, issuer } = deps;
   const userName = (form.get("username") ?? "").trim().toLowerCase() || ownerId;
-  const fields = { user: userName.slice(0, 64), client: pending.client.id, address: peer.address };
+  const client = purpose.kind === "request" ? purpose.waiting.client.id : undefined;
+  const fields = { user: userName.slice(0, 64), client, address: peer.address };
   const known = await browsers.isKnown(browser);
   const throttleKey = known ? `browser ${browser.hash}` : peer.address;
   const admission = throttle.begin(throttleKey, known);
   if (!admission.ok) {
     log.write("audit", "sign_in", { outcome: "refused", reason: "too_many_attempts", ...fields });
-    return await showSignIn(deps, pending, tooMany(userName, admission.retryAfterSeconds));
+    return await showSignIn(deps, purpose, tooMany(userName, admission.retryAfterSeconds));
   }
   const account = await users.find(userName);
   // An unknown name costs as much time as a wrong passphrase, so that names cannot be told apart.
   const verified = await passwords.verify(form.get("passphrase") ?? "", account?.passwordHash ?? await decoyHash());
   if (verified === "busy") {
     log.write("audit", "sign_in", { outcome: "refused", reason: "busy", ...fields });
-    return await showSignIn(deps, pending, tooMany(userName, 2));
+    return await showSignIn(deps, purpose, tooMany(userName, 2));
   }
   if (account === null || !verified) {
     const reason = account === null ? "unknown_user" : "wrong_passphrase";
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
-    return await showSignIn(deps, pending, { userName, status: 403, problem: "That is not right. Try again." });
+    return await showSignIn(deps, purpose, { userName, status: 403, problem: "That is not right. Try again." });
   }
   throttle.succeed(throttleKey);
   const cookie = await browsers.signIn(request, account);
   log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
-  return seeOther(`${pathsOf(issuer).consent}?${new URLSearchParams({ request: pending.handle })}`, [cookie]);
+  const { consent, grants } = pathsOf(issuer);
+  const next = purpose.kind === "request"
+    ? `${consent}?${new URLSearchParams({ request: purpose.waiting.handle })}`
+    : grants;
+  return seeOther(next, [cookie]);
 }
 
 function tooMany(userName: string, retryAfterSeconds: number) {

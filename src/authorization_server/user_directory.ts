@@ -1,7 +1,8 @@
 /** Who may sign in: stored users, and the owner whose passphrase the settings may give. */
-import type { Storage } from "../storage/port.ts";
+import type { Storage, VersionCheck } from "../storage/port.ts";
 import { hashSecret } from "./random_secret.ts";
-import { ownerId, users } from "./records/user.ts";
+import type { Stored } from "./record_family.ts";
+import { ownerId, type User, users } from "./records/user.ts";
 
 /** Somebody who may sign in. */
 export interface Account {
@@ -9,6 +10,8 @@ export interface Account {
   readonly passwordHash: string;
   /** Changes with the passphrase; sessions hold on to it. */
   readonly credentialHash: string;
+  /** For a commit that must not overtake a change of this user. */
+  readonly unchanged: VersionCheck;
 }
 
 /** Looks people up. */
@@ -28,8 +31,9 @@ export async function isActiveUser(storage: Storage, id: string): Promise<boolea
 
 /** Users in storage; `ownerPasswordHash` takes the place of the owner's stored passphrase. */
 export function createUserDirectory(storage: Storage, ownerPasswordHash: string | undefined): UserDirectory {
-  const account = (id: string, passwordHash: string): Account => ({
+  const account = (id: string, passwordHash: string, stored: Stored<User> | null): Account => ({
     id,
+    unchanged: { key: users.key(id), version: stored?.version ?? null },
     passwordHash,
     credentialHash: hashSecret(passwordHash),
   });
@@ -37,8 +41,8 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
     async find(id) {
       const stored = await users.read(storage, id);
       if (stored?.value.disabled) return null;
-      if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash);
-      return stored === null ? null : account(id, stored.value.passwordHash);
+      if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
+      return stored === null ? null : account(id, stored.value.passwordHash, stored);
     },
     hasOwner: async () => ownerPasswordHash !== undefined || await users.read(storage, ownerId) !== null,
     async hasNamedUsers() {

@@ -109,6 +109,9 @@ export function mount(server: AuthorizationServer): Record<string, Endpoint> {
     "/oauth/consent": server.consent,
     "/oauth/token": server.token,
     "/oauth/revoke": server.revoke,
+    "/oauth/introspect": server.introspect,
+    "/oauth/grants": server.grants,
+    "/oauth/sign-out": server.signOut,
     "/setup": server.setUp,
   };
 }

@@ -32,6 +32,8 @@ Deno.test("H3: the metadata advertises what exists, and the tests beside this on
     token_endpoint: `${issuer}/oauth/token`,
     registration_endpoint: `${issuer}/oauth/register`,
     revocation_endpoint: `${issuer}/oauth/revoke`,
+    introspection_endpoint: `${issuer}/oauth/introspect`,
+    introspection_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     scopes_supported: ["files:read", "files:write", "llm:generate"],
     response_types_supported: ["code"],

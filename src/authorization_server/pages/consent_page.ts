@@ -6,6 +6,7 @@ import { pageResponse } from "./page.ts";
 /** What the consent page shows. */
 export interface ConsentPage {
   readonly action: string;
+  readonly grantsPath: string;
   readonly handle: string;
   readonly clientName: string;
   /** Who vouches for the client's name: nobody, the operator, or the domain that its metadata came from. */
@@ -95,7 +96,8 @@ export function consentPage(page: ConsentPage): Response {
           <legend>It wants to</legend>
           ${page.scopes.map(scopeChoice)}
         </fieldset>
-        <p class="hint">Untick what it should not do.</p>
+        <p class="hint">Untick what it should not do. You can take this back at any time on <a
+          href="${page.grantsPath}">the page of what you gave</a>.</p>
         <div class="actions">
           <button type="submit" name="decision" value="allow">Allow</button>
           <button type="submit" name="decision" value="deny" class="plain">Deny</button>

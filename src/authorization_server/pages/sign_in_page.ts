@@ -5,9 +5,10 @@ import { pageResponse } from "./page.ts";
 /** What the sign-in page shows. */
 export interface SignInPage {
   readonly action: string;
-  /** The handle of the request that waits. */
-  readonly handle: string;
-  readonly clientName: string;
+  /** What ties the form to this browser: the handle of the request that waits, or a CSRF token. */
+  readonly hidden: { readonly name: "request" | "csrf"; readonly value: string };
+  /** Who waits for the sign-in; `null` when nobody does. */
+  readonly clientName: string | null;
   /** Ask for a user name too. */
   readonly askUserName: boolean;
   readonly userName?: string;
@@ -38,11 +39,13 @@ export function signInPage(page: SignInPage): Response {
     ...(cookies === undefined ? {} : { cookies }),
     body: html`
       <h1>Sign in</h1>
-      <p class="quiet"><strong>${page
-        .clientName}</strong> wants to connect to this server. Sign in to decide what it may do.</p>
+      ${page.clientName === null
+        ? html`<p class="quiet">Sign in to see and take back the access that you gave.</p>`
+        : html`<p class="quiet"><strong>${page.clientName}</strong> wants to connect to this server. Sign in to decide
+          what it may do.</p>`}
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${page.action}">
-        <input type="hidden" name="request" value="${page.handle}">
+        <input type="hidden" name="${page.hidden.name}" value="${page.hidden.value}">
         ${userName}
         <label class="field" for="passphrase">Passphrase</label>
         <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required autofocus

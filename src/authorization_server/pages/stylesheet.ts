@@ -68,6 +68,11 @@ button {
 button:hover { background: var(--accent-over); }
 button.plain { background: transparent; color: var(--ink); border-color: var(--field); }
 button.plain:hover { background: var(--soft); }
+button.small { flex: none; padding: .45rem .9rem; font-size: .925rem; }
+ul.plain { margin: 0 0 1rem; padding: 0; list-style: none; }
+.grant { border-top: 1px solid var(--line); padding: .25rem 0 1.1rem; }
+.grant ul { margin: 0 0 .35rem; }
+a { color: var(--accent); }
 footer { margin: 1.1rem .25rem 0; color: var(--quiet); font-size: .85rem; }
 @media (max-width: 26rem) {
   dl.facts div { grid-template-columns: 1fr; gap: 0; }

@@ -10,6 +10,8 @@ const grantSchema = z.object({
   kind: z.enum(["user", "client"]),
   clientId: z.string(),
   clientName: z.string(),
+  /** Host of the redirect URI, to recognise the client by; `null` without one. */
+  redirectHost: z.string().nullable(),
   scopes: z.array(z.string()),
   resource: z.string(),
   createdAt: z.number(),

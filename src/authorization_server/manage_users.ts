@@ -1,0 +1,106 @@
+/** The operator's commands on people: add, list, disable, enable, reset. They work while the server runs. */
+import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Batch, Storage } from "../storage/port.ts";
+import { hashPassword, passphraseProblem } from "./password_hash.ts";
+import { type Stored, unchanged } from "./record_family.ts";
+import { grants, subjectGrants } from "./records/grant.ts";
+import { type User, users } from "./records/user.ts";
+import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
+
+/** What the commands work on. */
+export interface ManageUsersDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+}
+
+/** A command that cannot be carried out: which argument, and what to do, for the terminal. */
+export interface UserProblem {
+  readonly field: "name" | "passphrase";
+  readonly message: string;
+}
+
+/** A user as lists show one. */
+export type UserSummary = Omit<User, "passwordHash">;
+
+const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
+const maxListed = 10_000;
+const maxGrantsOfUser = 10_000;
+
+const noSuchUser: UserProblem = { field: "name", message: "there is no such user" };
+
+/** Adds somebody who can sign in. Names are lower-case and are never given to somebody else later. */
+export async function addUser(
+  { storage, clock }: ManageUsersDeps,
+  { name, passphrase }: { readonly name: string; readonly passphrase: string },
+): Promise<Result<UserSummary, UserProblem>> {
+  if (!namePattern.test(name)) {
+    const message = "use 1 to 32 lower-case letters, digits, dots and hyphens, and begin with a letter or digit";
+    return failure({ field: "name", message });
+  }
+  const problem = passphraseProblem(passphrase);
+  if (problem !== null) return failure({ field: "passphrase", message: problem });
+  const now = clock();
+  const summary: UserSummary = { id: name, disabled: false, createdAt: now, passwordChangedAt: now };
+  const added = await storage.commit({
+    checks: [{ key: users.key(name), version: null }],
+    puts: [users.put(name, { ...summary, passwordHash: await hashPassword(passphrase) })],
+  });
+  return added
+    ? success(summary)
+    : failure({ field: "name", message: "this user exists; use reset for a new passphrase" });
+}
+
+/** Everybody, by name. */
+export async function listUsers({ storage }: ManageUsersDeps): Promise<UserSummary[]> {
+  const stored = await users.list(storage, { limit: maxListed });
+  return stored.map(({ value: { passwordHash: _, ...summary } }) => summary);
+}
+
+/** Locks somebody out: sessions and tokens end at once, all grants are gone. */
+export function disableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
+  return changeUser(deps, name, (user) => ({ ...user, disabled: true }), { endGrants: true });
+}
+
+/** Lets somebody sign in again; the grants from before are not restored. */
+export function enableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
+  return changeUser(deps, name, (user) => ({ ...user, disabled: false }), { endGrants: false });
+}
+
+/** Sets a new passphrase: sessions end, and so does every grant that was approved under the old one. */
+export async function resetUser(
+  deps: ManageUsersDeps,
+  { name, passphrase }: { readonly name: string; readonly passphrase: string },
+): Promise<Result<UserSummary, UserProblem>> {
+  const problem = passphraseProblem(passphrase);
+  if (problem !== null) return failure({ field: "passphrase", message: problem });
+  const passwordHash = await hashPassword(passphrase);
+  const passwordChangedAt = deps.clock();
+  return await changeUser(deps, name, (user) => ({ ...user, passwordHash, passwordChangedAt }), { endGrants: true });
+}
+
+/** Changes a user and, in the same commit, ends the grants. */
+function changeUser(
+  { storage }: ManageUsersDeps,
+  name: string,
+  change: (user: User) => User,
+  { endGrants }: { readonly endGrants: boolean },
+): Promise<Result<UserSummary, UserProblem>> {
+  return retryOnConflict(async (): Promise<Result<UserSummary, UserProblem> | typeof conflict> => {
+    const stored: Stored<User> | null = name === "" ? null : await users.read(storage, name);
+    if (stored === null) return failure(noSuchUser);
+    const changed = change(stored.value);
+    const committed = await storage.commit({
+      checks: [unchanged(stored)],
+      puts: [users.put(name, changed)],
+      deletes: endGrants ? await keysOfGrants(storage, name) : [],
+    });
+    const { passwordHash: _, ...summary } = changed;
+    return committed ? success(summary) : conflict;
+  });
+}
+
+async function keysOfGrants(storage: Storage, subject: string): Promise<NonNullable<Batch["deletes"]>> {
+  const index = await subjectGrants.list(storage, { below: [subject], limit: maxGrantsOfUser });
+  return index.flatMap(({ key, value }) => [key, grants.key(value.grantId)]);
+}
