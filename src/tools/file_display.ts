@@ -15,6 +15,18 @@ export function showText(text: string): string {
   return text.replace(misleadingInText, toEscape);
 }
 
+// a byte order mark is content: what is read and written back stays the same
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The text that these bytes encode, or `null` when they are not UTF-8. */
+export function decodeText(bytes: Uint8Array): string | null {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return null; // not UTF-8
+  }
+}
+
 function toEscape(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`;
 }

@@ -1,60 +1,137 @@
-/** The tool `file_list`: the entries of one directory. */
+/** The tool `file_list`: the entries of a directory, or of a tree by name. */
 import { z } from "zod";
-import { defineTool, type Tool } from "../mcp/tool.ts";
-import { parseDirectoryPath } from "../workspace/path.ts";
-import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
+import { type GlobMatcher, parseGlob } from "../workspace/glob.ts";
+import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
+import { toWalkCursor, toWalkCursorText } from "./file_cursor.ts";
 import { showName } from "./file_display.ts";
+import { toTimestamp } from "./file_input.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
 
-/** Lists directories of `workspace`. */
-export function fileListTool(workspace: Workspace): Tool {
-  const { maxListEntries } = workspace.limits;
+const maxDepth = 64;
+const maxPageEntries = 1000;
+
+const input = z.object({
+  path: z.string().default(".").describe("The directory's path in the workspace; the workspace itself if absent"),
+  pattern: z.string().optional().describe(
+    "Only entries that match: *.txt for names at any depth, src/**/*.{ts,js} for paths below the directory",
+  ),
+  depth: z.int().min(1).max(maxDepth).optional().describe("How many levels to list; 1 if absent, all with a pattern"),
+  details: z.boolean().default(false).describe("Also sizes and times of change"),
+  limit: z.int().min(1).max(maxPageEntries).default(maxPageEntries).describe("How many entries to give at most"),
+  cursor: z.string().optional().describe("Continue an earlier listing: its next_cursor"),
+});
+type Input = z.output<typeof input>;
+
+const output = z.object({
+  path: z.string().describe("The directory's path in the workspace; empty for the workspace itself"),
+  entries: z.array(z.object({
+    name: z.string().describe(
+      "The entry's name, or its path below the directory, exactly; escape it before showing it",
+    ),
+    kind: z.enum(["file", "directory", "link", "other"]).describe("What the entry is"),
+    size_bytes: z.int().optional().describe("A file's size"),
+    modified_at: z.string().optional().describe("When it was last changed (ISO 8601)"),
+  })).describe("The entries, sorted by name"),
+  next_cursor: z.string().optional().describe("There is more: call again with this cursor"),
+});
+
+/** Lists directories of the workspace. */
+export function fileListTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_list",
     title: "List files",
-    description: `Lists a directory of the workspace, at most ${maxListEntries} entries. ` +
+    description: "Lists a directory of the workspace, or the tree below it, sorted by name and in pages. " +
       "Names of directories end in a slash; links are shown without their target.",
     scopes: ["files:read"],
     annotations: { title: "List files", readOnlyHint: true, openWorldHint: false },
-    input: z.object({
-      path: z.string().default(".").describe("The directory's path in the workspace; the workspace itself if absent"),
-    }),
-    output: z.object({
-      path: z.string().describe("The directory's path in the workspace; empty for the workspace itself"),
-      entries: z.array(z.object({
-        name: z.string().describe("The entry's name, exactly; escape it before showing it"),
-        kind: z.enum(["file", "directory", "link", "other"]).describe("What the entry is"),
-      })).describe("The entries, sorted by name"),
-      truncated: z.boolean().describe("Whether entries are left out because of the limit"),
-    }),
-    async run({ path: text }) {
-      const path = parseDirectoryPath(text);
+    input,
+    output,
+    async run(request, context) {
+      const path = parseDirectoryPath(request.path);
       if (!path.ok) return toPathFailure("path", path.error);
-      const result = await workspace.list(path.value);
-      if (!result.ok) return toFailure("list directory", path.value, result.error);
-      const { entries, truncated } = result.value;
-      const lines = entries.map(toLine);
-      if (entries.length === 0) lines.push("(no entries)");
-      if (truncated) lines.push(`(only ${entries.length} entries are shown; there are more)`);
-      return {
-        ok: true,
-        content: [{ type: "text", text: lines.join("\n") }],
-        structuredContent: { path: path.value.text, entries, truncated },
-      };
+      const matches = request.pattern === undefined ? () => true : parseGlob(request.pattern);
+      if (matches === null) return invalid("the pattern is empty, too long or has too many alternatives");
+      const after = request.cursor === undefined ? undefined : toWalkCursor(request.cursor);
+      if (after === null) return invalid("the cursor is not one of an earlier result");
+      return await listTree(workspaceOf(source, context.principal), path.value, request, matches, after, context);
     },
   });
 }
 
-function toLine({ name, kind }: DirectoryEntry): string {
-  const shown = showName(name);
+async function listTree(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { pattern, depth = pattern === undefined ? 1 : maxDepth, details, limit }: Input,
+  matches: GlobMatcher,
+  after: WalkPosition | undefined,
+  context: ToolContext,
+): Promise<ToolOutcome> {
+  const found: WalkedEntry[] = [];
+  let visited = 0;
+  let last: WalkPosition | undefined;
+  let isCut = false;
+  for await (const step of walk(workspace, path, { depth, details, ...after === undefined ? {} : { after } })) {
+    if (!step.ok) return toFailure("list directory", path, step.error);
+    if (found.length === limit || visited === workspace.limits.maxTreeEntries || isCancelled(visited, context)) {
+      isCut = true;
+      break;
+    }
+    visited++;
+    const { segments, kind } = step.value;
+    last = { segments, isDirectory: kind === "directory" };
+    if (matches(segments)) found.push(step.value);
+  }
+  const nextCursor = isCut && last !== undefined ? toWalkCursorText(last) : undefined;
+  const lines = found.map(toLine);
+  if (found.length === 0) lines.push(isCut ? "(none so far)" : "(no entries)");
+  if (nextCursor !== undefined) lines.push(`(there is more; go on with cursor ${nextCursor})`);
+  return {
+    ok: true,
+    content: [{ type: "text", text: lines.join("\n") }],
+    structuredContent: {
+      path: path.text,
+      entries: found.map(toEntry),
+      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
+    },
+  };
+}
+
+/** Asked for now and then only: short listings never pay for a signal. */
+function isCancelled(visited: number, context: ToolContext): boolean {
+  return visited % 512 === 511 && context.signal.aborted;
+}
+
+function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
+  return {
+    name: segments.join("/"),
+    kind,
+    ...sizeBytes === undefined ? {} : { size_bytes: sizeBytes },
+    ...modifiedAt === undefined ? {} : { modified_at: toTimestamp(modifiedAt) },
+  };
+}
+
+function toLine({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): string {
+  const shown = segments.map(showName).join("/");
+  const facts = [
+    ...sizeBytes === undefined ? [] : [`${sizeBytes} bytes`],
+    ...modifiedAt === undefined ? [] : [toTimestamp(modifiedAt)],
+  ];
+  const details = facts.length === 0 ? "" : `  [${facts.join(", ")}]`;
   switch (kind) {
     case "file":
-      return shown;
+      return `${shown}${details}`;
     case "directory":
-      return `${shown}/`;
+      return `${shown}/${details}`;
     case "link":
-      return `${shown} (link)`;
+      return `${shown} (link)${details}`;
     case "other":
-      return `${shown} (pipe, socket or device)`;
+      return `${shown} (pipe, socket or device)${details}`;
   }
+}
+
+function invalid(words: string): ToolOutcome {
+  return { ok: false, code: "invalid_arguments", message: `Failed to list directory: ${words}` };
 }

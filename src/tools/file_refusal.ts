@@ -46,6 +46,16 @@ function refusalWords(refusal: WorkspaceRefusal): string {
       return denialWords(refusal.because);
     case "bad_name":
       return newNameWords(refusal.rule);
+    case "is_root":
+      return "it is the workspace itself";
+    case "already_exists":
+      return "there is something of this name already";
+    case "not_empty":
+      return "the directory is not empty; set recursive to delete it with all that is in it";
+    case "into_itself":
+      return "a directory cannot be moved into itself";
+    case "too_many_entries":
+      return `there are more than ${refusal.limit} entries in it`;
     case "is_directory":
       return "it is a directory";
     case "not_a_directory":
@@ -59,7 +69,7 @@ function refusalWords(refusal: WorkspaceRefusal): string {
     case "quota":
       return `the workspace may hold at most ${refusal.limit} ${refusal.unit}`;
     case "conflict":
-      return "it was changed in the meantime; read it again first";
+      return "the file is not as expected: it was changed, moved or deleted in the meantime; read it again first";
     case "io":
       return "the file system reported an error";
   }
@@ -79,6 +89,10 @@ function denialWords(cause: DenialCause): string {
       return "access denied - files with several names (hard links) are not allowed here";
     case "reserved":
       return "access denied - the directory .portcullis is reserved for the server";
+    case "denied_name":
+      return "access denied - the server's settings deny this name";
+    case "protected_name":
+      return "access denied - the server's settings protect this name from changes";
     case "permission":
       return "access denied - the server lacks permission for it";
     case "read_only":

@@ -1,51 +1,77 @@
 /** Lists a directory of the disk workspace. Directories that may be long are streamed, so that others get their turn. */
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
+import type { Disk } from "./disk_context.ts";
 import { toRefusal } from "./disk_refusal.ts";
-import { type DiskRoot, isSame, isStillInside, resolveInside } from "./disk_resolve.ts";
+import { findInside, isSame, isStillInside, lstatOrNull } from "./disk_resolve.ts";
 import { isReserved, type WorkspacePath } from "./path.ts";
-import type { DirectoryEntry, EntryKind, Listing, WorkspaceRefusal } from "./port.ts";
-
-/** What the lister holds itself to. */
-export interface DiskListOptions {
-  readonly maxListEntries: number;
-}
+import type { DirectoryEntry, EntryKind, Listing, ListOptions, Outcome } from "./port.ts";
 
 const largestSynchronousDirectory = 64 * 1024; // bytes of the directory itself: at most some 3,000 entries
 
 /** The entries of the directory at `path`, sorted by name. */
 export async function listDiskDirectory(
-  root: DiskRoot,
+  disk: Disk,
   path: WorkspacePath,
-  { maxListEntries }: DiskListOptions,
-): Promise<Result<Listing, WorkspaceRefusal>> {
-  const resolved = resolveInside(root, path);
-  if (!resolved.ok) return resolved;
-  if (!resolved.value.found) return failure({ reason: "not_found" });
-  const { path: absolute, segments, info } = resolved.value;
+  { limit = Infinity, after, details = false }: ListOptions = {},
+): Promise<Outcome<Listing>> {
+  const found = findInside(disk, path);
+  if (!found.ok) return found;
+  const { path: absolute, segments, info } = found.value;
   if (!info.isDirectory) return failure({ reason: "not_a_directory" });
+  const wanted = Math.min(limit, disk.limits.maxListEntries);
   try {
-    const entries: DirectoryEntry[] = [];
-    let truncated = false;
-    const take = (entry: Deno.DirEntry): boolean => {
-      if (segments.length === 0 && isReserved([entry.name])) return true;
-      truncated = entries.length === maxListEntries;
-      if (!truncated) entries.push({ name: entry.name, kind: kindOf(entry) });
-      return !truncated;
+    const page = createPage(wanted + 1);
+    const take = (entry: Deno.DirEntry): void => {
+      if (after !== undefined && entry.name <= after) return;
+      const below = [...segments, entry.name];
+      if (isReserved(below) || disk.rules.isDenied(below)) return;
+      page.add(entry);
     };
     if (info.size <= largestSynchronousDirectory) {
-      for (const entry of Deno.readDirSync(absolute)) if (!take(entry)) break;
+      for (const entry of Deno.readDirSync(absolute)) take(entry);
     } else {
-      for await (const entry of Deno.readDir(absolute)) if (!take(entry)) break;
+      for await (const entry of Deno.readDir(absolute)) take(entry);
     }
+    const found = page.sorted();
+    const entries = found.slice(0, wanted).map((entry) => toEntry(entry, details ? absolute : null));
     // another process may have swapped the directory for a link while it was read
-    if (!isStillInside(root, absolute) || !isSame(Deno.lstatSync(absolute), info.dev, info.ino)) {
+    if (!isStillInside(disk, absolute) || !isSame(Deno.lstatSync(absolute), info.dev, info.ino)) {
       return failure({ reason: "denied", because: "changed_while_opening" });
     }
-    entries.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-    return success({ entries, truncated });
+    return success({ entries, hasMore: found.length > wanted });
   } catch (error) {
     return failure(toRefusal(error));
   }
+}
+
+interface Page {
+  add(entry: Deno.DirEntry): void;
+  sorted(): Deno.DirEntry[];
+}
+
+/** Keeps the `size` entries that sort first, in memory for about as many. */
+function createPage(size: number): Page {
+  let kept: Deno.DirEntry[] = [];
+  const sorted = (): Deno.DirEntry[] => {
+    kept.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+    return kept = kept.slice(0, size);
+  };
+  return {
+    add(entry) {
+      kept.push(entry);
+      if (kept.length >= 2 * size + 1000) sorted();
+    },
+    sorted,
+  };
+}
+
+function toEntry(entry: Deno.DirEntry, directory: string | null): DirectoryEntry {
+  const { name } = entry;
+  const kind = kindOf(entry);
+  const info = directory === null || kind === "link" ? null : lstatOrNull(`${directory}/${name}`);
+  if (info === null) return { name, kind };
+  const modifiedAt = info.mtime?.getTime() ?? 0;
+  return kind === "file" ? { name, kind, sizeBytes: info.size, modifiedAt } : { name, kind, modifiedAt };
 }
 
 function kindOf(entry: Deno.DirEntry): EntryKind {

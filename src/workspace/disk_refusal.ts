@@ -11,6 +11,10 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
       return { reason: "not_found" };
     case "ENOTDIR":
       return { reason: "not_a_directory" };
+    case "EEXIST":
+      return { reason: "already_exists" };
+    case "ENOTEMPTY":
+      return { reason: "not_empty" };
     case "EISDIR":
       return { reason: "is_directory" };
     case "ELOOP": // O_NOFOLLOW met a link where a file was a moment before

@@ -3,36 +3,42 @@
  * inside. It never looks at anything outside, so no answer can depend on what is there: a link that leaves is refused
  * whether its target exists or not.
  */
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
+import type { Disk, DiskRoot } from "./disk_context.ts";
 import { errorCode, toRefusal } from "./disk_refusal.ts";
 import { isReserved, type WorkspacePath } from "./path.ts";
-import type { WorkspaceRefusal } from "./port.ts";
-
-/** The workspace's directory as it was when it was opened. */
-export interface DiskRoot {
-  /** Its real path, without a slash at its end. */
-  readonly path: string;
-  readonly device: number;
-  readonly inode: number | null;
-}
+import type { DenialCause, Outcome } from "./port.ts";
 
 /** Where a path leads: an entry that is there, or the deepest directory there and the names missing below it. */
 export type Resolved =
   | { readonly found: true; readonly path: string; readonly segments: readonly string[]; readonly info: Deno.FileInfo }
   | { readonly found: false; readonly segments: readonly string[]; readonly missing: readonly string[] };
 
+/** An entry that is there. */
+export type Found = Extract<Resolved, { readonly found: true }>;
+
+/** Whether a link at the very end of the path is followed, or is itself what is wanted. */
+export type LastLink = "follow" | "keep";
+
 const maxLinks = 40; // as Linux counts them (path_resolution(7))
 
-/** Walks `path` from the root. Links are followed, the last name included; every directory is on the root's device. */
-export function resolveInside(root: DiskRoot, path: WorkspacePath): Result<Resolved, WorkspaceRefusal> {
+/** Walks `path` from the root. Every step is on the root's device and none is denied by the rules. */
+export function resolveInside(disk: Disk, path: WorkspacePath, lastLink: LastLink = "follow"): Outcome<Resolved> {
   try {
-    return walk(root, path.segments);
+    return walk(disk, path.segments, lastLink);
   } catch (error) {
     return failure(toRefusal(error));
   }
 }
 
-function walk(root: DiskRoot, segments: readonly string[]): Result<Resolved, WorkspaceRefusal> {
+/** Like {@link resolveInside}, for what must be there. */
+export function findInside(disk: Disk, path: WorkspacePath, lastLink: LastLink = "follow"): Outcome<Found> {
+  const resolved = resolveInside(disk, path, lastLink);
+  if (!resolved.ok) return resolved;
+  return resolved.value.found ? success(resolved.value) : failure({ reason: "not_found" });
+}
+
+function walk({ root, rules }: Disk, segments: readonly string[], lastLink: LastLink): Outcome<Resolved> {
   let info = Deno.lstatSync(root.path);
   // the root, or a directory above it, may have been swapped for another since it was opened
   if (!isSame(info, root.device, root.inode) || !info.isDirectory) return denied("workspace_replaced");
@@ -50,10 +56,11 @@ function walk(root: DiskRoot, segments: readonly string[]): Result<Resolved, Wor
     }
     inside.push(name);
     if (isReserved(inside)) return denied("reserved");
+    if (rules.isDenied(inside)) return denied("denied_name");
     const next = lstatOrNull(absolutePath(root, inside));
     if (next === null) return missing(inside, pending);
     if (next.dev !== root.device) return denied("other_file_system");
-    if (!next.isSymlink) {
+    if (!next.isSymlink || (lastLink === "keep" && links === 0 && pending.length === 0)) {
       info = next;
       continue;
     }
@@ -78,10 +85,12 @@ export function absolutePath(root: DiskRoot, segments: readonly string[]): strin
   return segments.length === 0 ? root.path : `${root.path}/${segments.join("/")}`;
 }
 
-/** Whether the real path of `path` still is the workspace's root or below it, and not in the staging directory. */
-export function isStillInside(root: DiskRoot, path: string): boolean {
+/** Whether the real path of `path` still is the root or below it, not in the staging directory and not denied. */
+export function isStillInside({ root, rules }: Disk, path: string): boolean {
   const real = Deno.realPathSync(path);
-  return isAtOrBelow(root.path, real) && !isReserved(real.slice(root.path.length + 1).split("/", 1));
+  if (!isAtOrBelow(root.path, real)) return false;
+  const segments = real.slice(root.path.length + 1).split("/");
+  return !isReserved(segments) && !rules.isDenied(segments);
 }
 
 /** Whether `info` describes the entry with this device and inode. */
@@ -99,7 +108,7 @@ export function lstatOrNull(path: string): Deno.FileInfo | null {
   }
 }
 
-function missing(inside: string[], pending: readonly string[]): Result<Resolved, WorkspaceRefusal> {
+function missing(inside: string[], pending: readonly string[]): Outcome<Resolved> {
   const name = inside.pop();
   const rest = pending.filter((step) => step !== "" && step !== ".").reverse();
   // a link to `new/` or to `new/../old` names something that must be there: nothing can be created through it
@@ -120,11 +129,9 @@ function readLink(path: string): string | null {
 
 function isAtOrBelow(root: string, path: string): boolean {
   // with the separator: a sibling whose name starts like the root is not below it (CVE-2025-53110)
-  return path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`);
+  return path === root || path.startsWith(`${root}/`);
 }
 
-function denied(
-  because: "outside_link" | "link_loop" | "unreadable_link" | "other_file_system" | "reserved" | "workspace_replaced",
-): Result<never, WorkspaceRefusal> {
+function denied(because: DenialCause): Outcome<never> {
   return failure({ reason: "denied", because });
 }

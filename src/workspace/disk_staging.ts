@@ -4,11 +4,12 @@
  * ends, so files of an owner whose lock is free belong to nobody.
  */
 import { constants, openSync } from "node:fs";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
+import type { DiskRoot } from "./disk_context.ts";
 import { errorCode, toRefusal } from "./disk_refusal.ts";
-import { type DiskRoot, isSame, lstatOrNull } from "./disk_resolve.ts";
+import { isSame, lstatOrNull } from "./disk_resolve.ts";
 import { stagingDirectoryName } from "./path.ts";
-import type { WorkspaceRefusal } from "./port.ts";
+import type { Outcome } from "./port.ts";
 
 /** An open file that only its writer knows. */
 export interface StagedFile {
@@ -19,7 +20,9 @@ export interface StagedFile {
 /** The staging directory as one process uses it. */
 export interface Staging {
   /** Makes an empty file with a random name. The caller closes it, and renames or unlinks it. */
-  create(): Result<StagedFile, WorkspaceRefusal>;
+  create(): Outcome<StagedFile>;
+  /** Moves an entry here, under a random name, and gives its new path. The caller deletes it. */
+  takeIn(path: string): Outcome<string>;
   /** Drops this process's lock. */
   close(): void;
 }
@@ -31,15 +34,28 @@ export function createStaging(root: DiskRoot, randomId: () => string): Staging {
   const directory = stagingDirectory(root);
   const owner = randomId();
   let lock: Deno.FsFile | null = null;
+  const randomPath = (): string | null => {
+    if (!ensureDirectory(root, directory)) return null;
+    lock ??= takeLock(`${directory}/${owner}.lock`);
+    return `${directory}/${owner}.${randomId()}`;
+  };
   return {
     create() {
       try {
-        const isUsable = ensureDirectory(root, directory);
-        if (!isUsable) return failure({ reason: "denied", because: "reserved" });
-        lock ??= takeLock(`${directory}/${owner}.lock`);
-        const path = `${directory}/${owner}.${randomId()}`;
+        const path = randomPath();
+        if (path === null) return failure({ reason: "denied", because: "reserved" });
         const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
         return success({ path, descriptor: openSync(path, flags, 0o666) });
+      } catch (error) {
+        return failure(toRefusal(error));
+      }
+    },
+    takeIn(from) {
+      try {
+        const path = randomPath();
+        if (path === null) return failure({ reason: "denied", because: "reserved" });
+        Deno.renameSync(from, path);
+        return success(path);
       } catch (error) {
         return failure(toRefusal(error));
       }
@@ -71,10 +87,10 @@ export function sweepStaging(root: DiskRoot): void {
   }
 }
 
-/** Unlinks a file; that it is gone already is no error. */
+/** Deletes a staged file or directory; that it is gone already is no error. */
 export function removeIfThere(path: string): void {
   try {
-    Deno.removeSync(path);
+    Deno.removeSync(path, { recursive: true });
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
   }

@@ -1,17 +1,26 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { failure, success } from "../lib/result.ts";
+import { type AccessPatterns, createAccessRules } from "./access_rules.ts";
+import type { Disk, DiskRoot } from "./disk_context.ts";
 import { listDiskDirectory } from "./disk_list.ts";
+import { createDiskQuota } from "./disk_quota.ts";
 import { readDiskFile } from "./disk_read.ts";
+import { makeDiskDirectory, moveDiskEntry, removeDiskEntry } from "./disk_rearrange.ts";
 import { toRefusal } from "./disk_refusal.ts";
-import { type DiskRoot, lstatOrNull } from "./disk_resolve.ts";
+import { findInside, lstatOrNull } from "./disk_resolve.ts";
 import { createStaging, sweepStaging } from "./disk_staging.ts";
-import { writeDiskFile } from "./disk_write.ts";
-import { defaultWorkspaceLimits, type Workspace, type WorkspaceLimits } from "./port.ts";
+import { copyDiskFile, writeDiskFile } from "./disk_write.ts";
+import { createKeyedMutex } from "./keyed_mutex.ts";
+import type { WorkspacePath } from "./path.ts";
+import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, type WorkspaceLimits } from "./port.ts";
 
 /** Settings of a disk workspace. */
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */
   readonly root: string;
   readonly limits?: Partial<WorkspaceLimits>;
+  readonly access?: AccessPatterns;
   /**
    * Whether files with several names (hard links) may be read. A name inside may belong to a file outside, but only
    * someone who can already write the workspace's directory makes one. Default `refuse`; package stores such as pnpm's
@@ -20,6 +29,7 @@ export interface DiskWorkspaceOptions {
   readonly hardLinks?: "allow" | "refuse";
   /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
   readonly randomId?: () => string;
+  readonly clock?: Clock;
 }
 
 /** Opens the workspace and sweeps what dead processes left; throws when the directory cannot be made or used. */
@@ -32,18 +42,38 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   } catch (error) {
     toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
   }
-  const readOptions = { maxReadBytes: limits.maxReadBytes, hardLinks: options.hardLinks ?? "refuse" };
-  const writeOptions = { staging, maxWriteBytes: limits.maxWriteBytes };
+  const disk: Disk = {
+    root,
+    limits,
+    rules: createAccessRules(options.access),
+    hardLinks: options.hardLinks ?? "refuse",
+    staging,
+    quota: createDiskQuota(root, limits, options.clock ?? systemClock),
+    writers: createKeyedMutex(),
+  };
   return {
     limits,
-    read: (path) => readDiskFile(root, path, readOptions),
-    write: (path, bytes) => writeDiskFile(root, path, bytes, writeOptions),
-    list: (path) => listDiskDirectory(root, path, limits),
+    read: (path, range) => readDiskFile(disk, path, range),
+    stat: (path) => statDiskEntry(disk, path),
+    list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
+    write: (path, bytes, writeOptions) => writeDiskFile(disk, path, bytes, writeOptions),
+    copy: (from, to, copyOptions) => copyDiskFile(disk, from, to, copyOptions),
+    move: (from, to, moveOptions) => moveDiskEntry(disk, from, to, moveOptions),
+    remove: (path, removeOptions) => removeDiskEntry(disk, path, removeOptions),
+    makeDirectory: (path) => makeDiskDirectory(disk, path),
     close() {
       staging.close();
       return Promise.resolve();
     },
   };
+}
+
+function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
+  const found = findInside(disk, path);
+  if (!found.ok) return failure(found.error);
+  const { info } = found.value;
+  const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
+  return success({ kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 });
 }
 
 function openRoot(directory: string): DiskRoot {

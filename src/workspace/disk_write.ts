@@ -1,120 +1,200 @@
 /**
- * Writes a file of the disk workspace: the content goes to a staged file and reaches the disk; then, without giving
- * up control in between, the target is resolved and checked again and the staged file renamed onto it. Readers and a
- * power cut see the old content or the new, and a hard link to a file outside is left alone.
+ * Writes files of the disk workspace: the content goes to a staged file and reaches the disk before it takes the
+ * target's place. Readers and a power cut see the old content or the new, and other names of the old file (hard links)
+ * keep the old content.
  */
-import { hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { closeSync, fchmodSync, fdatasync, write } from "node:fs";
 import { promisify } from "node:util";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
+import { commitFile, type Expectation, findTarget, type Target } from "./disk_commit.ts";
+import type { Disk } from "./disk_context.ts";
+import { openInside, versionOf } from "./disk_open.ts";
+import { readPieces } from "./disk_read.ts";
 import { toRefusal } from "./disk_refusal.ts";
-import { absolutePath, type DiskRoot, isSame, isStillInside, lstatOrNull, resolveInside } from "./disk_resolve.ts";
-import { removeIfThere, type StagedFile, type Staging } from "./disk_staging.ts";
-import { newNameProblem, type WorkspacePath } from "./path.ts";
-import type { WorkspaceRefusal, WrittenFile } from "./port.ts";
-
-/** What the disk writer works with. */
-export interface DiskWriteOptions {
-  readonly staging: Staging;
-  readonly maxWriteBytes: number;
-}
+import { absolutePath } from "./disk_resolve.ts";
+import { removeIfThere } from "./disk_staging.ts";
+import type { WorkspacePath } from "./path.ts";
+import type { Outcome, WriteOptions, WrittenFile } from "./port.ts";
 
 const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
-const writeBits = 0o222;
+const maxAppendAttempts = 5;
 const writeAsync = promisify(write);
 const fdatasyncAsync = promisify(fdatasync);
 
-/** Replaces or creates the file at `path`, with the directories that lead to it. */
+/** Changes or creates the file at `path`, with the directories that lead to it. */
 export async function writeDiskFile(
-  root: DiskRoot,
+  disk: Disk,
   path: WorkspacePath,
   bytes: Uint8Array,
-  { staging, maxWriteBytes }: DiskWriteOptions,
-): Promise<Result<WrittenFile, WorkspaceRefusal>> {
+  options: WriteOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const { maxWriteBytes } = disk.limits;
   if (bytes.byteLength > maxWriteBytes) {
     return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
   }
-  const target = findTarget(root, path); // before the first byte is written
-  if (!target.ok) return target;
-  const staged = staging.create();
-  if (!staged.ok) return staged;
-  let isRenamed = false;
+  return await withTarget(disk, path, async (target) => {
+    if (options.mode === "append") return await append(disk, path, bytes, options.ifMatch);
+    const { segments, info } = target;
+    if (options.ifMatch !== undefined) {
+      const matched = await matchContent(disk, path, options.ifMatch);
+      if (!matched.ok) return matched;
+      return await replaceWith(disk, path, [bytes], info, { segments, version: matched.value });
+    }
+    const version = options.mode === "create" ? null : undefined;
+    if (version === null && info !== null) return failure({ reason: "already_exists" });
+    return await replaceWith(disk, path, [bytes], info, { segments, version });
+  });
+}
+
+/** Copies the file at `from` to `to`. */
+export async function copyDiskFile(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  { overwrite = false }: { readonly overwrite?: boolean } = {},
+): Promise<Outcome<WrittenFile>> {
+  return await withTarget(disk, to, async ({ segments, info }) => {
+    if (!overwrite && info !== null) return failure({ reason: "already_exists" });
+    const opened = openInside(disk, from, disk.limits.maxFileBytes);
+    if (!opened.ok) return opened;
+    const file = opened.value;
+    try {
+      const expected = { segments, version: overwrite ? undefined : null };
+      return await replaceWith(disk, to, readPieces(file), info, expected, file.mode);
+    } finally {
+      closeSync(file.descriptor);
+    }
+  });
+}
+
+/** Runs `task` as the only writer of the file that `path` leads to. */
+async function withTarget(
+  disk: Disk,
+  path: WorkspacePath,
+  task: (target: Target) => Promise<Outcome<WrittenFile>>,
+): Promise<Outcome<WrittenFile>> {
+  const first = findTarget(disk, path); // before anything is written
+  if (!first.ok) return first;
+  return await disk.writers.run(absolutePath(disk.root, first.value.segments), async () => {
+    const target = findTarget(disk, path);
+    return target.ok ? await task(target.value) : target;
+  });
+}
+
+async function append(
+  disk: Disk,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  ifMatch: string | undefined,
+): Promise<Outcome<WrittenFile>> {
+  const { maxFileBytes } = disk.limits;
+  for (let attempt = 1;; attempt++) {
+    const target = findTarget(disk, path);
+    if (!target.ok) return target;
+    const { segments, info } = target.value;
+    const matched = ifMatch === undefined ? null : await matchContent(disk, path, ifMatch);
+    if (matched !== null && !matched.ok) return matched;
+    const written = info === null
+      ? await replaceWith(disk, path, [bytes], null, { segments, version: null })
+      : await appendTo(disk, path, bytes, segments, matched?.value ?? versionOf(info), maxFileBytes);
+    const lostRace = !written.ok && (written.error.reason === "conflict" || written.error.reason === "already_exists");
+    if (!lostRace || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
+  }
+}
+
+async function appendTo(
+  disk: Disk,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  segments: readonly string[],
+  version: string,
+  maxFileBytes: number,
+): Promise<Outcome<WrittenFile>> {
+  const opened = openInside(disk, path, Math.max(0, maxFileBytes - bytes.byteLength));
+  if (!opened.ok) {
+    const { error } = opened;
+    return error.reason === "too_large"
+      ? failure({ ...error, sizeBytes: error.sizeBytes + bytes.byteLength, limitBytes: maxFileBytes })
+      : opened;
+  }
+  const file = opened.value;
   try {
-    await fill(staged.value, bytes, target.value.mode);
-    const created = commit(root, path, staged.value);
-    isRenamed = created.ok;
-    if (!created.ok) return created;
-    return success({ sizeBytes: bytes.byteLength, sha256: hash("sha256", bytes), created: created.value });
+    const both = async function* (): AsyncGenerator<Uint8Array> {
+      yield* readPieces(file);
+      yield bytes;
+    };
+    return await replaceWith(disk, path, both(), null, { segments, version }, file.mode);
+  } finally {
+    closeSync(file.descriptor);
+  }
+}
+
+/** The version of the file at `path` if its content has this SHA-256, and a conflict otherwise. */
+async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Promise<Outcome<string>> {
+  const opened = openInside(disk, path, disk.limits.maxFileBytes);
+  if (!opened.ok) return opened.error.reason === "not_found" ? failure({ reason: "conflict" }) : opened;
+  const file = opened.value;
+  try {
+    const digest = createHash("sha256");
+    for await (const piece of readPieces(file)) digest.update(piece);
+    return digest.digest("hex") === sha256.toLowerCase() ? success(file.version) : failure({ reason: "conflict" });
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
-    if (!isRenamed) removeIfThere(staged.value.path);
+    closeSync(file.descriptor);
   }
 }
 
-interface Target {
-  /** The names of the directory that is there, and those still to be made below it, the file's own last. */
-  readonly directory: readonly string[];
-  readonly missing: readonly string[];
-  /** Permission bits to keep, or `null` for a new file. */
-  readonly mode: number | null;
-}
-
-function findTarget(root: DiskRoot, path: WorkspacePath): Result<Target, WorkspaceRefusal> {
-  const resolved = resolveInside(root, path);
-  if (!resolved.ok) return resolved;
-  if (!resolved.value.found) {
-    const { segments, missing } = resolved.value;
-    for (const name of missing) {
-      const rule = newNameProblem(name);
-      if (rule !== null) return failure({ reason: "bad_name", rule });
-    }
-    return success({ directory: segments, missing, mode: null });
-  }
-  const { info, segments } = resolved.value;
-  if (info.isDirectory) return failure({ reason: "is_directory" });
-  if (!info.isFile) return failure({ reason: "not_a_file" });
-  const mode = info.mode === null ? null : info.mode & permissionBits;
-  // a rename needs no permission on the file itself; someone who took the write bits away meant it
-  if (mode !== null && (mode & writeBits) === 0) return failure({ reason: "denied", because: "read_only" });
-  return success({ directory: segments.slice(0, -1), missing: segments.slice(-1), mode });
-}
-
-async function fill({ descriptor }: StagedFile, bytes: Uint8Array, mode: number | null): Promise<void> {
+/** Stages the pieces and puts them at `path`; the mode is that of `info`, or `mode`, or a new file's. */
+async function replaceWith(
+  disk: Disk,
+  path: WorkspacePath,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  info: Deno.FileInfo | null,
+  expected: Expectation,
+  mode: number | null = null,
+): Promise<Outcome<WrittenFile>> {
+  await disk.quota.measure();
+  const staged = disk.staging.create();
+  if (!staged.ok) return staged;
+  let isPlaced = false;
   try {
-    let written = 0;
-    while (written < bytes.byteLength) {
-      const { bytesWritten } = await writeAsync(descriptor, bytes, written, bytes.byteLength - written, null);
-      written += bytesWritten;
+    const digest = createHash("sha256");
+    const sizeBytes = await fill(staged.value.descriptor, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
+    const committed = commitFile(disk, path, staged.value, sizeBytes, expected);
+    isPlaced = committed.ok;
+    return committed.ok
+      ? success({ sizeBytes, sha256: digest.digest("hex"), created: committed.value.created })
+      : committed;
+  } catch (error) {
+    return failure(toRefusal(error));
+  } finally {
+    if (!isPlaced) removeIfThere(staged.value.path);
+  }
+}
+
+async function fill(
+  descriptor: number,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  mode: number | null,
+  onPiece: (piece: Uint8Array) => void,
+): Promise<number> {
+  try {
+    let sizeBytes = 0;
+    for await (const piece of pieces) {
+      onPiece(piece);
+      let written = 0;
+      while (written < piece.byteLength) {
+        const { bytesWritten } = await writeAsync(descriptor, piece, written, piece.byteLength - written, null);
+        written += bytesWritten;
+      }
+      sizeBytes += written;
     }
-    if (mode !== null) fchmodSync(descriptor, mode);
+    if (mode !== null) fchmodSync(descriptor, mode & permissionBits);
     await fdatasyncAsync(descriptor);
+    return sizeBytes;
   } finally {
     closeSync(descriptor);
   }
-}
-
-/** Renames the staged file onto the target; says whether that made a new file. Nothing else runs in between. */
-function commit(root: DiskRoot, path: WorkspacePath, staged: StagedFile): Result<boolean, WorkspaceRefusal> {
-  const target = findTarget(root, path); // again: it may have changed while the content was written
-  if (!target.ok) return target;
-  const { directory, missing, mode } = target.value;
-  const parents = [...directory];
-  for (const name of missing.slice(0, -1)) {
-    parents.push(name);
-    Deno.mkdirSync(absolutePath(root, parents));
-  }
-  const parent = absolutePath(root, parents);
-  const info = lstatOrNull(parent);
-  if (info === null || !info.isDirectory || info.dev !== root.device || !isStillInside(root, parent)) {
-    return failure({ reason: "denied", because: "changed_while_opening" });
-  }
-  const final = `${parent}/${missing[missing.length - 1]}`;
-  const content = Deno.lstatSync(staged.path);
-  Deno.renameSync(staged.path, final);
-  const after = lstatOrNull(final);
-  if (after === null || !isSame(after, content.dev, content.ino) || !isStillInside(root, final)) {
-    return failure({ reason: "denied", because: "changed_while_opening" });
-  }
-  return success(mode === null);
 }

@@ -4,7 +4,7 @@
  */
 import { failure, type Result, success } from "../lib/result.ts";
 
-/** A path inside the workspace. Only the parsers here make one. */
+/** A path inside the workspace. The parsers here make them from callers' texts, {@link childPath} from stored names. */
 export interface WorkspacePath {
   /** The names joined by `/`; empty for the root. */
   readonly text: string;
@@ -72,6 +72,12 @@ export function parseDirectoryPath(text: string): Result<WorkspacePath, PathRule
   if (segments.some((segment) => isLongerThan(segment, maxNameBytes))) return failure("name_too_long");
   if (isReserved(segments)) return failure("reserved");
   return success({ text: segments.join("/"), segments });
+}
+
+/** The path of an entry with these names, as a listing gave them, below a directory. */
+export function childPath(directory: WorkspacePath, names: readonly string[]): WorkspacePath {
+  const segments = [...directory.segments, ...names];
+  return { text: segments.join("/"), segments };
 }
 
 /** Says whether the names lead into the staging directory; file systems that fold case are taken into account. */

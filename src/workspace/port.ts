@@ -2,6 +2,7 @@
  * The workspace port: one tree of files that a caller cannot leave. The disk and the store-backed workspace implement
  * it and pass the same contract. Refusals are values; only lost infrastructure and bugs are exceptions.
  */
+import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";
 
@@ -13,6 +14,8 @@ export type DenialCause =
   | "other_file_system"
   | "hard_link"
   | "reserved"
+  | "denied_name"
+  | "protected_name"
   | "permission"
   | "read_only"
   | "changed_while_opening"
@@ -23,34 +26,47 @@ export type WorkspaceRefusal =
   | { readonly reason: "not_found" }
   | { readonly reason: "denied"; readonly because: DenialCause }
   | { readonly reason: "bad_name"; readonly rule: NewNameRule | "name_too_long" }
+  | { readonly reason: "is_root" }
   | { readonly reason: "is_directory" }
   | { readonly reason: "not_a_directory" }
   /** Neither a file nor a directory: a pipe, a socket or a device. */
   | { readonly reason: "not_a_file" }
+  | { readonly reason: "already_exists" }
+  | { readonly reason: "not_empty" }
+  /** A directory cannot be moved into itself. */
+  | { readonly reason: "into_itself" }
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number }
+  | { readonly reason: "too_many_entries"; readonly limit: number }
   | { readonly reason: "no_space" }
   | { readonly reason: "quota"; readonly limit: number; readonly unit: "bytes" | "files" }
-  /** Someone else changed the file in the meantime. */
+  /** The file is not (or no longer) what the caller expects. */
   | { readonly reason: "conflict" }
   /** The file system failed; `code` is its error code, such as `EIO`. */
   | { readonly reason: "io"; readonly code: string };
 
-/** A file's whole content and what identifies it. */
-export interface FileContent {
-  readonly bytes: Uint8Array;
-  /** SHA-256 of `bytes` in hexadecimal: what a conditional write refers to. */
-  readonly sha256: string;
-  /** Milliseconds since the epoch. */
-  readonly modifiedAt: number;
+/** What an operation gives. */
+export type Outcome<T> = Result<T, WorkspaceRefusal>;
+
+/** An answer that is there at once where that is cheap, and later otherwise. */
+export type Eventually<T> = T | Promise<T>;
+
+/** A part of a file. */
+export interface ByteRange {
+  readonly offsetBytes: number;
+  readonly lengthBytes: number;
 }
 
-/** What a write left behind. */
-export interface WrittenFile {
+/** A file's content, or a part of it. */
+export interface FileContent {
+  readonly bytes: Uint8Array;
+  /** The size of the whole file. */
   readonly sizeBytes: number;
-  /** SHA-256 of the file's content in hexadecimal. */
-  readonly sha256: string;
-  /** Whether the file was not there before. */
-  readonly created: boolean;
+  /** SHA-256 of the whole content in hexadecimal, what a conditional write refers to; `null` when `bytes` is a part. */
+  readonly sha256: string | null;
+  /** Changes whenever the content changes: parts with the same version are of the same content. */
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly modifiedAt: number;
 }
 
 /** What an entry of a directory is. Where a `link` leads is never told; `other` is a pipe, a socket or a device. */
@@ -61,41 +77,122 @@ export interface DirectoryEntry {
   /** Exactly as stored; bytes that are not UTF-8 show as U+FFFD. May hold control characters: escape before showing. */
   readonly name: string;
   readonly kind: EntryKind;
+  /** With `details`, of a file. */
+  readonly sizeBytes?: number;
+  /** With `details`: milliseconds since the epoch. */
+  readonly modifiedAt?: number;
+}
+
+/** How to list. */
+export interface ListOptions {
+  /** At most this many entries, and never more than `maxListEntries`. */
+  readonly limit?: number;
+  /** Only names that sort after this one, to continue a listing. */
+  readonly after?: string;
+  /** Also sizes and times. */
+  readonly details?: boolean;
 }
 
 /** Entries of one directory, sorted by name (code unit order). */
 export interface Listing {
   readonly entries: readonly DirectoryEntry[];
-  /** Whether the directory has entries that are left out because of the limit. */
-  readonly truncated: boolean;
+  /** Whether the directory has further entries. */
+  readonly hasMore: boolean;
+}
+
+/** What is known of a file or directory without its content. */
+export interface EntryInfo {
+  readonly kind: "file" | "directory" | "other";
+  /** Of a file; 0 otherwise. */
+  readonly sizeBytes: number;
+  /** Milliseconds since the epoch. */
+  readonly modifiedAt: number;
+}
+
+/** How to write. */
+export interface WriteOptions {
+  /** `create` refuses what is there; `overwrite` (the default) creates or replaces; `append` creates or adds at the end. */
+  readonly mode?: "create" | "overwrite" | "append";
+  /** Refuse as a conflict unless the file is there and its content has this SHA-256, in hexadecimal. */
+  readonly ifMatch?: string;
+}
+
+/** What a write left behind. */
+export interface WrittenFile {
+  /** The size of the whole file. */
+  readonly sizeBytes: number;
+  /** SHA-256 of the whole file's content in hexadecimal. */
+  readonly sha256: string;
+  /** Whether the file was not there before. */
+  readonly created: boolean;
 }
 
 /** The limits of a workspace. */
 export interface WorkspaceLimits {
+  /** What one read may give. */
   readonly maxReadBytes: number;
+  /** What one write may bring. */
   readonly maxWriteBytes: number;
+  /** How large a file may become by appending and copying. */
+  readonly maxFileBytes: number;
+  /** What one listing may give. */
   readonly maxListEntries: number;
+  /** How many entries one deletion may take away, and one search may visit. */
+  readonly maxTreeEntries: number;
+  /** Quota: what all files together may have. `null`: no quota. */
+  readonly maxTotalBytes: number | null;
+  /** Quota: how many files and directories there may be. `null`: no quota. */
+  readonly maxFiles: number | null;
 }
 
 /** Limits that suit a person's own workspace. */
 export const defaultWorkspaceLimits: WorkspaceLimits = {
   maxReadBytes: 1024 * 1024,
   maxWriteBytes: 1024 * 1024,
+  maxFileBytes: 64 * 1024 * 1024,
   maxListEntries: 1000,
+  maxTreeEntries: 20_000,
+  maxTotalBytes: null,
+  maxFiles: null,
 };
 
-/** An answer that is there at once where that is cheap, and later otherwise. */
-export type Eventually<T> = T | Promise<T>;
-
-/** The port itself. */
+/** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {
   readonly limits: WorkspaceLimits;
-  /** The content of a regular file of at most `maxReadBytes`. Small files are answered without a promise. */
-  read(path: WorkspacePath): Eventually<Result<FileContent, WorkspaceRefusal>>;
-  /** Replaces or creates the file in one step: readers see the old content or the new. Makes missing parents. */
-  write(path: WorkspacePath, bytes: Uint8Array): Promise<Result<WrittenFile, WorkspaceRefusal>>;
-  /** The entries of a directory, at most `maxListEntries`. */
-  list(path: WorkspacePath): Promise<Result<Listing, WorkspaceRefusal>>;
+  /**
+   * The content of a regular file, at most `maxReadBytes` of it; a whole file that is larger is refused. Small files
+   * are answered without a promise.
+   */
+  read(path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>>;
+  /** What is at the path. */
+  stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
+  /** The entries of a directory. */
+  list(path: WorkspacePath, options?: ListOptions): Promise<Outcome<Listing>>;
+  /** Changes or creates the file in one step: readers see the old content or the new. Makes missing parents. */
+  write(path: WorkspacePath, bytes: Uint8Array, options?: WriteOptions): Promise<Outcome<WrittenFile>>;
+  /** Copies a file of at most `maxFileBytes`; what is at `to` is replaced only if asked, and only a file. */
+  copy(
+    from: WorkspacePath,
+    to: WorkspacePath,
+    options?: { readonly overwrite?: boolean },
+  ): Promise<Outcome<WrittenFile>>;
+  /** Moves a file, directory or link; what is at `to` is replaced only if asked, and only a file by a file. */
+  move(from: WorkspacePath, to: WorkspacePath, options?: { readonly overwrite?: boolean }): Promise<Outcome<null>>;
+  /** Deletes a file, a link, an empty directory, or with `recursive` a directory with at most `maxTreeEntries` below. */
+  remove(
+    path: WorkspacePath,
+    options?: { readonly recursive?: boolean },
+  ): Promise<Outcome<{ readonly entries: number }>>;
+  /** Makes the directory and its missing parents; that it is there already is no error. */
+  makeDirectory(path: WorkspacePath): Promise<Outcome<{ readonly created: boolean }>>;
   /** Gives back what the workspace holds open; it is not used afterwards. */
   close(): Promise<void>;
+}
+
+/** One workspace for everybody, or one for each principal. */
+export type WorkspaceSource = Workspace | ((principal: Principal) => Workspace);
+
+/** The workspace that a principal uses. */
+export function workspaceOf(source: WorkspaceSource, principal: Principal): Workspace {
+  return typeof source === "function" ? source(principal) : source;
 }

@@ -100,12 +100,12 @@ Deno.test("list() gives the kinds, sorted, and is bounded in short and in long d
     await list({}, (listing) =>
       assert.deepEqual(listing, {
         entries: [{ name: "a", kind: "file" }, { name: "d", kind: "directory" }, { name: "l", kind: "link" }],
-        truncated: false,
+        hasMore: false,
       }));
-    await list({ maxListEntries: 3 }, (listing) => assert.equal(listing.truncated, false));
+    await list({ maxListEntries: 3 }, (listing) => assert.equal(listing.hasMore, false));
     await list({ maxListEntries: 2 }, (listing) => {
       assert.equal(listing.entries.length, 2);
-      assert.equal(listing.truncated, true);
+      assert.equal(listing.hasMore, true);
     });
     for (let index = 0; index < 5000; index++) Deno.writeTextFileSync(`${base}/ws/long-name-${index}`, "");
     await list({ maxListEntries: 10_000 }, (listing) => {
@@ -113,11 +113,11 @@ Deno.test("list() gives the kinds, sorted, and is bounded in short and in long d
       const names = listing.entries.map(({ name }) => name);
       assert.deepEqual(names, names.toSorted());
     });
-    await list({}, (listing) => assert.deepEqual([listing.entries.length, listing.truncated], [1000, true]));
+    await list({}, (listing) => assert.deepEqual([listing.entries.length, listing.hasMore], [1000, true]));
 
     async function list(
       limits: Partial<WorkspaceLimits>,
-      check: (listing: { entries: readonly { name: string; kind: string }[]; truncated: boolean }) => void,
+      check: (listing: { entries: readonly { name: string; kind: string }[]; hasMore: boolean }) => void,
     ): Promise<void> {
       const workspace = openDiskWorkspace({ root: `${base}/ws`, limits });
       const listing = await workspace.list(rootPath);

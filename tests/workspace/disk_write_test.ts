@@ -75,10 +75,11 @@ Deno.test("a refused write leaves nothing behind", () =>
 
 Deno.test("a target that becomes a directory, or a link that leaves, while the content is written is refused", () =>
   inWorkspace(async ({ workspace, root, base }) => {
-    const large = new Uint8Array(512 * 1024);
+    const large = new Uint8Array(900_000);
     for (const swap of [() => Deno.mkdirSync(`${root}/t`), () => Deno.symlinkSync("../outside/new", `${root}/t`)]) {
       const before = fingerprintTree(`${base}/outside`);
       const writing = workspace.write(path("t"), large);
+      await stagedFileAppears(root);
       swap();
       assert.equal((await writing).ok, false);
       Deno.removeSync(`${root}/t`);
@@ -154,6 +155,7 @@ Deno.test("opening a workspace leaves the unfinished files of a living process a
   const first = openDiskWorkspace({ root: scene.root });
   try {
     const writing = first.write(path("file.txt"), new Uint8Array(900_000));
+    await stagedFileAppears(scene.root);
     assert.equal(stagingNames(scene.root).length, 2, "a lock and a staged file");
     await openDiskWorkspace({ root: scene.root }).close();
     assert.equal(stagingNames(scene.root).length, 2);
@@ -191,7 +193,12 @@ function path(text: string): WorkspacePath {
   return parsed.value;
 }
 
+async function stagedFileAppears(root: string): Promise<void> {
+  while (unfinished(root).length === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+}
+
 function stagingNames(root: string): string[] {
+  if (!Array.from(Deno.readDirSync(root), ({ name }) => name).includes(stagingDirectoryName)) return [];
   return Array.from(Deno.readDirSync(`${root}/${stagingDirectoryName}`), ({ name }) => name);
 }
 

@@ -1,0 +1,58 @@
+/** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import type { TextPosition } from "../workspace/text_lines.ts";
+import type { WalkPosition } from "../workspace/walk.ts";
+
+/** Where a reading goes on, and in which content. */
+export interface ReadCursor {
+  readonly version: string;
+  readonly from: TextPosition;
+  readonly endLine?: number;
+}
+
+const readCursor = z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]);
+// names as a walk met them; a made-up `..` or `a/b` would not be a name
+const walkCursor = z.tuple([z.boolean(), z.string()], z.string()).refine(([, ...names]) => names.every(isName));
+
+/** Encodes a reading's position. */
+export function toReadCursorText({ version, from, endLine = 0 }: ReadCursor): string {
+  return encode([version, from.offsetBytes, from.line, endLine]);
+}
+
+/** Decodes a reading's position; `null` for anything that {@link toReadCursorText} did not make. */
+export function toReadCursor(text: string): ReadCursor | null {
+  const parsed = readCursor.safeParse(decode(text));
+  if (!parsed.success) return null;
+  const [version, offsetBytes, line, endLine] = parsed.data;
+  return { version, from: { offsetBytes, line }, ...endLine === 0 ? {} : { endLine } };
+}
+
+/** Encodes where a walk goes on. */
+export function toWalkCursorText({ segments, isDirectory }: WalkPosition): string {
+  return encode([isDirectory, ...segments]);
+}
+
+/** Decodes where a walk goes on; `null` for anything that {@link toWalkCursorText} did not make. */
+export function toWalkCursor(text: string): WalkPosition | null {
+  const parsed = walkCursor.safeParse(decode(text));
+  if (!parsed.success) return null;
+  const [isDirectory, ...segments] = parsed.data;
+  return { segments, isDirectory };
+}
+
+function isName(text: string): boolean {
+  return text !== "" && text !== "." && text !== ".." && !/[/\0]/.test(text);
+}
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
+}
+
+function decode(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+  } catch {
+    return undefined; // not JSON
+  }
+}

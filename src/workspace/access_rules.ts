@@ -1,0 +1,59 @@
+/**
+ * Names that a workspace keeps from its callers: denied ones cannot be reached, protected ones can be read but not
+ * created, changed, moved or deleted. Names are compared without regard to case, since some file systems do not.
+ */
+import { matchesName } from "./glob.ts";
+
+/** Which names are kept from callers. Each pattern is a path of names; `*` and `?` stand for any characters of a name. */
+export interface AccessPatterns {
+  /** Neither reachable nor listed. Default: none. */
+  readonly denied?: readonly string[];
+  /** Readable only. Default: `.git`, whose hooks and configuration run programs. */
+  readonly protected?: readonly string[];
+}
+
+/** The patterns, ready to ask. Each takes names below the root; a pattern may match at any depth, with all below it. */
+export interface AccessRules {
+  isDenied(segments: readonly string[]): boolean;
+  isProtected(segments: readonly string[]): boolean;
+  /** Whether moving a directory can change how entries below it are judged. */
+  readonly isPlaceDependent: boolean;
+}
+
+const defaultProtected = [".git"];
+
+/** Prepares patterns such as `.git/hooks` or `*.pem`; a pattern with a `/` at its start matches in the root only. */
+export function createAccessRules(patterns: AccessPatterns = {}): AccessRules {
+  const denied = (patterns.denied ?? []).map(toPattern);
+  const protectedNames = (patterns.protected ?? defaultProtected).map(toPattern);
+  return {
+    isDenied: toPredicate(denied),
+    isProtected: toPredicate(protectedNames),
+    isPlaceDependent: [...denied, ...protectedNames].some(({ names, isAnchored }) => isAnchored || names.length > 1),
+  };
+}
+
+interface Pattern {
+  readonly names: readonly string[];
+  readonly isAnchored: boolean;
+}
+
+function toPredicate(patterns: readonly Pattern[]): (segments: readonly string[]) => boolean {
+  const prepared = patterns.filter(({ names }) => names.length > 0);
+  if (prepared.length === 0) return () => false;
+  return (segments) => {
+    const folded = segments.map((segment) => segment.toLowerCase());
+    return prepared.some(({ names, isAnchored }) => {
+      const lastStart = folded.length - names.length;
+      for (let start = 0; start <= (isAnchored ? Math.min(0, lastStart) : lastStart); start++) {
+        if (names.every((name, index) => matchesName(name, folded[start + index] ?? ""))) return true;
+      }
+      return false;
+    });
+  };
+}
+
+function toPattern(text: string): Pattern {
+  const names = text.toLowerCase().split("/").filter((name) => name !== "");
+  return { names, isAnchored: text.startsWith("/") };
+}

@@ -1,0 +1,126 @@
+/**
+ * Puts a staged file in its place. From the last check to the rename nothing gives up control, so callers in this
+ * process cannot come between; the rename itself shows other processes the old file or the new.
+ */
+import { linkSync } from "node:fs";
+import { failure, success } from "../lib/result.ts";
+import type { Disk } from "./disk_context.ts";
+import { versionOf } from "./disk_open.ts";
+import { errorCode } from "./disk_refusal.ts";
+import { absolutePath, isSame, isStillInside, lstatOrNull, resolveInside } from "./disk_resolve.ts";
+import { removeIfThere, type StagedFile } from "./disk_staging.ts";
+import { newNameProblem, type WorkspacePath } from "./path.ts";
+import type { Outcome } from "./port.ts";
+
+/** The place of a file that is to be written. */
+export interface Target {
+  /** The resolved names of the file; some of its directories may be missing. */
+  readonly segments: readonly string[];
+  /** How many of the names are there. */
+  readonly existing: number;
+  /** The file that is there, or `null`. */
+  readonly info: Deno.FileInfo | null;
+}
+
+/** What a write expects of its target. */
+export interface Expectation {
+  /** The resolved names that the writer has reserved. */
+  readonly segments: readonly string[];
+  /** The file of this version is there; `null`: nothing is; `undefined`: either. */
+  readonly version?: string | null | undefined;
+}
+
+const writeBits = 0o222;
+
+/** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
+export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
+  const resolved = resolveInside(disk, path);
+  if (!resolved.ok) return resolved;
+  const { segments } = resolved.value;
+  if (!resolved.value.found) {
+    const { missing } = resolved.value;
+    return checkNewNames(disk, { segments: [...segments, ...missing], existing: segments.length, info: null });
+  }
+  const { info } = resolved.value;
+  if (info.isDirectory) return failure({ reason: "is_directory" });
+  if (!info.isFile) return failure({ reason: "not_a_file" });
+  if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+  // a rename needs no permission on the file itself; someone who took the write bits away meant it
+  if (info.mode !== null && (info.mode & writeBits) === 0) return failure({ reason: "denied", because: "read_only" });
+  return success({ segments, existing: segments.length, info });
+}
+
+/** Refuses names that are not to be created. */
+export function checkNewNames(disk: Disk, target: Target): Outcome<Target> {
+  const { segments, existing } = target;
+  for (let count = existing + 1; count <= segments.length; count++) {
+    if (disk.rules.isDenied(segments.slice(0, count))) return failure({ reason: "denied", because: "denied_name" });
+    const rule = newNameProblem(segments[count - 1] ?? "");
+    if (rule !== null) return failure({ reason: "bad_name", rule });
+  }
+  if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+  return success(target);
+}
+
+/** Puts the staged file of `sizeBytes` at `path`, if that still is as expected; says whether this made a new file. */
+export function commitFile(
+  disk: Disk,
+  path: WorkspacePath,
+  staged: StagedFile,
+  sizeBytes: number,
+  expected: Expectation,
+): Outcome<{ readonly created: boolean }> {
+  const target = findTarget(disk, path); // again: it may have changed while the content was written
+  if (!target.ok) return target;
+  const { segments, existing, info } = target.value;
+  if (segments.join("/") !== expected.segments.join("/")) {
+    return failure({ reason: "denied", because: "changed_while_opening" }); // a link on the way leads elsewhere now
+  }
+  if (expected.version === null && info !== null) return failure({ reason: "already_exists" });
+  if (typeof expected.version === "string" && (info === null || versionOf(info) !== expected.version)) {
+    return failure({ reason: "conflict" });
+  }
+  const growth = sizeBytes - (info?.size ?? 0);
+  const newEntries = segments.length - existing;
+  const room = disk.quota.check(growth, newEntries);
+  if (!room.ok) return room;
+  const parents = makeParents(disk, segments.slice(0, -1), Math.min(existing, segments.length - 1));
+  if (!parents.ok) return parents;
+  const final = absolutePath(disk.root, segments);
+  const content = Deno.lstatSync(staged.path);
+  place(staged.path, final, info === null);
+  const after = lstatOrNull(final);
+  if (after === null || !isSame(after, content.dev, content.ino) || !isStillInside(disk, final)) {
+    return failure({ reason: "denied", because: "changed_while_opening" });
+  }
+  disk.quota.add(growth, newEntries);
+  return success({ created: info === null });
+}
+
+/** Makes the directories after the first `existing` names, and checks that the last one is inside. */
+export function makeParents(disk: Disk, segments: readonly string[], existing: number): Outcome<null> {
+  for (let count = existing + 1; count <= segments.length; count++) {
+    Deno.mkdirSync(absolutePath(disk.root, segments.slice(0, count)));
+  }
+  const parent = absolutePath(disk.root, segments);
+  const info = lstatOrNull(parent);
+  if (info === null || !info.isDirectory || info.dev !== disk.root.device || !isStillInside(disk, parent)) {
+    return failure({ reason: "denied", because: "changed_while_opening" });
+  }
+  return success(null);
+}
+
+/** Renames; a new name is made by linking first, so that a file another process makes meanwhile is not replaced. */
+function place(from: string, to: string, isNew: boolean): void {
+  if (isNew) {
+    try {
+      linkSync(from, to);
+      removeIfThere(from);
+      return;
+    } catch (error) {
+      if (errorCode(error) === "EEXIST") throw error;
+      // a file system without hard links: rename instead
+    }
+  }
+  Deno.renameSync(from, to);
+}

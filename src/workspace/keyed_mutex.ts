@@ -1,0 +1,23 @@
+/** Lets one task at a time run for each key, in the order in which they came. */
+
+/** Runs tasks one after the other for each key. */
+export interface KeyedMutex {
+  run<T>(key: string, task: () => Promise<T>): Promise<T>;
+}
+
+/** Makes a mutex without any key taken. */
+export function createKeyedMutex(): KeyedMutex {
+  const tails = new Map<string, Promise<unknown>>();
+  return {
+    async run(key, task) {
+      const before = tails.get(key) ?? Promise.resolve();
+      const mine = before.then(task, task);
+      tails.set(key, mine);
+      try {
+        return await mine;
+      } finally {
+        if (tails.get(key) === mine) tails.delete(key);
+      }
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/** Walks a directory of any workspace in the order of names, a directory before what is in it; links are not followed. */
+import { success } from "../lib/result.ts";
+import { childPath, type WorkspacePath } from "./path.ts";
+import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
+
+/** An entry that the walk met, with its names below the directory where the walk began. */
+export interface WalkedEntry extends DirectoryEntry {
+  readonly segments: readonly string[];
+}
+
+/** Where a walk goes on: after the entry with these names, and what is in it if it is a directory. */
+export interface WalkPosition {
+  readonly segments: readonly string[];
+  readonly isDirectory: boolean;
+}
+
+/** How to walk. */
+export interface WalkOptions {
+  /** 1: only the directory itself. */
+  readonly depth: number;
+  readonly after?: WalkPosition;
+  readonly details?: boolean;
+}
+
+interface OpenDirectory {
+  readonly path: WorkspacePath;
+  readonly segments: readonly string[];
+  /** The name after which to list on. */
+  last: string | undefined;
+  entries: Iterator<DirectoryEntry>;
+  hasMore: boolean;
+}
+
+/**
+ * The entries below `path`. What can no longer be listed, because it disappeared or may not be read, counts as empty;
+ * only for the directory itself is it a refusal.
+ */
+export async function* walk(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { depth, after, details = false }: WalkOptions,
+): AsyncGenerator<Outcome<WalkedEntry>> {
+  const open = (segments: readonly string[], last?: string): OpenDirectory => ({
+    path: childPath(path, segments),
+    segments,
+    last,
+    entries: [].values(),
+    hasMore: true,
+  });
+  const stack = resume(after, depth, open);
+  let directory: OpenDirectory | undefined;
+  while ((directory = stack.at(-1)) !== undefined) {
+    const { value: entry, done } = directory.entries.next();
+    if (done !== true) {
+      directory.last = entry.name;
+      const segments = [...directory.segments, entry.name];
+      yield success({ ...entry, segments });
+      if (entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
+      continue;
+    }
+    if (!directory.hasMore) {
+      stack.pop();
+      continue;
+    }
+    const { last } = directory;
+    const listing = await workspace.list(directory.path, { details, ...last === undefined ? {} : { after: last } });
+    if (!listing.ok && directory.segments.length === 0) yield listing;
+    directory.entries = listing.ok ? listing.value.entries.values() : [].values();
+    directory.hasMore = listing.ok && listing.value.hasMore;
+  }
+}
+
+/** The directories that were open when a walk stopped, the innermost last. */
+function resume(
+  after: WalkPosition | undefined,
+  depth: number,
+  open: (segments: readonly string[], last?: string) => OpenDirectory,
+): OpenDirectory[] {
+  if (after === undefined) return [open([])];
+  const { segments, isDirectory } = after;
+  const stack = segments.slice(0, depth).map((name, level) => open(segments.slice(0, level), name));
+  if (isDirectory && segments.length < depth) stack.push(open(segments));
+  return stack;
+}

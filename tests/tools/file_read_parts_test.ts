@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { fileListTool } from "../../src/tools/file_list.ts";
+import { fileReadTool } from "../../src/tools/file_read.ts";
+import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
+
+Deno.test("file_read gives the lines that head, tail and the range ask for", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    Deno.writeTextFileSync(`${root}/a`, "1\n2\n3\n4\n5");
+    const content = async (options: Record<string, unknown>): Promise<unknown[]> => {
+      const { structured } = await answerOf(read, { filename: "a", ...options });
+      return [structured["content"], structured["start_line"], structured["end_line"], structured["next_cursor"]];
+    };
+    assert.deepEqual(await content({ head: 2 }), ["1\n2\n", 1, 2, undefined]);
+    assert.deepEqual(await content({ head: 9 }), ["1\n2\n3\n4\n5", 1, 5, undefined]);
+    assert.deepEqual(await content({ start_line: 4 }), ["4\n5", 4, 5, undefined]);
+    assert.deepEqual(await content({ start_line: 2, end_line: 3 }), ["2\n3\n", 2, 3, undefined]);
+    assert.deepEqual(await content({ end_line: 1 }), ["1\n", 1, 1, undefined]);
+    assert.deepEqual((await content({ start_line: 9 }))[0], "");
+    assert.deepEqual((await content({ tail: 2 }))[0], "4\n5");
+    assert.deepEqual((await content({ tail: 9 }))[0], "1\n2\n3\n4\n5");
+    Deno.writeTextFileSync(`${root}/a`, "\n1\n\n");
+    assert.deepEqual((await content({ tail: 1 }))[0], "\n");
+    assert.deepEqual((await content({ tail: 2 }))[0], "1\n\n");
+    assert.deepEqual((await content({ tail: 3 }))[0], "\n1\n\n");
+    assert.equal((await failureOf(read, { filename: "a", head: 1, tail: 1 })).code, "invalid_arguments");
+    assert.equal((await failureOf(read, { filename: "a", start_line: 2, end_line: 1 })).code, "invalid_arguments");
+    assert.equal((await failureOf(read, { filename: "a", cursor: "?" })).code, "invalid_arguments");
+  }));
+
+Deno.test("a text larger than one read comes in parts that join to the whole, whatever its lines and characters", async () => {
+  const line = fc.string({ unit: fc.constantFrom("a", "é", "€", "😀", " "), maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 12 }), async (lines) => {
+      await withWorkspace(async ({ root, workspace }) => {
+        const read = fileReadTool(workspace);
+        const whole = lines.join("\n");
+        Deno.writeTextFileSync(`${root}/a`, whole);
+        let joined = "";
+        let cursor: unknown;
+        do {
+          const { structured, text } = await answerOf(read, {
+            filename: "a",
+            ...cursor === undefined ? {} : { cursor },
+          });
+          joined += structured["content"];
+          assert.equal(text, structured["content"]);
+          cursor = structured["next_cursor"];
+        } while (cursor !== undefined);
+        assert.equal(joined, whole);
+      }, { limits: { maxReadBytes: 40 } });
+    }),
+    { numRuns: 100 },
+  );
+});
+
+Deno.test("line ranges and tails of a text larger than one read are right, and continue where they are cut", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    const lines = Array.from({ length: 100 }, (_, n) => `line ${n + 1}\n`);
+    Deno.writeTextFileSync(`${root}/a`, lines.join(""));
+    for (const [start, end] of [[1, 3], [50, 55], [98, 100], [100, 200]] as const) {
+      const { structured } = await answerOf(read, { filename: "a", start_line: start, end_line: end });
+      assert.equal(structured["content"], lines.slice(start - 1, end).join(""));
+      assert.deepEqual([structured["start_line"], structured["next_cursor"]], [start, undefined]);
+    }
+    let joined = "";
+    let request: Record<string, unknown> = { filename: "a", start_line: 20, end_line: 60 };
+    for (;;) {
+      const { structured } = await answerOf(read, request);
+      joined += structured["content"];
+      if (structured["next_cursor"] === undefined) break;
+      request = { filename: "a", cursor: structured["next_cursor"] };
+    }
+    assert.equal(joined, lines.slice(19, 60).join(""));
+    assert.equal((await answerOf(read, { filename: "a", tail: 3 })).structured["content"], lines.slice(-3).join(""));
+    const tail = (await answerOf(read, { filename: "a", tail: 90 })).structured["content"];
+    assert.ok(lines.join("").endsWith(String(tail)) && String(tail).startsWith("line "), "only whole lines");
+  }, { limits: { maxReadBytes: 100 } }));
+
+Deno.test("a cursor of a text that was changed since is refused", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    Deno.writeTextFileSync(`${root}/a`, "x".repeat(100));
+    const { structured } = await answerOf(read, { filename: "a" });
+    Deno.writeTextFileSync(`${root}/a`, "y".repeat(101));
+    const refusal = await failureOf(read, { filename: "a", cursor: structured["next_cursor"] });
+    assert.equal(refusal.code, "conflict");
+  }, { limits: { maxReadBytes: 50 } }));
+
+Deno.test("images and audio come as media content, with their type", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
+    Deno.writeFileSync(`${root}/a.txt`, png);
+    const image = await answerOf(read, { filename: "a.txt" });
+    assert.deepEqual(image.blocks, [{ type: "image", data: png.toBase64(), mimeType: "image/png" }]);
+    assert.equal(image.structured["mime_type"], "image/png");
+    const wav = new Uint8Array([0x52, 0x49, 0x46, 0x46, 0xff, 0, 0, 0, 0x57, 0x41, 0x56, 0x45, 0x66]);
+    Deno.writeFileSync(`${root}/a.wav`, wav);
+    const audio = await answerOf(read, { filename: "a.wav" });
+    assert.deepEqual(audio.blocks, [{ type: "audio", data: wav.toBase64(), mimeType: "audio/wav" }]);
+  }));
+
+Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    for (const directory of ["a", "a/b", "a/b/c", "d"]) Deno.mkdirSync(`${root}/${directory}`);
+    for (const file of ["a/1.txt", "a/b/2.txt", "a/b/c/3.md", "d/4.txt", "5.txt", "a.txt"]) {
+      Deno.writeTextFileSync(`${root}/${file}`, file);
+    }
+    Deno.symlinkSync("a", `${root}/l`);
+    const names = async (options: Record<string, unknown>): Promise<unknown> =>
+      (await answerOf(list, options)).text.split("\n");
+    const whole = [
+      "5.txt",
+      "a/",
+      "a/1.txt",
+      "a/b/",
+      "a/b/2.txt",
+      "a/b/c/",
+      "a/b/c/3.md",
+      "a.txt",
+      "d/",
+      "d/4.txt",
+      "l (link)",
+    ];
+    assert.deepEqual(await names({ depth: 64 }), whole);
+    assert.deepEqual(await names({ depth: 2 }), whole.filter((name) => name.split("/").filter(Boolean).length < 3));
+    assert.deepEqual(await names({ pattern: "*.txt" }), ["5.txt", "a/1.txt", "a/b/2.txt", "a.txt", "d/4.txt"]);
+    assert.deepEqual(await names({ pattern: "a/**/*.{md,txt}" }), ["a/1.txt", "a/b/2.txt", "a/b/c/3.md"]);
+    assert.deepEqual(await names({ path: "a", pattern: "b/*" }), ["b/2.txt", "b/c/"]);
+    assert.deepEqual(await names({ path: "l" }), ["1.txt", "b/"]);
+    for (let limit = 1; limit < 12; limit++) {
+      const seen: unknown[] = [];
+      let cursor: unknown;
+      do {
+        const { structured } = await answerOf(list, { depth: 64, limit, ...cursor === undefined ? {} : { cursor } });
+        const entries = structured["entries"] as { readonly name: string }[];
+        assert.ok(entries.length <= limit);
+        seen.push(...entries.map(({ name }) => name));
+        cursor = structured["next_cursor"];
+      } while (cursor !== undefined);
+      assert.deepEqual(seen, whole.map((name) => name.replace(/\/$| \(link\)$/, "")));
+    }
+    const [file] = (await answerOf(list, { pattern: "5.txt", details: true })).structured["entries"] as Record<
+      string,
+      unknown
+    >[];
+    assert.equal(file?.["size_bytes"], 5);
+    assert.match(String(file?.["modified_at"]), /^\d{4}-\d\d-\d\dT/);
+    assert.equal((await failureOf(list, { pattern: "" })).code, "invalid_arguments");
+    assert.equal((await failureOf(list, { cursor: "bm8" })).code, "invalid_arguments");
+    const climbing = btoa(JSON.stringify([true, ".."])).replaceAll("=", "");
+    assert.equal((await failureOf(list, { cursor: climbing, depth: 2 })).code, "invalid_arguments");
+  }));

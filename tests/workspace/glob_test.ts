@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { parseGlob } from "../../src/workspace/glob.ts";
+
+const cases: readonly (readonly [pattern: string, path: string, matches: boolean])[] = [
+  ["*.txt", "a.txt", true],
+  ["*.txt", "d/e/a.txt", true],
+  ["*.txt", "a.txt.gz", false],
+  ["a?c", "abc", true],
+  ["a?c", "ac", false],
+  ["src/*.ts", "src/a.ts", true],
+  ["src/*.ts", "src/d/a.ts", false],
+  ["src/*.ts", "other/src/a.ts", false],
+  ["src/**/*.ts", "src/a.ts", true],
+  ["src/**/*.ts", "src/d/e/a.ts", true],
+  ["**/a", "a", true],
+  ["**/a", "d/e/a", true],
+  ["**", "d/e/a", true],
+  ["a/**", "a/b/c", true],
+  ["a/**/b/**/c", "a/x/b/b/y/c", true],
+  ["a/**/b/**/c", "a/x/c", false],
+  ["*.{ts,js}", "a.js", true],
+  ["*.{ts,js}", "a.css", false],
+  ["{a,b}/{c,d}", "b/c", true],
+  ["{a,{b,c}}", "c", true],
+  ["[x](y)", "[x](y)", true],
+  ["a.c", "abc", false],
+  ["{a", "{a", true],
+  ["./a/b", "a/b", true],
+];
+
+for (const [pattern, path, matches] of cases) {
+  Deno.test(`parseGlob() ${pattern} ${matches ? "matches" : "does not match"} ${path}`, () => {
+    assert.equal(parseGlob(pattern)?.(path.split("/")), matches);
+  });
+}
+
+Deno.test("parseGlob() refuses patterns that are empty, too long or have too many alternatives", () => {
+  for (const pattern of ["", "/", ".", "a".repeat(1001), "{a,b}".repeat(7)]) assert.equal(parseGlob(pattern), null);
+});
+
+Deno.test("parseGlob() agrees with the definition on random patterns and paths", () => {
+  const name = fc.string({ unit: fc.constantFrom("a", "b", ".", "*", "?"), minLength: 1, maxLength: 5 });
+  const paths = fc.array(fc.string({ unit: fc.constantFrom("a", "b", "."), minLength: 1, maxLength: 4 }), {
+    minLength: 1,
+    maxLength: 4,
+  });
+  const patterns = fc.array(fc.oneof(name, fc.constant("**")), { minLength: 2, maxLength: 5 });
+  fc.assert(
+    fc.property(patterns, paths, (names, segments) => {
+      fc.pre(names.every((each) => each !== "." && (each === "**" || !each.includes("**"))));
+      assert.equal(parseGlob(names.join("/"))?.(segments), matchesByDefinition(names, segments));
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+Deno.test("matching takes time proportional to pattern times name", () => {
+  const matches = parseGlob("*a".repeat(200) + "b");
+  const started = performance.now();
+  assert.equal(matches?.(["a".repeat(255)]), false);
+  assert.ok(performance.now() - started < 100);
+});
+
+function matchesByDefinition(names: readonly string[], segments: readonly string[]): boolean {
+  const [first, ...rest] = names;
+  if (first === undefined) return segments.length === 0;
+  if (first === "**") {
+    return segments.some((_, index) => matchesByDefinition(rest, segments.slice(index))) ||
+      matchesByDefinition(rest, []);
+  }
+  const [segment, ...others] = segments;
+  const pattern = new RegExp(`^${first.replaceAll(".", "\\.").replaceAll("*", ".*").replaceAll("?", ".")}$`);
+  return segment !== undefined && pattern.test(segment) && matchesByDefinition(rest, others);
+}
