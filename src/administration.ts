@@ -1,5 +1,14 @@
 /** What the owner does at the command line, beside a running server or without one. */
 import {
+  addUser,
+  disableUser,
+  enableUser,
+  listUsers,
+  resetUser,
+  type UserProblem,
+  type UserSummary,
+} from "./authorization_server/manage_users.ts";
+import {
   createOperatorToken,
   listOperatorTokens,
   type OperatorTokenProblem,
@@ -20,6 +29,12 @@ export interface Administration {
   listTokens(): Promise<OperatorTokenSummary[]>;
   /** `false` when there is no such token. */
   revokeToken(id: string): Promise<boolean>;
+  listUsers(): Promise<UserSummary[]>;
+  addUser(name: string, passphrase: string): Promise<Result<UserSummary, UserProblem>>;
+  /** Ends the user's sessions and grants too. */
+  resetUser(name: string, passphrase: string): Promise<Result<UserSummary, UserProblem>>;
+  disableUser(name: string): Promise<Result<UserSummary, UserProblem>>;
+  enableUser(name: string): Promise<Result<UserSummary, UserProblem>>;
 }
 
 /** Wires the operations on an opened installation. */
@@ -28,6 +43,11 @@ export function createAdministration({ storage }: Installation, clock: Clock): A
     createToken: (request) => createOperatorToken({ storage, clock }, request),
     listTokens: () => listOperatorTokens({ storage, clock }),
     revokeToken: (id) => revokeOperatorToken({ storage, clock }, id),
+    listUsers: () => listUsers({ storage, clock }),
+    addUser: (name, passphrase) => addUser({ storage, clock }, { name, passphrase }),
+    resetUser: (name, passphrase) => resetUser({ storage, clock }, { name, passphrase }),
+    disableUser: (name) => disableUser({ storage, clock }, name),
+    enableUser: (name) => enableUser({ storage, clock }, name),
   };
 }
 

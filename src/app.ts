@@ -124,6 +124,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
       setUp: attempt(authorizationServer.setUp),
       token: attempt(authorizationServer.token),
       revoke: attempt(authorizationServer.revoke),
+      introspect: attempt(authorizationServer.introspect),
+      grants: attempt(authorizationServer.grants),
+      signOut: attempt(authorizationServer.signOut),
       health: limitRequests(
         limiter(config.healthChecksPerMinute, minute),
         createHealthEndpoint({ version, probeStorage: () => storage.get(["health"]) }),

@@ -6,10 +6,16 @@ import { createOllamaClient, type OllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
 import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { createLocalModel } from "./ollama/local_model.ts";
+import { directoryCreateTool } from "./tools/directory_create.ts";
+import { fileDeleteTool } from "./tools/file_delete.ts";
+import { fileEditTool } from "./tools/file_edit.ts";
+import { fileInfoTool } from "./tools/file_info.ts";
 import { fileListTool } from "./tools/file_list.ts";
+import { fileCopyTool, fileMoveTool } from "./tools/file_move.ts";
 import { fileReadTool } from "./tools/file_read.ts";
 import { fileWriteTool } from "./tools/file_write.ts";
-import { llmGenerateTool } from "./tools/llm_generate.ts";
+import { workspaceImages } from "./tools/llm_image.ts";
+import { llmTools } from "./tools/llm_tools.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 
 /** Tools and what they hold open. */
@@ -20,11 +26,19 @@ export interface Toolbox {
 
 /** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
 export function createToolbox(config: Config): Toolbox {
-  const { maxReadBytes, maxWriteBytes, maxListEntries, hardLinks } = config;
   const workspace = openDiskWorkspace({
     root: config.workspaceDir,
-    limits: { maxReadBytes, maxWriteBytes, maxListEntries },
-    hardLinks,
+    limits: {
+      maxReadBytes: config.maxReadBytes,
+      maxWriteBytes: config.maxWriteBytes,
+      maxFileBytes: config.maxFileBytes,
+      maxListEntries: config.maxListEntries,
+      maxTreeEntries: config.maxTreeEntries,
+      maxTotalBytes: config.workspaceQuotaBytes ?? null,
+      maxFiles: config.workspaceQuotaFiles ?? null,
+    },
+    access: { denied: config.deniedNames ?? [], protected: config.protectedNames },
+    hardLinks: config.hardLinks,
   });
   const clock = (): number => performance.now();
   const limits = {
@@ -54,7 +68,19 @@ export function createToolbox(config: Config): Toolbox {
       fileReadTool(workspace),
       fileWriteTool(workspace),
       fileListTool(workspace),
-      llmGenerateTool({ model, models: config.llmModels, clock }),
+      fileInfoTool(workspace),
+      fileEditTool(workspace),
+      fileMoveTool(workspace),
+      fileCopyTool(workspace),
+      fileDeleteTool(workspace),
+      directoryCreateTool(workspace),
+      ...llmTools({
+        model,
+        models: config.llmModels,
+        embeddingModels: config.llmEmbeddingModels ?? [],
+        readImage: workspaceImages(workspace),
+        clock,
+      }),
     ],
     async close() {
       for (const client of clients) client.close();

@@ -7,7 +7,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   "scopes.ts": [],
   "version.ts": [],
-  config: ["lib", "ollama"],
+  config: ["lib", "ollama", "storage"],
   "server_url.ts": ["config"],
   storage: ["lib"],
   mcp: ["lib"],
@@ -45,6 +45,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "lib",
     "mcp",
     "server_url.ts",
+    "storage",
     "version.ts",
   ],
 };
@@ -52,10 +53,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Narrower than the table: within a part that may be imported, the only files that may. */
 const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { storage: /^src\/storage\/port\.ts$/ },
-  tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /\/(port|path)\.ts$/, ollama: /\/port\.ts$/ },
-  config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/ },
+  tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /^src\/workspace\/(?!disk_|store_)/, ollama: /\/port\.ts$/ },
+  config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "examination.ts": { storage: /data_directory\.ts$/ },
-  cli: { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  cli: { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/, storage: /_data_directory\.ts$/ },
 };
 
 interface Import {

@@ -1,7 +1,7 @@
-/** A data directory that cannot be used, in words. */
-import type { DataDirectoryProblem } from "../installation.ts";
+/** An installation that cannot be opened, in words. */
+import type { InstallationProblem } from "../installation.ts";
 
 /** `error:` then `hint:`. */
-export function installationProblem({ path, problem, remedy }: DataDirectoryProblem): string {
-  return `error: ${path} ${problem}\nhint: ${remedy}\n`;
+export function installationProblem({ problem, remedy }: InstallationProblem): string {
+  return `error: ${problem}\nhint: ${remedy}\n`;
 }

@@ -7,13 +7,24 @@ import { failure } from "../lib/result.ts";
 import { version } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { backupCommand } from "./backup.ts";
 import { doctorCommand } from "./doctor.ts";
 import { hashPasswordCommand } from "./hash_password.ts";
 import { helpText } from "./help.ts";
+import { restoreCommand } from "./restore.ts";
 import { serveCommand } from "./serve.ts";
 import { tokenCommand } from "./token.ts";
+import { usersCommand } from "./users.ts";
 
-const commands: readonly Command[] = [serveCommand, tokenCommand, doctorCommand, hashPasswordCommand];
+const commands: readonly Command[] = [
+  serveCommand,
+  tokenCommand,
+  usersCommand,
+  doctorCommand,
+  hashPasswordCommand,
+  backupCommand,
+  restoreCommand,
+];
 
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function run(args: readonly string[]): Promise<ExitStatus> {

@@ -36,7 +36,7 @@ export async function serve(
     return 2;
   }
   const config = loaded.value;
-  const installation = openInstallation(config, systemClock);
+  const installation = await openInstallation(config, systemClock);
   if (!installation.ok) {
     say(installationProblem(installation.error));
     return 1;

@@ -1,10 +1,7 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
-import { type Administration, createAdministration } from "../administration.ts";
-import { describeProblems } from "../config/describe_problems.ts";
-import { openInstallation } from "../installation.ts";
-import { systemClock } from "../lib/clock.ts";
+import type { Administration } from "../administration.ts";
+import { type Action, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
-import { installationProblem } from "./installation_problem.ts";
 
 const defaultLifetimeSeconds = "3600";
 
@@ -23,43 +20,8 @@ export const tokenCommand: Command = {
     name: "a note to recognise it by",
     user: "the user it acts for (default the owner)",
   },
-  run: runTokenCommand,
+  run: (context) => runAction(tokenCommand, actions, context),
 };
-
-async function runTokenCommand(context: CommandContext): Promise<ExitStatus> {
-  const { words: [action, ...rest], say } = context;
-  const chosen = actions.find(({ name }) => name === action);
-  if (chosen === undefined || rest.length !== chosen.words) {
-    say(`error: not a token command\nhint: ${tokenCommand.usage.map((line) => `main.ts ${line}`).join("\n      ")}\n`);
-    return 2;
-  }
-  const config = context.loadConfig();
-  if (!config.ok) {
-    say(describeProblems(config.error));
-    return 2;
-  }
-  const installation = openInstallation(config.value, systemClock);
-  if (!installation.ok) {
-    say(installationProblem(installation.error));
-    return 1;
-  }
-  try {
-    return await chosen.run(createAdministration(installation.value, systemClock), context, rest);
-  } finally {
-    await installation.value.storage.close();
-  }
-}
-
-interface Action {
-  readonly name: string;
-  /** How many words follow it. */
-  readonly words: number;
-  readonly run: (
-    administration: Administration,
-    context: CommandContext,
-    words: readonly string[],
-  ) => Promise<ExitStatus>;
-}
 
 const actions: readonly Action[] = [
   { name: "create", words: 0, run: create },

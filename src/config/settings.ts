@@ -4,6 +4,7 @@
  */
 import { failure, type Result, success } from "../lib/result.ts";
 import { type OllamaHost, parseOllamaHosts } from "../ollama/host.ts";
+import { parseDatabaseUrl } from "../storage/database_url.ts";
 import {
   parseChoice,
   parseHost,
@@ -86,6 +87,13 @@ export const settings = {
     parse: parseText,
     help: "directory for the database and the master key",
   }),
+  database: optional({
+    env: "DATABASE_URL",
+    parse: parseDatabaseUrl,
+    secret: true,
+    help:
+      "keeps what the server knows in PostgreSQL (postgres://...) or Deno KV (deno-kv:PATH) instead of SQLite in DATA_DIR",
+  }),
   workspaceDir: required({
     env: "WORKSPACE_DIR",
     flag: "workspace",
@@ -111,6 +119,39 @@ export const settings = {
     parse: parseInteger(1, 100_000),
     help: "most entries that file_list answers at once",
   }),
+  maxFileBytes: required({
+    env: "MAX_FILE_BYTES",
+    default: String(64 * mebibyte),
+    parse: parseInteger(1, 1024 * mebibyte),
+    help: "how large a file may become by appending and copying, in bytes",
+  }),
+  maxTreeEntries: required({
+    env: "MAX_TREE_ENTRIES",
+    default: "20000",
+    parse: parseInteger(1, 10_000_000),
+    help: "most entries that one deletion takes away, or one search visits",
+  }),
+  workspaceQuotaBytes: optional({
+    env: "WORKSPACE_QUOTA_BYTES",
+    parse: parseInteger(1, 1_000_000_000_000),
+    help: "how many bytes all files of the workspace may have together",
+  }),
+  workspaceQuotaFiles: optional({
+    env: "WORKSPACE_QUOTA_FILES",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "how many files and directories the workspace may have",
+  }),
+  deniedNames: optional({
+    env: "WORKSPACE_DENY",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents neither see nor reach, such as .env,*.pem; comma-separated",
+  }),
+  protectedNames: required({
+    env: "WORKSPACE_PROTECT",
+    default: ".git",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents may read but not change, comma-separated",
+  }),
   hardLinks: required({
     env: "HARD_LINKS",
     default: "refuse",
@@ -135,6 +176,11 @@ export const settings = {
     default: "tinyllama,phi3",
     parse: parseModels,
     help: "models that agents may use, comma-separated; the first is the default",
+  }),
+  llmEmbeddingModels: optional({
+    env: "LLM_EMBEDDING_MODELS",
+    parse: parseList(parseText),
+    help: "models that llm_embed may use, comma-separated; without any there is no llm_embed",
   }),
   llmMaxConcurrent: required({
     env: "LLM_MAX_CONCURRENT",

@@ -15,9 +15,12 @@ export interface Endpoints {
   readonly authorize: Endpoint;
   readonly signIn: Endpoint;
   readonly consent: Endpoint;
+  readonly grants: Endpoint;
+  readonly signOut: Endpoint;
   readonly setUp: Endpoint;
   readonly token: Endpoint;
   readonly revoke: Endpoint;
+  readonly introspect: Endpoint;
   readonly health: Endpoint;
   readonly home: Endpoint;
 }
@@ -67,13 +70,18 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
   app.all("/.well-known/oauth-protected-resource/mcp", shared(endpoints.protectedResourceMetadata)); // RFC 9728 §3.1
   app.all("/.well-known/oauth-authorization-server", shared(endpoints.authorizationServerMetadata)); // RFC 8414 §3
   app.all("/.well-known/oauth-authorization-server/mcp", shared(endpoints.authorizationServerMetadata));
+  app.all("/.well-known/openid-configuration", shared(endpoints.authorizationServerMetadata));
+  app.all("/.well-known/openid-configuration/mcp", shared(endpoints.authorizationServerMetadata));
   app.all("/.well-known/jwks.json", shared(endpoints.jwks));
   app.all("/oauth/register", shared(endpoints.register));
   app.all("/oauth/token", shared(endpoints.token));
   app.all("/oauth/revoke", shared(endpoints.revoke));
+  app.all("/oauth/introspect", shared(endpoints.introspect));
   app.all("/oauth/authorize", page(endpoints.authorize));
   app.all("/oauth/sign-in", page(endpoints.signIn));
   app.all("/oauth/consent", page(endpoints.consent));
+  app.all("/oauth/grants", page(endpoints.grants));
+  app.all("/oauth/sign-out", page(endpoints.signOut));
   app.all("/setup", page(endpoints.setUp));
   // The 2025-03-26 fallback paths, and the guide's.
   app.all("/register", shared(endpoints.register));

@@ -94,7 +94,8 @@ for (const [name, makeDriver] of [["SDK v1", makeV1], ["SDK v2 (legacy mode)", m
     await driver.signIn();
     await driver.connect();
     assert.equal(driver.serverName(), "portcullis");
-    assert.deepEqual((await driver.listTools()).sort(), ["file_list", "file_read", "file_write", "llm_generate"]);
+    const offered = new Set(await driver.listTools());
+    for (const name of ["file_list", "file_read", "file_write", "llm_generate"]) assert.ok(offered.has(name), name);
 
     const written = await driver.callTool("file_write", { filename: "notes/a.txt", content: "Grüße\n" });
     assert.equal(written.isError, false, written.text);

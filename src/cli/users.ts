@@ -1,0 +1,68 @@
+/** `users add|list|reset|disable|enable`: the people beside the owner, and the owner's own passphrase. */
+import type { Administration } from "../administration.ts";
+import { type Action, runAction } from "./action.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { readPassphrase } from "./read_passphrase.ts";
+
+/** Works while the server runs; what it ends, ends with the next request. */
+export const usersCommand: Command = {
+  name: "users",
+  summary: "adds, lists and locks out the people who may sign in",
+  usage: ["users list", "users add NAME", "users reset NAME", "users disable NAME", "users enable NAME"],
+  flags: {},
+  run: (context) => runAction(usersCommand, actions, context),
+};
+
+type Outcome = Awaited<ReturnType<Administration["disableUser"]>>;
+
+const actions: readonly Action[] = [
+  { name: "list", words: 0, run: list },
+  { name: "add", words: 1, run: withPassphrase((administration) => administration.addUser, "may sign in now") },
+  {
+    name: "reset",
+    words: 1,
+    run: withPassphrase(
+      (administration) => administration.resetUser,
+      "has a new passphrase; sessions and grants are ended",
+    ),
+  },
+  {
+    name: "disable",
+    words: 1,
+    run: change((administration) => administration.disableUser, "is locked out; sessions and grants are ended"),
+  },
+  { name: "enable", words: 1, run: change((administration) => administration.enableUser, "may sign in again") },
+];
+
+async function list(administration: Administration, { print }: CommandContext): Promise<ExitStatus> {
+  for (const { id, disabled } of await administration.listUsers()) {
+    print(`${id}${disabled ? "  disabled" : ""}\n`);
+  }
+  return 0;
+}
+
+function withPassphrase(
+  pick: (administration: Administration) => (name: string, passphrase: string) => Promise<Outcome>,
+  done: string,
+): Action["run"] {
+  return async (administration, { say }, [name = ""]) => {
+    const passphrase = await readPassphrase(say);
+    if (passphrase === null) {
+      say("error: the two entries differ\nhint: nothing was changed; try again\n");
+      return 1;
+    }
+    return report(await pick(administration)(name, passphrase), name, done, say);
+  };
+}
+
+function change(
+  pick: (administration: Administration) => (name: string) => Promise<Outcome>,
+  done: string,
+): Action["run"] {
+  return async (administration, { say }, [name = ""]) => report(await pick(administration)(name), name, done, say);
+}
+
+function report(outcome: Outcome, name: string, done: string, say: (text: string) => void): ExitStatus {
+  say(outcome.ok ? `${name} ${done}\n` : `error: ${outcome.error.field}: ${outcome.error.message}\n`);
+  return outcome.ok ? 0 : 1;
+}

@@ -1,0 +1,29 @@
+/** What the owner's commands share: the installation opened, the work done, the storage closed. */
+import { type Administration, createAdministration } from "../administration.ts";
+import { describeProblems } from "../config/describe_problems.ts";
+import { openInstallation } from "../installation.ts";
+import { systemClock } from "../lib/clock.ts";
+import type { CommandContext, ExitStatus } from "./command.ts";
+import { installationProblem } from "./installation_problem.ts";
+
+/** Says what is wrong and gives the exit status when the installation cannot be opened. */
+export async function withAdministration(
+  { loadConfig, say }: CommandContext,
+  work: (administration: Administration) => Promise<ExitStatus>,
+): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const installation = await openInstallation(config.value, systemClock);
+  if (!installation.ok) {
+    say(installationProblem(installation.error));
+    return 1;
+  }
+  try {
+    return await work(createAdministration(installation.value, systemClock));
+  } finally {
+    await installation.value.storage.close();
+  }
+}
