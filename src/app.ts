@@ -14,6 +14,7 @@ import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createMcpServer } from "./mcp/mcp_server.ts";
+import { serviceNowProfile, specProfile } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createToolRegistry } from "./mcp/tool_registry.ts";
 import { createChallenges } from "./resource_server/challenge.ts";
@@ -93,9 +94,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     audit: ({ time: _, ...entry }) => log.write("audit", "request", entry),
     log,
     secretBox: secrets,
-    pageSize: 200,
-    maxBatchLength: 50,
-    toolTimeoutMs: (config.llmTotalTimeoutSeconds + 5) * 1_000,
+    storage,
+    clock,
+    limits: { toolTimeoutMs: (config.llmTotalTimeoutSeconds + 5) * 1_000 },
   });
 
   const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);
@@ -106,7 +107,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         mcp,
         authenticate: guard.authenticate,
         challenge: challenges,
-        profileOf: (principal) => principal === null ? "servicenow" : "spec",
+        profileOf: (principal) => principal === null ? serviceNowProfile : specProfile,
         createRequestId: () => crypto.randomUUID(),
         publicInitialize: config.publicInitialize,
         publicClientPattern: config.publicClientPattern,
@@ -145,6 +146,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     issueSetUpLink: authorizationServer.issueSetUpLink,
     async close() {
       clearInterval(sweeper);
+      mcp.close();
       await toolbox.close();
     },
   };

@@ -5,12 +5,14 @@
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
-import type { Exchange, Profile } from "../mcp/exchange.ts";
+import type { Exchange } from "../mcp/exchange.ts";
 import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
+import type { Profile } from "../mcp/profile.ts";
+import { type EventStreamOptions, toEventStreamResponse } from "./event_stream.ts";
 import type { Peer } from "./endpoint.ts";
 import { type BodyRefusal, readBodyText } from "./mcp_body.ts";
-import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
+import { acceptsEventStream, isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
 export type AuthOutcome =
@@ -29,14 +31,19 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
     insufficientScope(request: Request, scopes: readonly string[]): string;
   };
   /** Whose habits the answers follow; `null` is a caller without a token. */
-  readonly profileOf: (principal: Principal | null) => Profile;
+  readonly profileOf: (principal: Principal | null) => Profile | Promise<Profile>;
   /** A name for the request, for audit and log. */
   readonly createRequestId: () => string;
   readonly log: Log;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes: number;
+  /** Those that are left out are {@link defaultEventStreamOptions}. */
+  readonly eventStreams?: EventStreamOptions;
 }
+
+/** Event streams as most proxies like them. */
+export const defaultEventStreamOptions: EventStreamOptions = { keepAliveMs: 15_000, retryMs: 1_000 };
 
 /** Answers one request to `/mcp`, of any HTTP method. */
 export type McpEndpoint = (request: Request, peer: Peer) => Promise<Response>;
@@ -46,6 +53,7 @@ const jsonInit = { headers: { "content-type": "application/json" } };
 /** Builds the endpoint. */
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
+  const { eventStreams = defaultEventStreamOptions } = options;
 
   const handle = async (request: Request, peer: Peer): Promise<Response> => {
     const pending = authenticate(request);
@@ -57,9 +65,22 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       });
     }
     if (auth.kind === "no_token") return await handleWithoutToken(request);
-    if (request.method !== "POST") {
-      return refuse(405, errorCode.invalidRequest, "Method not allowed", { allow: "POST" });
+    const chosen = profileOf(auth.principal);
+    const profile = chosen instanceof Promise ? await chosen : chosen;
+    const exchange = new HttpExchange(request, createRequestId(), auth.principal, profile);
+    switch (request.method) {
+      case "POST":
+        return await handlePost(request, exchange);
+      case "GET":
+        return toResponse(request, await mcp.openStream(exchange));
+      case "DELETE":
+        return toResponse(request, await mcp.endSession(exchange));
+      default:
+        return methodNotAllowed("POST, GET, DELETE");
     }
+  };
+
+  const handlePost = async (request: Request, exchange: Exchange): Promise<Response> => {
     if (!isJson(request.headers.get("content-type"))) {
       return refuse(415, errorCode.invalidRequest, "Content-Type must be application/json");
     }
@@ -71,7 +92,6 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     } catch {
       return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
     }
-    const exchange = new HttpExchange(request, createRequestId(), auth.principal, profileOf(auth.principal));
     const answer = mcp.handle(body, exchange);
     return toResponse(request, answer instanceof Promise ? await answer : answer);
   };
@@ -84,7 +104,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       const read = await readBodyText(request, options.maxPublicBodyBytes);
       const body = read.ok ? parseJson(read.text) : undefined;
       if (isPublicHandshake(options, body, request.headers.get("accept"))) {
-        const exchange = new HttpExchange(request, createRequestId(), null, profileOf(null));
+        const exchange = new HttpExchange(request, createRequestId(), null, await profileOf(null));
         return toResponse(request, await mcp.handle(body, exchange));
       }
     }
@@ -96,11 +116,20 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const toResponse = (request: Request, answer: McpAnswer): Response => {
     switch (answer.kind) {
       case "json":
+        if (answer.sessionId !== undefined) {
+          return respond(answer.status, answer.body, { "mcp-session-id": answer.sessionId });
+        }
         return answer.status === 200
           ? new Response(answer.body, jsonInit)
           : new Response(answer.body, { status: answer.status, ...jsonInit });
       case "accepted":
-        return new Response(null, { status: answer.status, headers: { "content-length": "0" } });
+        return answer.status === 204
+          ? new Response(null, { status: 204 })
+          : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
+      case "stream":
+        return toEventStreamResponse(answer.reader, eventStreams);
+      case "method_not_allowed":
+        return methodNotAllowed(answer.allow);
       case "insufficient_scope":
         return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(request, answer.scopes) });
       case "rate_limited":
@@ -136,9 +165,17 @@ class HttpExchange implements Exchange {
     return this.#request.headers.get(name);
   }
 
+  get acceptsStream(): boolean {
+    return acceptsEventStream(this.#request.headers.get("accept"));
+  }
+
   get disconnected(): AbortSignal {
     return this.#request.signal;
   }
+}
+
+function methodNotAllowed(allow: string): Response {
+  return refuse(405, errorCode.invalidRequest, "Method not allowed", { allow });
 }
 
 function refuseBody(refusal: BodyRefusal, maxBodyBytes: number): Response {

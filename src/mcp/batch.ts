@@ -1,51 +1,46 @@
 /** Batches: arrays of messages, which only 2025-03-26 has. */
+import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
-import type { Exchange } from "./exchange.ts";
+import { isObject } from "./json.ts";
 import { errorCode, errorText } from "./jsonrpc.ts";
+import { claimsModern } from "./revisions/envelope.ts";
 import type { Revision } from "./revisions/revision.ts";
-import { insufficientScope, missingScopes } from "./tool_call.ts";
+import { insufficientScope } from "./scopes.ts";
+import { missingScopes } from "./tool_call.ts";
 import type { ToolRegistry } from "./tool_registry.ts";
 
-/** What batches need from their server. */
+/** What judges a batch. */
 export interface BatchOptions {
   readonly tools: ToolRegistry;
   readonly maxBatchLength: number;
 }
 
-/** Answers one message of a batch. */
-type AnswerMessage = (
-  message: unknown,
-  exchange: Exchange,
-  revision: Revision,
-) => McpAnswer | Promise<McpAnswer>;
-
-/** Answers a batch with the array of its responses, or refuses it whole before anything runs. */
-export async function answerBatch(
-  options: BatchOptions,
+/** Refuses a batch whole, before anything runs; `null` when each of its messages may be answered. */
+export function refuseBatch(
+  { tools, maxBatchLength }: BatchOptions,
   batch: readonly unknown[],
-  exchange: Exchange,
   revision: Revision,
-  answerMessage: AnswerMessage,
-): Promise<McpAnswer> {
-  if (!revision.acceptsBatches) return refuseBatch(`Protocol version ${revision.version} has no batches`);
-  if (batch.length === 0) return refuseBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
-  if (batch.length > options.maxBatchLength) {
-    return refuseBatch(`A batch must not have more than ${options.maxBatchLength} messages`);
+  principal: Principal | null,
+): McpAnswer | null {
+  if (batch.some(claimsModern)) return invalidBatch("Modern requests travel alone");
+  if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
+  if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
+  if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
+  if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
+    return invalidBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
   }
-  if (batch.some((message) => (message as { readonly method?: unknown } | null)?.method === "initialize")) {
-    return refuseBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
-  }
-  const { principal } = exchange;
-  if (principal !== null) {
-    const missing = new Set(batch.flatMap((message) => missingScopes(options.tools, message, principal)));
-    if (missing.size > 0) return insufficientScope(null, [...missing]);
-  }
-  const answers = await Promise.all(batch.map((message) => answerMessage(message, exchange, revision)));
-  const bodies = answers.flatMap((answer) => answer.kind === "accepted" ? [] : [answer.body]);
+  if (principal === null) return invalidBatch("A batch needs a token");
+  const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
+  return missing.size > 0 ? insufficientScope(null, [...missing]) : null;
+}
+
+/** The answers to the messages of a batch as one body. */
+export function joinAnswers(answers: readonly McpAnswer[]): McpAnswer {
+  const bodies = answers.flatMap((answer) => "body" in answer ? [answer.body] : []);
   if (bodies.length === 0) return { kind: "accepted", status: 202 };
   return { kind: "json", status: 200, body: `[${bodies.join(",")}]` };
 }
 
-function refuseBatch(message: string): McpAnswer {
+function invalidBatch(message: string): McpAnswer {
   return { kind: "json", status: 400, body: errorText(null, errorCode.invalidRequest, message) };
 }

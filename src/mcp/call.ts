@@ -1,32 +1,41 @@
 /** One request on its way through the server, and the answers that end it. */
-import type { McpAnswer } from "./answer.ts";
+import type { JsonAnswer } from "./answer.ts";
 import type { AuditOutcome } from "./audit.ts";
 import type { Exchange } from "./exchange.ts";
 import { errorText, resultText, type RpcRequest } from "./jsonrpc.ts";
-import type { Revision } from "./revisions/revision.ts";
+import type { Outlet } from "./outlet.ts";
+import type { ResultType, Revision } from "./revisions/revision.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Session } from "./session.ts";
 
-/** A request with its surroundings. The mutable fields are what the audit record will say. */
+/** A request with its surroundings. The mutable fields are filled on the way. */
 export interface Call {
   readonly request: RpcRequest;
   readonly exchange: Exchange;
   readonly revision: Revision;
+  readonly session: Session | null;
+  readonly runtime: Runtime;
+  /** Whether the call is alone in its body: only then can its answer become a stream. */
+  readonly isSingle: boolean;
+  /** The way for messages that precede the response; made when first needed. */
+  outlet: Outlet | null;
+  /** What the audit record will say. */
   tool: string | null;
   outcome: AuditOutcome;
   code: string | null;
 }
 
-/** Starts the record of a request. */
-export function createCall(request: RpcRequest, exchange: Exchange, revision: Revision): Call {
-  return { request, exchange, revision, tool: null, outcome: "ok", code: null };
-}
-
-/** A successful answer around a result that is already JSON text. */
-export function answerResult(call: Call, result: string): McpAnswer {
-  return { kind: "json", status: 200, body: resultText(call.request.id, result) };
+/** A successful answer around a result that is already JSON text; its type matters only where revisions have types. */
+export function answerResult(call: Call, result: string, resultType: ResultType = "complete"): JsonAnswer {
+  return {
+    kind: "json",
+    status: 200,
+    body: resultText(call.request.id, call.revision.encodeResult(result, resultType)),
+  };
 }
 
 /** A JSON-RPC error, at the HTTP status that the revision gives it. */
-export function answerError(call: Call, code: number, message: string, data?: unknown): McpAnswer {
+export function answerError(call: Call, code: number, message: string, data?: unknown): JsonAnswer {
   call.outcome = "protocol_error";
   call.code = String(code);
   return {

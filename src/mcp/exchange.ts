@@ -1,8 +1,6 @@
 /** One posted body's surroundings, as far as the protocol layer may look at them. */
 import type { Principal } from "../lib/principal.ts";
-
-/** Which habits an answer follows: the specification's, or those that ServiceNow's client needs. */
-export type Profile = "spec" | "servicenow";
+import type { Profile } from "./profile.ts";
 
 /** What the transport tells about one posted body. */
 export interface Exchange {
@@ -11,6 +9,8 @@ export interface Exchange {
   /** `null` only for the handshake that needs no token. */
   readonly principal: Principal | null;
   readonly profile: Profile;
+  /** Whether the answer may be a stream of messages. */
+  readonly acceptsStream: boolean;
   /** A header's value; names are in lower case. `null` when absent, and for every header of a transport without any. */
   header(name: string): string | null;
   /** Aborts when the caller is gone. Costly to read: only for calls that wait for something. */

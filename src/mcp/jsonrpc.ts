@@ -34,11 +34,19 @@ export const errorCode = {
   internalError: -32603,
 } as const;
 
+/** The codes that MCP 2026-07-28 adds (basic: error codes), and the one that it retired. */
+export const mcpErrorCode = {
+  resourceNotFound: -32002,
+  headerMismatch: -32020,
+  missingClientCapability: -32021,
+  unsupportedProtocolVersion: -32022,
+} as const;
+
 /**
  * Codes of our own for refusals that HTTP states too. They equal the HTTP status: new codes stay outside
  * -32768..-32000 (MCP 2026-07-28, basic: error codes).
  */
-export const refusalCode = { unauthorized: 401, insufficientScope: 403, rateLimited: 429 } as const;
+export const refusalCode = { unauthorized: 401, insufficientScope: 403, rateLimited: 429, cancelled: 499 } as const;
 
 /** What a parsed body is. Everything but the first three is refused. */
 export type MessageKind = "request" | "notification" | "response" | "wrong_version" | "malformed";
@@ -56,7 +64,7 @@ export function kindOfMessage(message: unknown): MessageKind {
 }
 
 /** Whether a value may be a request's id. `1e400` parses to Infinity, which JSON cannot carry back. */
-function isRpcId(id: unknown): id is RpcId {
+export function isRpcId(id: unknown): id is RpcId {
   return typeof id === "string" || (typeof id === "number" && Number.isFinite(id));
 }
 
@@ -70,6 +78,16 @@ export function echoedId(message: unknown): RpcId | null {
 /** The text of a successful response around a result that is already JSON text. */
 export function resultText(id: RpcId, result: string): string {
   return `{"jsonrpc":"2.0","id":${typeof id === "number" ? id : JSON.stringify(id)},"result":${result}}`;
+}
+
+/** The text of a request that the server sends. */
+export function requestText(id: RpcId, method: string, params: unknown): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
+}
+
+/** The text of a notification. */
+export function notificationText(method: string, params?: unknown): string {
+  return JSON.stringify(params === undefined ? { jsonrpc: "2.0", method } : { jsonrpc: "2.0", method, params });
 }
 
 /** The text of an error response. */

@@ -1,154 +1,165 @@
 /** The protocol server: takes one parsed body and says what to answer. It knows no HTTP beyond statuses. */
+import { type Clock, systemClock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import type { Principal } from "../lib/principal.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { Admit } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
-import { answerBatch } from "./batch.ts";
-import { answerError, answerResult, type Call, createCall } from "./call.ts";
+import { joinAnswers, refuseBatch } from "./batch.ts";
+import { createChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
-import { answerInitialize, type InitializeOptions } from "./initialize.ts";
-import {
-  echoedId,
-  errorCode,
-  errorText,
-  kindOfMessage,
-  refusalCode,
-  type RpcCall,
-  type RpcRequest,
-} from "./jsonrpc.ts";
-import type { Revision } from "./revisions/revision.ts";
-import { selectRevision } from "./revisions/select_revision.ts";
-import { callTool, type ToolCallOptions } from "./tool_call.ts";
-import { createToolsList, type ToolsListOptions } from "./tools_list.ts";
+import { answerInitialize } from "./initialize.ts";
+import { createInFlight } from "./in_flight.ts";
+import { echoedId, errorText } from "./jsonrpc.ts";
+import type { McpStorage } from "./mcp_storage.ts";
+import { createMessageHandler } from "./message_handler.ts";
+import { createMethodTable } from "./method_table.ts";
+import { createPendingQuestions } from "./pending_questions.ts";
+import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
+import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
+import { type ClassificationRefusal, classifyMessage, legacyRevisionOf } from "./revisions/classify.ts";
+import { defaultLegacyRevision } from "./revisions/legacy.ts";
+import { createModernRevision } from "./revisions/modern.ts";
+import type { Revision, ServerInfo } from "./revisions/revision.ts";
+import { defaultMcpLimits, type McpLimits, type Runtime } from "./runtime.ts";
+import { createSessionStreams, sessionNotFound } from "./session_streams.ts";
+import { createSessions, type Session } from "./session.ts";
+import { createStreamTable } from "./stream_table.ts";
+import { createTasks } from "./tasks/tasks.ts";
+import type { ToolRegistry } from "./tool_registry.ts";
 
 /** Everything that the protocol server stands on. */
-export interface McpServerOptions extends ToolCallOptions, ToolsListOptions, InitializeOptions {
+export interface McpServerOptions {
+  readonly serverInfo: ServerInfo;
+  /** One or two sentences for the model. */
+  readonly instructions: string;
+  readonly tools: ToolRegistry;
+  /** Without it, the server has no prompts. */
+  readonly prompts?: PromptRegistry;
+  /** Without it, the server has no resources. */
+  readonly resources?: ResourceRegistry;
+  readonly secretBox: SecretBox;
+  /** Keeps what changes in sessions, and tasks. */
+  readonly storage: McpStorage;
   readonly log: Log;
   /** Receives one record per request. */
   readonly audit: (entry: AuditEntry) => void;
-  /** How many messages a batch may hold. */
-  readonly maxBatchLength: number;
+  readonly admit: Admit;
+  readonly clock?: Clock;
+  /** Those that are left out are {@link defaultMcpLimits}. */
+  readonly limits?: Partial<McpLimits>;
 }
 
 /** The protocol server. */
 export interface McpServer {
   /** Answers one parsed body. Never throws and never rejects. */
   handle(body: unknown, exchange: Exchange): McpAnswer | Promise<McpAnswer>;
+  /** Answers HTTP's GET: a stream of notices for a legacy session. */
+  openStream(exchange: Exchange): Promise<McpAnswer>;
+  /** Answers HTTP's DELETE: the end of a legacy session. */
+  endSession(exchange: Exchange): Promise<McpAnswer>;
+  /** Tells whoever watches it that a resource changed. */
+  resourceUpdated(uri: string): void;
+  /** How many streams are open. */
+  readonly openStreams: number;
+  /** Ends the streams that last: calls that run go on. */
+  drain(): void;
+  /** Gives up everything that is still open. */
+  close(): void;
 }
-
-type Handler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
 
 /** Builds the protocol server. */
 export function createMcpServer(options: McpServerOptions): McpServer {
-  const listTools = createToolsList(options);
-  const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
-    ["initialize", (call) => answerInitialize(options, call)],
-    ["ping", (call) => answerResult(call, "{}")],
-    ["tools/list", listTools],
-    ["tools/call", (call, principal) => callTool(options, call, principal)],
-  ]);
+  const { tools, log, secretBox, storage, clock = systemClock } = options;
+  const limits: McpLimits = { ...defaultMcpLimits, ...options.limits };
+  const prompts = options.prompts ?? createPromptRegistry([]);
+  const resources = options.resources ?? createResourceRegistry([]);
+  const features = { prompts: options.prompts !== undefined, resources: options.resources !== undefined };
 
-  const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
-    const { method } = call.request;
-    const { principal } = call.exchange;
-    if (principal === null) {
-      return method === "initialize"
-        ? answerInitialize(options, call)
-        : answerError(call, refusalCode.unauthorized, "Unauthorized");
-    }
-    const handler = handlers.get(method);
-    if (handler === undefined) return answerError(call, errorCode.methodNotFound, `Method not found: ${method}`);
-    return handler(call, principal);
+  const changes = createChangeHub();
+  const streams = createStreamTable(limits);
+  const sessions = createSessions({ secretBox, storage, clock, ...limits });
+  const tasks = createTasks({ storage, clock, log, changes, limits });
+  const sessionStreams = createSessionStreams({ sessions, streams, changes });
+  const enders = new Set<() => void>();
+  const runtime: Runtime = {
+    log,
+    clock,
+    secretBox,
+    limits,
+    streams,
+    tasks,
+    questions: createPendingQuestions(),
+    inFlight: createInFlight(),
   };
+  const parts = { ...options, prompts, resources, features, sessions, changes, enders };
+  const answerMessage = createMessageHandler({
+    runtime,
+    methods: createMethodTable(parts),
+    open: (call) => answerInitialize(parts, call),
+    audit: options.audit,
+  });
+  const modern = createModernRevision(options.serverInfo);
+  const stopListening = [
+    tools.onChange(() => changes.publish({ kind: "tools" })),
+    prompts.onChange(() => changes.publish({ kind: "prompts" })),
+    resources.onChange(() => changes.publish({ kind: "resources" })),
+  ];
 
-  const answerRequest = (
-    request: RpcRequest,
-    exchange: Exchange,
-    revision: Revision,
-  ): McpAnswer | Promise<McpAnswer> => {
-    const call = createCall(request, exchange, revision);
-    const started = performance.now();
-    let answer: McpAnswer | Promise<McpAnswer>;
-    try {
-      answer = dispatch(call);
-    } catch (error) {
-      answer = answerFailure(options.log, call, error);
-    }
-    if (!(answer instanceof Promise)) {
-      options.audit(auditEntry(call, started));
-      return answer;
-    }
-    return answer.catch((error) => answerFailure(options.log, call, error)).finally(() =>
-      options.audit(auditEntry(call, started))
-    );
-  };
-
-  const answerMessage = (
-    message: unknown,
-    exchange: Exchange,
-    revision: Revision,
-  ): McpAnswer | Promise<McpAnswer> => {
-    switch (kindOfMessage(message)) {
-      case "request":
-        return answerRequest(message as RpcRequest, exchange, revision);
-      case "notification":
-        return takeNotification(options.log, message as RpcCall, exchange);
-      case "response":
-        return { kind: "accepted", status: 202 };
-      case "wrong_version":
-        return refuseMessage(message, revision, "Invalid JSON-RPC version");
-      case "malformed":
-        return refuseMessage(message, revision, "Invalid Request");
-    }
+  const answerLegacy = (body: unknown, exchange: Exchange, named: Revision | null, session: Session | null) => {
+    const revision = named ?? session?.revision ?? defaultLegacyRevision;
+    if (!Array.isArray(body)) return answerMessage(body, exchange, revision, session, true);
+    const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
+    if (refusal !== null) return refusal;
+    return Promise.all(body.map((each) => answerMessage(each, exchange, revision, session, false))).then(joinAnswers);
   };
 
   return {
     handle(body, exchange) {
-      const method = (body as { readonly method?: unknown } | null)?.method;
-      const selected = selectRevision(exchange.header("mcp-protocol-version"), method);
-      if (!selected.ok) {
-        const message = `Unsupported protocol version: ${selected.error.slice(0, 40)}`;
-        return { kind: "json", status: 400, body: errorText(echoedId(body), errorCode.invalidRequest, message) };
+      const classified = Array.isArray(body)
+        ? legacyRevisionOf(exchange.header("mcp-protocol-version"))
+        : classifyMessage(body, exchange, modern);
+      if (!classified.ok) return refuse(body, classified.error);
+      const revision = classified.value;
+      if (revision === modern) return answerMessage(body, exchange, modern, null, true);
+      const { principal } = exchange;
+      const sessionId = principal === null ? null : exchange.header("mcp-session-id");
+      if (sessionId === null || principal === null || isInitialize(body)) {
+        return answerLegacy(body, exchange, revision, null);
       }
-      if (!Array.isArray(body)) return answerMessage(body, exchange, selected.value);
-      return answerBatch(options, body, exchange, selected.value, answerMessage);
+      const found = sessions.find(sessionId, principal);
+      if (!(found instanceof Promise)) {
+        return found === null ? sessionNotFound : answerLegacy(body, exchange, revision, found);
+      }
+      return found.then((later) => later === null ? sessionNotFound : answerLegacy(body, exchange, revision, later));
+    },
+    async openStream(exchange) {
+      return exchange.principal === null ? sessionNotFound : await sessionStreams.open(exchange, exchange.principal);
+    },
+    async endSession(exchange) {
+      return exchange.principal === null ? sessionNotFound : await sessionStreams.end(exchange, exchange.principal);
+    },
+    resourceUpdated: (uri) => changes.publish({ kind: "resource", uri }),
+    get openStreams() {
+      return streams.size;
+    },
+    drain() {
+      for (const end of [...enders]) end();
+      sessionStreams.endAll();
+    },
+    close() {
+      for (const stop of stopListening) stop();
+      tasks.close();
+      streams.abandonAll();
     },
   };
 }
 
-function takeNotification(log: Log, notification: RpcCall, exchange: Exchange): McpAnswer {
-  if (notification.method !== "notifications/initialized") return { kind: "accepted", status: 202 };
-  log.write("debug", "client_ready", { requestId: exchange.requestId });
-  return { kind: "accepted", status: exchange.profile === "servicenow" ? 200 : 202 };
+function isInitialize(body: unknown): boolean {
+  return (body as { readonly method?: unknown } | null)?.method === "initialize";
 }
 
-function refuseMessage(message: unknown, revision: Revision, text: string): McpAnswer {
-  const body = errorText(echoedId(message), errorCode.invalidRequest, text);
-  return { kind: "json", status: revision.errorStatus(errorCode.invalidRequest), body };
-}
-
-function answerFailure(log: Log, call: Call, error: unknown): McpAnswer {
-  log.write("error", "request_failed", {
-    requestId: call.exchange.requestId,
-    method: call.request.method.slice(0, 100),
-    error: error instanceof Error ? error.stack ?? error.message : String(error),
-  });
-  const answer = answerError(call, errorCode.internalError, "Internal server error");
-  call.outcome = "internal_error";
-  return answer;
-}
-
-function auditEntry(call: Call, started: number): AuditEntry {
-  const { requestId, principal } = call.exchange;
-  return {
-    time: Date.now(),
-    requestId,
-    subject: principal === null ? null : principal.subject,
-    clientId: principal === null ? null : principal.clientId,
-    method: call.request.method.slice(0, 100),
-    tool: call.tool,
-    outcome: call.outcome,
-    code: call.code,
-    durationMs: performance.now() - started,
-  };
+function refuse(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
+  const id = Array.isArray(body) ? null : echoedId(body);
+  return { kind: "json", status: 400, body: errorText(id, code, message, data) };
 }

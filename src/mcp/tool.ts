@@ -1,6 +1,10 @@
 /** What a tool is: data plus one function. The protocol layer does the rest: schemas, validation, scopes, encoding. */
 import type { z } from "zod";
 import type { Principal } from "../lib/principal.ts";
+import type { Result } from "../lib/result.ts";
+import type { ClientAbility } from "./client_capabilities.ts";
+import type { LogLevel } from "./log_level.ts";
+import type { Answers, AskFailure, Questions } from "./question.ts";
 
 /** A content block of a tool result (MCP schema `ContentBlock`), as every protocol revision since 2025-03-26 has it. */
 export type ContentBlock =
@@ -14,6 +18,14 @@ export type ContentBlock =
       readonly text?: string;
       readonly blob?: string;
     };
+  }
+  | {
+    readonly type: "resource_link";
+    readonly uri: string;
+    readonly name: string;
+    readonly title?: string;
+    readonly description?: string;
+    readonly mimeType?: string;
   };
 
 /** Behaviour hints for clients that ask their person before a call (MCP schema `ToolAnnotations`). */
@@ -48,13 +60,30 @@ export interface ProgressUpdate {
   readonly message?: string;
 }
 
-/** What a running tool may use. The same in every protocol revision. */
+/** What a running tool, prompt or resource may use. The same in every protocol revision. */
 export interface ToolContext {
   readonly principal: Principal;
   /** Aborts when the caller cancels or is gone. Made on first use: quick tools never pay for it. */
   readonly signal: AbortSignal;
   /** Tells the caller how far the call is; does nothing when the caller did not ask for progress. */
   progress(update: ProgressUpdate): void;
+  /** Sends a log message to the caller, if it asked for messages of this level. Never put secrets into it. */
+  log(level: LogLevel, data: unknown, logger?: string): void;
+  /** Whether the caller can be asked so, or takes tasks. */
+  supports(ability: ClientAbility): boolean;
+  /**
+   * Asks the caller, its model or its person, all questions at once. Ask before doing anything: in one era the tool is
+   * run again from its beginning once the answers are there. When the caller lacks the ability, or the answers are still
+   * to come, the promise is rejected and the protocol layer answers for the tool: do not catch that.
+   */
+  ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>>;
+  /**
+   * From here on the call may outlive its connection: a caller that takes tasks gets one at once, polls it, and may
+   * cancel it; for any other this does nothing. With `required`, callers that take no tasks are refused.
+   */
+  handOut(options?: { readonly required?: boolean }): Promise<void>;
+  /** Ends the connection, not the call, where the caller can come back for the rest (SEP-1699); else does nothing. */
+  release(): void;
 }
 
 /** A tool as data. `run` may answer at once, without a promise, and then costs no extra turn of the event loop. */

@@ -24,7 +24,7 @@ Deno.test("initialize answers the version asked for, and our latest legacy one t
     assert.equal(response.status, 200);
     const { result } = await response.json();
     assert.equal(result.protocolVersion, answered);
-    assert.deepEqual(result.capabilities.tools, { listChanged: false });
+    assert.deepEqual(result.capabilities, { tools: { listChanged: true }, logging: {} });
     assert.equal(result.serverInfo.name, "portcullis");
     assert.equal(result.serverInfo.version, "0.0.0");
   }

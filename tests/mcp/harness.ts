@@ -5,7 +5,9 @@ import type { LogFields } from "../../src/lib/log.ts";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
+import { createMemoryStorage } from "./memory_storage.ts";
 import { createMcpServer, type McpServerOptions } from "../../src/mcp/mcp_server.ts";
+import { serviceNowProfile, specProfile } from "../../src/mcp/profile.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { createToolRegistry, type ToolRegistry } from "../../src/mcp/tool_registry.ts";
 
@@ -119,13 +121,12 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     log,
     audit: (entry) => void audit.push(entry),
     admit: () => ({ ok: true }),
-    toolTimeoutMs: 5_000,
     secretBox: createSecretBox(new Uint8Array(32)),
-    pageSize: 100,
-    maxBatchLength: 5,
+    storage: createMemoryStorage(),
     serverInfo: { name: "portcullis", title: "Portcullis", version: "0.0.0" },
     instructions: "Use the files.",
     ...options,
+    limits: { toolTimeoutMs: 5_000, maxBatchLength: 5, ...options.limits },
   });
   const endpoint = createMcpEndpoint({
     mcp,
@@ -135,7 +136,7 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
       missingToken: () => `Bearer resource_metadata="https://host/.well-known/oauth-protected-resource/mcp"`,
       insufficientScope: (_request, scopes) => `Bearer error="insufficient_scope", scope="${scopes.join(" ")}"`,
     },
-    profileOf: (principal) => principal === null ? "servicenow" : "spec",
+    profileOf: (principal) => principal === null ? serviceNowProfile : specProfile,
     createRequestId: () => `r${++requests}`,
     maxBodyBytes: 10_000,
     maxPublicBodyBytes: 1_000,

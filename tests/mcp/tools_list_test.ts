@@ -1,3 +1,4 @@
+import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
@@ -64,7 +65,7 @@ Deno.test("tools/list shows each tool as its revision has it", async () => {
 });
 
 Deno.test("tools/list pages by sealed cursors and refuses any other with -32602", async () => {
-  const { post, tools } = createHarness({ pageSize: 4 });
+  const { post, tools } = createHarness({ limits: { pageSize: 4 } });
   const first = await list(post);
   assert.equal(first.tools.length, 4);
   const second = await list(post, { cursor: first.nextCursor });
@@ -79,7 +80,7 @@ Deno.test("tools/list pages by sealed cursors and refuses any other with -32602"
 });
 
 Deno.test("tools/list gives ServiceNow an empty cursor at the end", async () => {
-  const { post } = createHarness({ profileOf: () => "servicenow" });
+  const { post } = createHarness({ profileOf: () => serviceNowProfile });
   assert.equal((await list(post)).nextCursor, "");
 });
 

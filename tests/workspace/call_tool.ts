@@ -1,6 +1,7 @@
 /** Calls a tool as the protocol layer does: parse the input, run, and check the result against the output schema. */
 import assert from "node:assert/strict";
 import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
 
 const context: ToolContext = {
   principal: {
@@ -13,6 +14,7 @@ const context: ToolContext = {
   },
   signal: new AbortController().signal,
   progress: () => {},
+  ...quietCaller,
 };
 
 /** The outcome of one call; input that breaks the schema is a failure with the code `invalid_input`. */

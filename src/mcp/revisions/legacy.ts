@@ -1,6 +1,24 @@
 /** The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25. */
-import { errorCode } from "../jsonrpc.ts";
+import { noCapabilities } from "../client_capabilities.ts";
+import { errorCode, mcpErrorCode } from "../jsonrpc.ts";
+import type { ContentBlock } from "../tool.ts";
 import type { Revision } from "./revision.ts";
+
+const methods = new Set([
+  "initialize",
+  "ping",
+  "tools/list",
+  "tools/call",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "resources/subscribe",
+  "resources/unsubscribe",
+  "prompts/list",
+  "prompts/get",
+  "completion/complete",
+  "logging/setLevel",
+]);
 
 /** Errors travel at HTTP 200 in the legacy era, except what could not be read and what broke. */
 function errorStatus(code: number): number {
@@ -14,10 +32,20 @@ function errorStatus(code: number): number {
   }
 }
 
+/** Links to resources came with 2025-06-18; before, their address is told as text. */
+function encodeContentWithoutLinks(block: ContentBlock): unknown {
+  return block.type === "resource_link" ? { type: "text", text: `${block.name}: ${block.uri}` } : block;
+}
+
 const revision20250326: Revision = {
   version: "2025-03-26",
+  methods,
   acceptsBatches: true, // MCP 2025-03-26, basic/transports: removed again in 2025-06-18
   invalidInputIsToolError: false,
+  resourceNotFoundCode: mcpErrorCode.resourceNotFound,
+  asksInResults: false,
+  primesStreams: false,
+  checksHeaderParameters: false,
   errorStatus,
   encodeTool: ({ tool, inputSchema }) => ({
     name: tool.name,
@@ -25,17 +53,21 @@ const revision20250326: Revision = {
     inputSchema,
     annotations: { title: tool.title, ...tool.annotations },
   }),
+  encodeContent: encodeContentWithoutLinks,
   encodeServerInfo: ({ name, version }) => ({ name, version }),
+  encodeResult: (result) => result,
+  withCacheHint: (result) => result,
+  capabilitiesOf: (_call, session) => session?.capabilities ?? noCapabilities,
+  logLevelOf: (_call, session) => session?.logLevel ?? null,
 };
 
 /** Only its version string still turns up; it is served as its successor. */
 const revision20241105: Revision = { ...revision20250326, version: "2024-11-05" };
 
 const revision20250618: Revision = {
+  ...revision20250326,
   version: "2025-06-18",
   acceptsBatches: false,
-  invalidInputIsToolError: false,
-  errorStatus,
   encodeTool: ({ tool, inputSchema, outputSchema }) => ({
     name: tool.name,
     title: tool.title,
@@ -44,6 +76,7 @@ const revision20250618: Revision = {
     ...(outputSchema === undefined ? {} : { outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
   }),
+  encodeContent: (block) => block,
   encodeServerInfo: ({ name, title, version }) => ({ name, title, version }),
 };
 
@@ -51,6 +84,7 @@ const revision20251125: Revision = {
   ...revision20250618,
   version: "2025-11-25",
   invalidInputIsToolError: true, // SEP-1303: the model can correct itself
+  primesStreams: true,
 };
 
 /** What a request without `MCP-Protocol-Version` speaks (MCP 2025-06-18, basic/transports: protocol version header). */

@@ -1,0 +1,20 @@
+/** Rate limits of calls that do something. */
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./answer.ts";
+import type { Call } from "./call.ts";
+import { errorText, refusalCode } from "./jsonrpc.ts";
+
+/** Whether a principal may call now, or in how many seconds. */
+export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
+
+/** Asked once per call, after the scopes and before the call's input is looked at. */
+export type Admit = (principal: Principal) => Admission;
+
+/** Refuses a call that comes too soon. */
+export function refuseRate(call: Call, retryAfterSeconds: number): McpAnswer {
+  call.outcome = "rate_limited";
+  call.code = "rate_limited";
+  const message = `Too many calls. Try again in ${retryAfterSeconds} s`;
+  const body = errorText(call.request.id, refusalCode.rateLimited, message, { retryAfterSeconds });
+  return { kind: "rate_limited", retryAfterSeconds, body };
+}

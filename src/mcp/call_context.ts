@@ -1,0 +1,267 @@
+/** What a running tool, prompt or resource sees of its call. Everything that costs is made on first use. */
+import type { Principal } from "../lib/principal.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Call } from "./call.ts";
+import type { ClientAbility } from "./client_capabilities.ts";
+import { isObject, metaOf } from "./json.ts";
+import { notificationText } from "./jsonrpc.ts";
+import { type LogLevel, reachesLevel } from "./log_level.ts";
+import { type Outlet, outletOf } from "./outlet.ts";
+import {
+  abilityFor,
+  type Answer,
+  type Answers,
+  type AskFailure,
+  parseAnswer,
+  type Question,
+  type Questions,
+} from "./question.ts";
+import { openRequestState } from "./request_state.ts";
+import type { ProgressUpdate, ToolContext } from "./tool.ts";
+import type { RunningTask } from "./tasks/tasks.ts";
+
+/** Why a call ends before its tool does; the protocol layer answers for the tool. */
+export type Interruption =
+  | {
+    readonly kind: "input_required";
+    readonly questions: Questions;
+    readonly answers: Readonly<Record<string, unknown>>;
+  }
+  | { readonly kind: "missing_capability"; readonly abilities: readonly ClientAbility[] }
+  | { readonly kind: "bad_answers"; readonly message: string }
+  | { readonly kind: "too_many_tasks" };
+
+/** Unwinds a tool whose call is interrupted. */
+export class CallInterrupted extends Error {
+  override readonly name = "CallInterrupted";
+}
+
+/** A {@link ToolContext} with what the protocol layer does to it. */
+export interface RunningContext extends ToolContext {
+  readonly interruption: Interruption | null;
+  /** Whether the client cancelled the call, or is gone. */
+  readonly cancelled: boolean;
+  /** Fulfilled when the client cancels the call or is gone. Made on first use. */
+  readonly whenCancelled: Promise<void>;
+  /** Fulfilled when the call was handed out as a task. Made on first use. */
+  readonly whenHandedOut: Promise<RunningTask>;
+  readonly task: RunningTask | null;
+  readonly outlet: Outlet;
+  abort(reason: DOMException): void;
+  /** The client cancels the call or is gone. */
+  cancel(): void;
+  /** Ends the call: what happens to the connection from here on is no cancellation. */
+  end(): void;
+}
+
+/** Makes the context of one call. */
+export function createCallContext(call: Call, principal: Principal): RunningContext {
+  return new CallContext(call, principal);
+}
+
+/** A class, since a closure per member would cost each call more than the call itself. */
+class CallContext implements RunningContext {
+  readonly principal: Principal;
+  readonly #call: Call;
+  #controller: AbortController | undefined;
+  #abortReason: DOMException | undefined;
+  #whenCancelled: PromiseWithResolvers<void> | undefined;
+  #whenHandedOut: PromiseWithResolvers<RunningTask> | undefined;
+  #task: RunningTask | null = null;
+  #interruption: Interruption | null = null;
+  #cancelled = false;
+  #ended = false;
+  #progress = -Infinity;
+  /** The answers to earlier questions of this run. */
+  #askedBefore: Readonly<Record<string, Answer>> = {};
+
+  constructor(call: Call, principal: Principal) {
+    this.#call = call;
+    this.principal = principal;
+  }
+
+  get interruption(): Interruption | null {
+    return this.#interruption;
+  }
+
+  get cancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  get task(): RunningTask | null {
+    return this.#task;
+  }
+
+  get whenCancelled(): Promise<void> {
+    this.#whenCancelled ??= Promise.withResolvers();
+    return this.#whenCancelled.promise;
+  }
+
+  get whenHandedOut(): Promise<RunningTask> {
+    this.#whenHandedOut ??= Promise.withResolvers();
+    return this.#whenHandedOut.promise;
+  }
+
+  get outlet(): Outlet {
+    return outletOf(this.#call, () => this.#onGone());
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+      else {
+        const { disconnected } = this.#call.exchange;
+        const gone = (): void => {
+          if (this.#call.outlet?.isResumable !== true) this.#onGone();
+        };
+        if (disconnected.aborted) gone();
+        else disconnected.addEventListener("abort", gone, { once: true });
+      }
+    }
+    return this.#controller.signal;
+  }
+
+  progress(update: ProgressUpdate): void {
+    if (this.#ended || !(update.progress > this.#progress)) return; // it must grow (MCP, basic/patterns/progress)
+    this.#progress = update.progress;
+    if (this.#task !== null) return this.#task.describe(update);
+    const progressToken = metaOf(this.#call.request.params)?.["progressToken"];
+    if (typeof progressToken !== "string" && typeof progressToken !== "number") return;
+    this.outlet.send(notificationText("notifications/progress", { progressToken, ...update }), true);
+  }
+
+  log(level: LogLevel, data: unknown, logger?: string): void {
+    if (this.#ended || this.#task !== null) return; // SEP-2663: tasks have no log messages
+    const minimum = this.#call.revision.logLevelOf(this.#call.request, this.#call.session);
+    if (minimum === null || !reachesLevel(level, minimum)) return;
+    const params = logger === undefined ? { level, data } : { level, logger, data };
+    this.outlet.send(notificationText("notifications/message", params), true);
+  }
+
+  supports(ability: ClientAbility): boolean {
+    return this.#call.revision.capabilitiesOf(this.#call.request, this.#call.session).has(ability);
+  }
+
+  async ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>> {
+    const missing = new Set<ClientAbility>();
+    for (const question of Object.values<Question>(questions)) {
+      const ability = abilityFor(question);
+      if (!this.supports(ability)) missing.add(ability);
+    }
+    if (missing.size > 0) this.#interrupt({ kind: "missing_capability", abilities: [...missing] });
+    if (this.#task !== null) return await this.#task.ask(questions);
+    return this.#call.revision.asksInResults
+      ? success(this.#answersInRequest(questions))
+      : await this.#askNow(questions);
+  }
+
+  async handOut({ required = false }: { readonly required?: boolean } = {}): Promise<void> {
+    if (this.#task !== null || this.#ended) return;
+    if (!this.supports("tasks")) {
+      if (required) this.#interrupt({ kind: "missing_capability", abilities: ["tasks"] });
+      return;
+    }
+    const task = await this.#call.runtime.tasks.begin(this.principal, this.#call.tool, () => this.#onGone());
+    if (task === null) this.#interrupt({ kind: "too_many_tasks" });
+    this.#task = task;
+    this.#whenHandedOut ??= Promise.withResolvers();
+    this.#whenHandedOut.resolve(task);
+  }
+
+  release(): void {
+    this.outlet.open();
+    this.outlet.release();
+  }
+
+  abort(reason: DOMException): void {
+    if (this.#ended || this.#abortReason !== undefined) return;
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  cancel(): void {
+    if (this.#ended || this.#cancelled) return;
+    this.#cancelled = true;
+    this.abort(new DOMException("The caller cancelled the call or is gone", "AbortError"));
+    this.#whenCancelled ??= Promise.withResolvers();
+    this.#whenCancelled.resolve();
+  }
+
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** A task outlives its connection: only `tasks/cancel` cancels it. */
+  #onGone(): void {
+    if (this.#task === null || this.#task.cancelRequested) this.cancel();
+  }
+
+  #interrupt(interruption: Interruption): never {
+    this.#interruption ??= interruption;
+    throw new CallInterrupted();
+  }
+
+  /** 2026-07-28, MRTR: the answers are in the request, or the call ends with the questions as its result. */
+  #answersInRequest<Key extends string>(questions: Questions<Key>): Answers<Key> {
+    const { params } = this.#call.request;
+    const { inputResponses, requestState } = isObject(params) ? params : {};
+    if (inputResponses !== undefined && !isObject(inputResponses)) {
+      this.#refuseAnswers("inputResponses must be an object");
+    }
+    const earlier = this.#earlierAnswers(requestState);
+    const answers: Record<string, Answer> = {};
+    const open: Record<string, Question> = {};
+    for (const [key, question] of Object.entries<Question>(questions)) {
+      const given = inputResponses !== undefined && Object.hasOwn(inputResponses, key)
+        ? inputResponses[key]
+        : earlier[key];
+      if (given === undefined) {
+        open[key] = question;
+        continue;
+      }
+      answers[key] = parseAnswer(question, given) ??
+        this.#refuseAnswers(`inputResponses.${key} is no answer to ${question.method}`);
+    }
+    if (Object.keys(open).length > 0) {
+      const known = { ...earlier, ...this.#askedBefore, ...answers };
+      this.#interrupt({ kind: "input_required", questions: open, answers: known });
+    }
+    this.#askedBefore = { ...this.#askedBefore, ...answers };
+    return answers as Answers<Key>;
+  }
+
+  #earlierAnswers(requestState: unknown): Readonly<Record<string, unknown>> {
+    if (requestState === undefined) return {};
+    const { request, runtime } = this.#call;
+    const state = { ...runtime, ...runtime.limits };
+    const earlier = typeof requestState === "string"
+      ? openRequestState(state, request, this.principal, requestState)
+      : null;
+    return earlier ?? this.#refuseAnswers("requestState is not valid for this request");
+  }
+
+  #refuseAnswers(message: string): never {
+    this.#interrupt({ kind: "bad_answers", message });
+  }
+
+  /** The legacy era: each question is a request of the server's own, on the stream of the call. */
+  async #askNow<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>> {
+    const { session, runtime } = this.#call;
+    if (session === null) return failure({ reason: "unreachable", message: "The caller cannot be reached" });
+    const delivery = {
+      owner: session.key,
+      send: (request: string) => this.outlet.send(request, false),
+      signal: this.signal,
+      timeoutMs: runtime.limits.askTimeoutMs,
+    };
+    const answers: Record<string, Answer> = {};
+    const pending = Object.entries<Question>(questions).map(async ([key, question]) => {
+      const answer = await runtime.questions.ask(question, delivery);
+      if (answer.ok) answers[key] = answer.value;
+      return answer;
+    });
+    for (const answer of await Promise.all(pending)) if (!answer.ok) return answer;
+    return success(answers as Answers<Key>);
+  }
+}

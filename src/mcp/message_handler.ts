@@ -1,0 +1,146 @@
+/** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
+import type { McpAnswer } from "./answer.ts";
+import type { AuditEntry } from "./audit.ts";
+import { answerError, type Call } from "./call.ts";
+import type { Exchange } from "./exchange.ts";
+import { isObject } from "./json.ts";
+import {
+  echoedId,
+  errorCode,
+  errorText,
+  isRpcId,
+  kindOfMessage,
+  refusalCode,
+  type RpcCall,
+  type RpcRequest,
+  type RpcResponse,
+} from "./jsonrpc.ts";
+import type { Handler } from "./method_table.ts";
+import type { Revision } from "./revisions/revision.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Session } from "./session.ts";
+
+/** What answering stands on. */
+export interface MessageHandlerOptions {
+  readonly runtime: Runtime;
+  readonly methods: ReadonlyMap<string, Handler>;
+  /** Serves `initialize` to a caller without a token. */
+  readonly open: (call: Call) => McpAnswer;
+  readonly audit: (entry: AuditEntry) => void;
+}
+
+/** Answers one message; `isSingle` when it came alone in its body. */
+export type MessageHandler = (
+  message: unknown,
+  exchange: Exchange,
+  revision: Revision,
+  session: Session | null,
+  isSingle: boolean,
+) => McpAnswer | Promise<McpAnswer>;
+
+/** Builds the handler. */
+export function createMessageHandler({ runtime, methods, open, audit }: MessageHandlerOptions): MessageHandler {
+  const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
+    const { method } = call.request;
+    const { principal } = call.exchange;
+    if (principal === null) {
+      return method === "initialize" ? open(call) : answerError(call, refusalCode.unauthorized, "Unauthorized");
+    }
+    const handler = call.revision.methods.has(method) ? methods.get(method) : undefined;
+    if (handler === undefined) return answerError(call, errorCode.methodNotFound, `Method not found: ${method}`);
+    return handler(call, principal);
+  };
+
+  const answerRequest = (call: Call): McpAnswer | Promise<McpAnswer> => {
+    const started = performance.now();
+    let answer: McpAnswer | Promise<McpAnswer>;
+    try {
+      answer = dispatch(call);
+    } catch (error) {
+      answer = answerFailure(call, error);
+    }
+    if (!(answer instanceof Promise)) {
+      audit(auditEntry(call, started));
+      return call.outlet === null ? answer : call.outlet.finish(answer);
+    }
+    const finished = answer.catch((error) => answerFailure(call, error)).then((final) => {
+      audit(auditEntry(call, started));
+      return call.outlet === null ? final : call.outlet.finish(final);
+    });
+    return call.outlet === null ? finished : Promise.race([finished, call.outlet.opened]);
+  };
+
+  return (message, exchange, revision, session, isSingle) => {
+    switch (kindOfMessage(message)) {
+      case "request":
+        return answerRequest({
+          request: message as RpcRequest,
+          exchange,
+          revision,
+          session,
+          runtime,
+          isSingle,
+          outlet: null,
+          tool: null,
+          outcome: "ok",
+          code: null,
+        });
+      case "notification":
+        return takeNotification(runtime, message as RpcCall, exchange, session);
+      case "response":
+        if (session !== null) runtime.questions.take(session.key, message as RpcResponse);
+        return { kind: "accepted", status: 202 };
+      case "wrong_version":
+        return refuseMessage(message, revision, "Invalid JSON-RPC version");
+      case "malformed":
+        return refuseMessage(message, revision, "Invalid Request");
+    }
+  };
+}
+
+function takeNotification(
+  { log, inFlight }: Runtime,
+  { method, params }: RpcCall,
+  { requestId, principal, profile }: Exchange,
+  session: Session | null,
+): McpAnswer {
+  if (method === "notifications/initialized") {
+    log.write("debug", "client_ready", { requestId });
+    return { kind: "accepted", status: profile.initializedStatus };
+  }
+  if (method === "notifications/cancelled" && principal !== null && isObject(params) && isRpcId(params["requestId"])) {
+    inFlight.cancel(session?.key ?? principal.tokenId, params["requestId"]);
+  }
+  return { kind: "accepted", status: 202 };
+}
+
+function refuseMessage(message: unknown, revision: Revision, text: string): McpAnswer {
+  const body = errorText(echoedId(message), errorCode.invalidRequest, text);
+  return { kind: "json", status: revision.errorStatus(errorCode.invalidRequest), body };
+}
+
+function answerFailure(call: Call, error: unknown): McpAnswer {
+  call.runtime.log.write("error", "request_failed", {
+    requestId: call.exchange.requestId,
+    method: call.request.method.slice(0, 100),
+    error: error instanceof Error ? error.stack ?? error.message : String(error),
+  });
+  const answer = answerError(call, errorCode.internalError, "Internal server error");
+  call.outcome = "internal_error";
+  return answer;
+}
+
+function auditEntry(call: Call, started: number): AuditEntry {
+  const { requestId, principal } = call.exchange;
+  return {
+    time: Date.now(),
+    requestId,
+    subject: principal === null ? null : principal.subject,
+    clientId: principal === null ? null : principal.clientId,
+    method: call.request.method.slice(0, 100),
+    tool: call.tool,
+    outcome: call.outcome,
+    code: call.code,
+    durationMs: performance.now() - started,
+  };
+}

@@ -1,0 +1,84 @@
+/** `resources/read`, `resources/subscribe` and `resources/unsubscribe`. */
+import type { Principal } from "../lib/principal.ts";
+import type { Admit } from "./admission.ts";
+import { refuseRate } from "./admission.ts";
+import type { McpAnswer } from "./answer.ts";
+import { answerError, answerResult, type Call } from "./call.ts";
+import { isObject } from "./json.ts";
+import { errorCode } from "./jsonrpc.ts";
+import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "./resource.ts";
+import { runInContext } from "./run_in_context.ts";
+import { hasScopes, refuseScopes } from "./scopes.ts";
+import type { Sessions } from "./session.ts";
+
+/** What reading needs from its server. */
+export interface ResourceReadOptions {
+  readonly resources: ResourceRegistry;
+  readonly admit: Admit;
+}
+
+/** Reads a resource. An address of no family, or of none of its resources, is an error of the protocol. */
+export function readResource(
+  options: ResourceReadOptions,
+  call: Call,
+  principal: Principal,
+): McpAnswer | Promise<McpAnswer> {
+  const uri = uriOf(call);
+  if (uri === null) return answerError(call, errorCode.invalidParams, "params.uri must be a string");
+  const family = familyOf(options.resources, uri);
+  if (family === undefined) return notFound(call, uri);
+  if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
+  const admission = options.admit(principal);
+  if (!admission.ok) return refuseRate(call, admission.retryAfterSeconds);
+  return runInContext<ResourceOutcome>(call, principal, {
+    run: (context) => family.read(uri, context),
+    encode: (outcome) =>
+      outcome === null ? notFound(call, uri) : answerResult(
+        call,
+        JSON.stringify(call.revision.withCacheHint({ contents: outcome.contents }, family.cacheHint)),
+      ),
+    crash(error) {
+      call.runtime.log.write("error", "resource_crashed", {
+        requestId: call.exchange.requestId,
+        family: family.name,
+        error: error instanceof Error ? error.stack ?? error.message : String(error),
+      });
+      return answerError(call, errorCode.internalError, "Internal server error");
+    },
+    fail: (_code, message) => answerError(call, errorCode.invalidParams, message),
+  });
+}
+
+/** Begins or ends a legacy session's watch over a resource. */
+export async function watchResource(
+  options: { readonly resources: ResourceRegistry; readonly sessions: Sessions },
+  call: Call,
+  principal: Principal,
+  wanted: boolean,
+): Promise<McpAnswer> {
+  const uri = uriOf(call);
+  if (uri === null) return answerError(call, errorCode.invalidParams, "params.uri must be a string");
+  const { session, runtime: { limits } } = call;
+  if (session === null) return answerError(call, errorCode.invalidRequest, "Subscriptions need a session");
+  const family = familyOf(options.resources, uri);
+  if (family === undefined) return notFound(call, uri);
+  if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
+  if (wanted && session.subscriptions.size >= limits.maxSubscriptions) {
+    return answerError(call, errorCode.invalidRequest, `At most ${limits.maxSubscriptions} resources can be watched`);
+  }
+  await options.sessions.setSubscription(session, uri, wanted);
+  return answerResult(call, "{}");
+}
+
+/** The family that an address belongs to. */
+export function familyOf(resources: ResourceRegistry, uri: string): ResourceFamily | undefined {
+  return resources.all().find((family) => family.owns(uri));
+}
+
+function notFound(call: Call, uri: string): McpAnswer {
+  return answerError(call, call.revision.resourceNotFoundCode, "Resource not found", { uri });
+}
+
+function uriOf({ request: { params } }: Call): string | null {
+  return isObject(params) && typeof params["uri"] === "string" ? params["uri"] : null;
+}

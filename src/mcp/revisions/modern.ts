@@ -1,0 +1,72 @@
+/** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
+import { parseClientCapabilities } from "../client_capabilities.ts";
+import { metaOf } from "../json.ts";
+import { errorCode, mcpErrorCode, refusalCode } from "../jsonrpc.ts";
+import { isLogLevel } from "../log_level.ts";
+import { clientCapabilitiesKey, logLevelKey, modernVersion } from "./envelope.ts";
+import { latestLegacyRevision } from "./legacy.ts";
+import type { Revision, ServerInfo } from "./revision.ts";
+
+const methods = new Set([
+  "server/discover",
+  "tools/list",
+  "tools/call",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "prompts/list",
+  "prompts/get",
+  "completion/complete",
+  "subscriptions/listen",
+  "tasks/get",
+  "tasks/update",
+  "tasks/cancel",
+]);
+
+/** MCP 2026-07-28, basic/transports/streamable-http: server validation, and basic: `_meta`. */
+function errorStatus(code: number): number {
+  switch (code) {
+    case errorCode.methodNotFound:
+      return 404;
+    case errorCode.parseError:
+    case errorCode.invalidRequest:
+    case mcpErrorCode.headerMismatch:
+    case mcpErrorCode.missingClientCapability:
+    case mcpErrorCode.unsupportedProtocolVersion:
+      return 400;
+    case errorCode.internalError:
+      return 500;
+    case refusalCode.unauthorized:
+      return 401;
+    default:
+      return 200;
+  }
+}
+
+/** The revision 2026-07-28 of a server; its results carry who that is. */
+export function createModernRevision(serverInfo: ServerInfo): Revision {
+  const encodeServerInfo = latestLegacyRevision.encodeServerInfo;
+  const meta = JSON.stringify({ "io.modelcontextprotocol/serverInfo": encodeServerInfo(serverInfo) });
+  const completeHead = `{"resultType":"complete","_meta":${meta}`;
+  return {
+    ...latestLegacyRevision,
+    version: modernVersion,
+    methods,
+    resourceNotFoundCode: errorCode.invalidParams, // never -32002 again
+    asksInResults: true,
+    primesStreams: false,
+    checksHeaderParameters: true,
+    errorStatus,
+    encodeServerInfo,
+    encodeResult(result, resultType) {
+      const head = resultType === "complete" ? completeHead : `{"resultType":"${resultType}","_meta":${meta}`;
+      return result === "{}" ? `${head}}` : `${head},${result.slice(1)}`;
+    },
+    withCacheHint: (result, { ttlMs, cacheScope }) => ({ ...result, ttlMs, cacheScope }),
+    capabilitiesOf: ({ params }) => parseClientCapabilities(metaOf(params)?.[clientCapabilitiesKey]),
+    logLevelOf({ params }) {
+      const level = metaOf(params)?.[logLevelKey];
+      return isLogLevel(level) ? level : null;
+    },
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when
+ * it is done, interrupted, cancelled, handed out as a task, or out of time.
+ */
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./answer.ts";
+import { answerError, answerResult, type Call } from "./call.ts";
+import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
+import { encodeRequiredCapabilities } from "./client_capabilities.ts";
+import { errorCode, errorText, mcpErrorCode, refusalCode } from "./jsonrpc.ts";
+import { sealRequestState } from "./request_state.ts";
+import type { RunningTask } from "./tasks/tasks.ts";
+import type { ToolContext } from "./tool.ts";
+
+/** What is run, and how what comes of it is told. */
+export interface Work<Outcome> {
+  run(context: ToolContext): Outcome | Promise<Outcome>;
+  encode(outcome: Outcome): McpAnswer;
+  /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact. */
+  crash(error: unknown): McpAnswer;
+  /** The answer when the work cannot be done, in words for the model. */
+  fail(code: string, message: string): McpAnswer;
+}
+
+/** Runs `work`. Without a promise when `run` answers without one. */
+export function runInContext<Outcome>(
+  call: Call,
+  principal: Principal,
+  work: Work<Outcome>,
+): McpAnswer | Promise<McpAnswer> {
+  const context = createCallContext(call, principal);
+  let outcome: Outcome | Promise<Outcome>;
+  try {
+    outcome = work.run(context);
+  } catch (error) {
+    context.end();
+    return work.crash(error);
+  }
+  if (outcome instanceof Promise) return settle(call, principal, work, context, outcome);
+  context.end();
+  return work.encode(outcome);
+}
+
+async function settle<Outcome>(
+  call: Call,
+  principal: Principal,
+  work: Work<Outcome>,
+  context: RunningContext,
+  pending: Promise<Outcome>,
+): Promise<McpAnswer> {
+  const { runtime, session, request } = call;
+  const { toolTimeoutMs, streamAfterMs } = runtime.limits;
+  const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
+  const timeout = setTimeout(() => {
+    context.abort(new DOMException("The call took too long", "TimeoutError"));
+    onTimeout(null);
+  }, toolTimeoutMs);
+  const { outlet } = context; // it must be there when the answer is first waited for
+  const streaming = setTimeout(() => outlet.open(), streamAfterMs);
+  const leave = runtime.inFlight.enter(session?.key ?? principal.tokenId, request.id, () => context.cancel());
+  const stopTimers = (): void => {
+    clearTimeout(timeout);
+    clearTimeout(streaming);
+    leave();
+  };
+
+  const done = pending.then(
+    (outcome) => {
+      if (context.interruption !== null) return answerInterruption(call, principal, work, context.interruption);
+      return context.cancelled ? answerCancelled(call) : work.encode(outcome);
+    },
+    (error) => {
+      if (context.interruption !== null) return answerInterruption(call, principal, work, context.interruption);
+      if (context.cancelled) return answerCancelled(call);
+      if (context.task !== null) return answerTaskCrash(call, work, error);
+      return work.crash(error instanceof CallInterrupted ? new Error("interrupted for no reason") : error);
+    },
+  ).catch((error) => work.crash(error));
+
+  const answer = await Promise.race([
+    done,
+    timedOut.then(() => null),
+    context.whenCancelled.then(() => answerCancelled(call)),
+    context.whenHandedOut,
+  ]);
+  stopTimers();
+  if (answer === null) {
+    context.end();
+    return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`);
+  }
+  if ("describe" in answer) return answerTask(call, answer, done, context);
+  context.end();
+  return answer;
+}
+
+/** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
+function answerInterruption<Outcome>(
+  call: Call,
+  principal: Principal,
+  work: Work<Outcome>,
+  interruption: Interruption,
+): McpAnswer {
+  const { runtime, request, revision } = call;
+  switch (interruption.kind) {
+    case "input_required": {
+      const requestState = sealRequestState(
+        { ...runtime, ...runtime.limits },
+        request,
+        principal,
+        interruption.answers,
+      );
+      const result = JSON.stringify({ inputRequests: interruption.questions, requestState });
+      return answerResult(call, result, "input_required");
+    }
+    case "missing_capability": {
+      const names = interruption.abilities.join(", ");
+      if (!revision.asksInResults) {
+        return work.fail("missing_capability", `This needs a client that supports: ${names}`);
+      }
+      const data = { requiredCapabilities: encodeRequiredCapabilities(interruption.abilities) };
+      return answerError(
+        call,
+        mcpErrorCode.missingClientCapability,
+        `Missing required client capability: ${names}`,
+        data,
+      );
+    }
+    case "bad_answers":
+      return answerError(call, errorCode.invalidParams, interruption.message);
+    case "too_many_tasks":
+      return work.fail("too_many_tasks", "Too many tasks are running. Wait for one to end, or cancel one");
+  }
+}
+
+function answerCancelled(call: Call): McpAnswer {
+  call.outcome = "cancelled";
+  call.code = "cancelled";
+  return {
+    kind: "json",
+    status: 200,
+    body: errorText(call.request.id, refusalCode.cancelled, "The call was cancelled"),
+  };
+}
+
+/** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
+function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+  work.crash(error);
+  return answerError(call, errorCode.internalError, "Internal error");
+}
+
+/** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
+function answerTask(call: Call, task: RunningTask, done: Promise<McpAnswer>, context: RunningContext): McpAnswer {
+  const { promise: expired, resolve } = Promise.withResolvers<void>();
+  const limit = setTimeout(() => {
+    context.abort(new DOMException("The task's time is over", "TimeoutError"));
+    resolve();
+  }, task.ttlMs);
+  const end = Promise.race([
+    done.then((answer) => context.cancelled ? null : answer),
+    context.whenCancelled.then(() => null),
+    expired.then(() => answerError(call, errorCode.internalError, "The task took too long")),
+  ]);
+  end.then((answer) => task.settle(answer)).catch((error) =>
+    call.runtime.log.write("error", "task_not_settled", { requestId: call.exchange.requestId, error: String(error) })
+  ).finally(() => {
+    clearTimeout(limit);
+    context.end();
+  });
+  return answerResult(call, JSON.stringify(task.seed), "task");
+}

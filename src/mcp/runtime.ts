@@ -1,0 +1,66 @@
+/** What all calls of one server share while they run. */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { InFlight } from "./in_flight.ts";
+import type { PendingQuestions } from "./pending_questions.ts";
+import type { StreamLimits, StreamTable } from "./stream_table.ts";
+import type { Tasks } from "./tasks/tasks.ts";
+
+/** Times and sizes of the protocol layer. */
+export interface McpLimits extends StreamLimits {
+  /** A call that takes longer is aborted and answered as failed. */
+  readonly toolTimeoutMs: number;
+  /** How long a person or a model may take to answer a question. */
+  readonly askTimeoutMs: number;
+  /** A call that takes longer is answered as a stream, where the client reads streams, so that its connection lives. */
+  readonly streamAfterMs: number;
+  readonly requestStateLifetimeSeconds: number;
+  readonly sessionLifetimeSeconds: number;
+  readonly maxCachedSessions: number;
+  /** How many entries a page of a list holds. */
+  readonly pageSize: number;
+  /** How many messages a batch may hold. */
+  readonly maxBatchLength: number;
+  /** How long a modern client may keep a list. */
+  readonly listTtlMs: number;
+  /** How long a task lives after its creation. */
+  readonly taskTtlMs: number;
+  readonly taskPollIntervalMs: number;
+  readonly maxTasksPerPrincipal: number;
+  /** How many resources one client may watch. */
+  readonly maxSubscriptions: number;
+}
+
+/** Limits that suit a server for one person or a few. */
+export const defaultMcpLimits: McpLimits = {
+  maxStreams: 2_000,
+  maxStreamsPerPrincipal: 1_000,
+  maxQueuedMessages: 256,
+  resumeWindowMs: 5 * 60_000,
+  toolTimeoutMs: 10 * 60_000,
+  askTimeoutMs: 5 * 60_000,
+  streamAfterMs: 10_000,
+  requestStateLifetimeSeconds: 15 * 60,
+  sessionLifetimeSeconds: 7 * 24 * 60 * 60,
+  maxCachedSessions: 20_000,
+  pageSize: 200,
+  maxBatchLength: 50,
+  listTtlMs: 60_000,
+  taskTtlMs: 60 * 60_000,
+  taskPollIntervalMs: 1_000,
+  maxTasksPerPrincipal: 50,
+  maxSubscriptions: 100,
+};
+
+/** The shared parts. */
+export interface Runtime {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly secretBox: SecretBox;
+  readonly limits: McpLimits;
+  readonly streams: StreamTable;
+  readonly questions: PendingQuestions;
+  readonly inFlight: InFlight;
+  readonly tasks: Tasks;
+}

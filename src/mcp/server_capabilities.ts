@@ -1,0 +1,27 @@
+/** What the server says that it can do: nothing that it cannot. */
+import { tasksExtension } from "./client_capabilities.ts";
+
+/** What the server has. */
+export interface ServerFeatures {
+  readonly prompts: boolean;
+  readonly resources: boolean;
+}
+
+/** The capabilities of a server; `announces` tells whether this client can hear of changes. */
+export function encodeServerCapabilities(
+  { prompts, resources }: ServerFeatures,
+  announces: boolean,
+): Readonly<Record<string, unknown>> {
+  return {
+    tools: { listChanged: announces },
+    logging: {},
+    ...(prompts ? { prompts: { listChanged: announces } } : {}),
+    ...(resources ? { resources: { listChanged: announces, subscribe: announces } } : {}),
+    ...(prompts || resources ? { completions: {} } : {}),
+  };
+}
+
+/** The same for the modern era, where every client can hear of changes and take tasks. */
+export function encodeModernCapabilities(features: ServerFeatures): Readonly<Record<string, unknown>> {
+  return { ...encodeServerCapabilities(features, true), extensions: { [tasksExtension]: {} } };
+}

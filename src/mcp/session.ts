@@ -1,0 +1,163 @@
+/**
+ * Legacy sessions. What a session is lies sealed in its id, bound to the principal: it survives restarts and moves
+ * between instances. Only what changes is stored: that it ended, its log level, its subscriptions.
+ */
+import { randomBytes } from "node:crypto";
+import { z } from "zod";
+import type { Clock } from "../lib/clock.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
+import { type LogLevel, logLevels } from "./log_level.ts";
+import type { McpStorage } from "./mcp_storage.ts";
+import { legacyRevisions } from "./revisions/legacy.ts";
+import type { Revision } from "./revisions/revision.ts";
+
+/** One client's session. */
+export interface Session {
+  /** Short and unique; the id that the client holds is this, sealed. */
+  readonly key: string;
+  readonly revision: Revision;
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel: LogLevel | null;
+  readonly subscriptions: ReadonlySet<string>;
+}
+
+/** What sessions stand on. */
+export interface SessionOptions {
+  readonly secretBox: SecretBox;
+  readonly storage: McpStorage;
+  readonly clock: Clock;
+  readonly sessionLifetimeSeconds: number;
+  /** How many sessions are kept opened in memory. */
+  readonly maxCachedSessions: number;
+}
+
+/** The sessions of all clients. */
+export interface Sessions {
+  /** Begins a session and gives the id for the client. */
+  begin(principal: Principal, revision: Revision, capabilities: ClientCapabilities): string;
+  /** The session with this id, if it is this principal's and has not ended. */
+  find(id: string, principal: Principal): Session | null | Promise<Session | null>;
+  end(session: Session): Promise<void>;
+  setLogLevel(session: Session, level: LogLevel): Promise<void>;
+  setSubscription(session: Session, uri: string, wanted: boolean): Promise<void>;
+}
+
+const purpose = "mcp-session";
+const sealedShape = z.object({
+  key: z.string(),
+  version: z.string(),
+  abilities: z.array(z.string()),
+  subject: z.string(),
+  clientId: z.string(),
+  expiresAt: z.number(),
+});
+const recordShape = z.object({
+  ended: z.boolean(),
+  logLevel: z.enum(logLevels).nullable(),
+  subscriptions: z.array(z.string()),
+});
+
+interface OpenSession extends Session {
+  readonly subject: string;
+  readonly clientId: string;
+  readonly expiresAt: number;
+  ended: boolean;
+  logLevel: LogLevel | null;
+  subscriptions: Set<string>;
+  /** The storage's change count when this was last true. */
+  checkedAt: number;
+}
+
+/** Opens the sessions. */
+export function createSessions(options: SessionOptions): Sessions {
+  const { secretBox, storage, clock, maxCachedSessions } = options;
+  const cache = new Map<string, OpenSession>();
+
+  const unseal = (id: string): OpenSession | null => {
+    const text = secretBox.open(purpose, id, "");
+    const sealed = text === null ? null : sealedShape.parse(JSON.parse(text));
+    const revision = sealed === null ? undefined : legacyRevisions.get(sealed.version);
+    if (sealed === null || revision === undefined) return null;
+    return {
+      ...sealed,
+      revision,
+      capabilities: new Set(sealed.abilities as ClientAbility[]),
+      ended: false,
+      logLevel: null,
+      subscriptions: new Set(),
+      checkedAt: -1,
+    };
+  };
+  const remember = (id: string, session: OpenSession): void => {
+    if (cache.size >= maxCachedSessions) {
+      for (const oldest of cache.keys()) {
+        cache.delete(oldest);
+        break;
+      }
+    }
+    cache.set(id, session);
+  };
+  const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
+    const stored = await storage.get(["mcp_session", session.key]);
+    if (stored !== null) {
+      const { ended, logLevel, subscriptions } = recordShape.parse(stored.value);
+      session.ended = ended;
+      session.logLevel = logLevel;
+      session.subscriptions = new Set(subscriptions);
+    }
+    session.checkedAt = count;
+    return session.ended ? null : session;
+  };
+  const checked = (session: OpenSession, count: number): Session | null | Promise<Session | null> => {
+    if (session.checkedAt !== count) return refresh(session, count);
+    return session.ended ? null : session;
+  };
+  const store = async (session: Session): Promise<void> => {
+    const { key, ended, logLevel, subscriptions, expiresAt } = session as OpenSession;
+    const value = { ended, logLevel, subscriptions: [...subscriptions] };
+    await storage.commit({ puts: [{ key: ["mcp_session", key], value, expiresAt }] });
+  };
+
+  return {
+    begin({ subject, clientId }, { version }, capabilities) {
+      const sealed: z.infer<typeof sealedShape> = {
+        key: randomBytes(12).toString("base64url"),
+        version,
+        abilities: [...capabilities],
+        subject,
+        clientId,
+        expiresAt: clock() + options.sessionLifetimeSeconds * 1000,
+      };
+      return secretBox.seal(purpose, JSON.stringify(sealed), "");
+    },
+    find(id, principal) {
+      let session = cache.get(id);
+      if (session === undefined) {
+        const opened = unseal(id);
+        if (opened === null) return null;
+        remember(id, session = opened);
+      }
+      if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
+      if (session.expiresAt <= clock()) return null;
+      const count = storage.changeCount();
+      const found = session;
+      return count instanceof Promise ? count.then((later) => checked(found, later)) : checked(found, count);
+    },
+    end(session) {
+      (session as OpenSession).ended = true;
+      return store(session);
+    },
+    setLogLevel(session, level) {
+      (session as OpenSession).logLevel = level;
+      return store(session);
+    },
+    setSubscription(session, uri, wanted) {
+      const { subscriptions } = session as OpenSession;
+      if (wanted) subscriptions.add(uri);
+      else subscriptions.delete(uri);
+      return store(session);
+    },
+  };
+}

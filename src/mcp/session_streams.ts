@@ -1,0 +1,103 @@
+/** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./answer.ts";
+import type { Change, ChangeHub } from "./change_hub.ts";
+import type { Exchange } from "./exchange.ts";
+import { errorCode, errorText, notificationText, refusalCode } from "./jsonrpc.ts";
+import type { MessageStream } from "./message_stream.ts";
+import type { Session, Sessions } from "./session.ts";
+import type { StreamTable } from "./stream_table.ts";
+
+/** What session streams stand on. */
+export interface SessionStreamsOptions {
+  readonly sessions: Sessions;
+  readonly streams: StreamTable;
+  readonly changes: ChangeHub;
+}
+
+/** Serves GET and DELETE. */
+export interface SessionStreams {
+  /** Opens the session's stream, or resumes the one that `Last-Event-ID` names. */
+  open(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
+  /** Ends the session. */
+  end(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
+  /** Completes all of these streams, for shutdown. */
+  endAll(): void;
+}
+
+/** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
+export const sessionNotFound: McpAnswer = {
+  kind: "json",
+  status: 404,
+  body: errorText(null, errorCode.invalidRequest, "Session not found"),
+};
+
+/** Builds the service. */
+export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
+  const { sessions, streams, changes } = options;
+  const open = new Map<string, { readonly stream: MessageStream; readonly session: Session }>();
+
+  changes.subscribe((change) => {
+    if (open.size === 0) return;
+    const notice = noticeOf(change);
+    if (notice === null) return;
+    for (const { stream, session } of [...open.values()]) {
+      if (change.kind === "resource" && !session.subscriptions.has(change.uri)) continue;
+      if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
+    }
+  });
+
+  return {
+    async open(exchange, principal) {
+      const id = exchange.header("mcp-session-id");
+      if (id === null || !exchange.acceptsStream || !exchange.profile.streams) {
+        return { kind: "method_not_allowed", allow: "POST" };
+      }
+      const session = await sessions.find(id, principal);
+      if (session === null) return sessionNotFound;
+      const lastEventId = exchange.header("last-event-id");
+      const resumed = lastEventId === null ? null : streams.find(session, lastEventId);
+      if (resumed !== null) return { kind: "stream", reader: resumed.stream.attach(resumed.after) };
+      open.get(session.key)?.stream.end();
+      const stream = streams.open({
+        principal,
+        session,
+        onClosed: () => {
+          if (open.get(session.key)?.stream === stream) open.delete(session.key);
+        },
+      });
+      if (stream === null) {
+        const body = errorText(null, refusalCode.rateLimited, "Too many streams are open");
+        return { kind: "rate_limited", retryAfterSeconds: 60, body };
+      }
+      open.set(session.key, { stream, session });
+      if (session.revision.primesStreams) stream.push("", false);
+      return { kind: "stream", reader: stream.attach(-1) };
+    },
+    async end(exchange, principal) {
+      const id = exchange.header("mcp-session-id");
+      if (id === null) return { kind: "method_not_allowed", allow: "POST" };
+      const session = await sessions.find(id, principal);
+      if (session === null) return sessionNotFound;
+      await sessions.end(session);
+      open.get(session.key)?.stream.end();
+      return { kind: "accepted", status: 204 };
+    },
+    endAll() {
+      for (const { stream } of [...open.values()]) stream.end();
+    },
+  };
+}
+
+function noticeOf(change: Change): string | null {
+  switch (change.kind) {
+    case "tools":
+    case "prompts":
+    case "resources":
+      return notificationText(`notifications/${change.kind}/list_changed`);
+    case "resource":
+      return notificationText("notifications/resources/updated", { uri: change.uri });
+    case "task":
+      return null; // tasks are of the modern era
+  }
+}
