@@ -58,6 +58,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
   let complete = false;
   let abandoned = false;
   let reader: object | null = null;
+  let releasedAt = Infinity; // the number of the first frame that the present reader does not get any more
   let wake: (() => void) | null = null;
   let detachedTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -75,6 +76,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
   };
   const take = (): Frame | undefined => {
     position = Math.max(position, firstNumber);
+    if (position >= releasedAt) return undefined;
     const frame = frames[position - firstNumber];
     if (frame === undefined) return undefined;
     position += 1;
@@ -116,10 +118,13 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
     },
     abandon,
     release() {
-      if (resumeId !== null) detach();
+      if (resumeId === null || reader === null) return;
+      releasedAt = nextNumber;
+      notify();
     },
     attach(after) {
       const self = reader = {};
+      releasedAt = Infinity;
       clearTimeout(detachedTimer);
       position = Math.min(Math.max(after + 1, firstNumber), nextNumber);
       notify();
@@ -129,7 +134,8 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
           if (!isCurrent()) return null;
           const ready = take();
           if (ready !== undefined) return ready;
-          if (complete || abandoned) return null;
+          if (position >= releasedAt) detach();
+          if (complete || abandoned || !isCurrent()) return null;
           return new Promise((resolve) => {
             const timer = setTimeout(() => {
               wake = null;
@@ -137,7 +143,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
             }, idleMs);
             wake = () => {
               clearTimeout(timer);
-              resolve(isCurrent() ? take() ?? null : null);
+              resolve(isCurrent() ? take() ?? this.next(idleMs) : null);
             };
           });
         },
