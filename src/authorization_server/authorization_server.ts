@@ -4,6 +4,7 @@ import { createAuthorizationCodeGrant } from "./authorization_code_grant.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import { createBrowsers } from "./browser_sessions.ts";
 import { createClientAuthenticator } from "./client_authentication.ts";
+import { createClientCredentialsGrant } from "./client_credentials_grant.ts";
 import { createConsentEndpoint } from "./consent.ts";
 import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
@@ -61,6 +62,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
     authorization_code: createAuthorizationCodeGrant(grantTypeDeps),
     refresh_token: createRefreshTokenGrant(grantTypeDeps),
+    client_credentials: createClientCredentialsGrant(grantTypeDeps),
   };
   const setUp = { ...deps, users, passwords };
   return {

@@ -71,6 +71,11 @@ const refusals = {
     status: 400,
     description: "The requested scope exceeds what was granted",
   },
+  scope_exceeds_client: {
+    error: "invalid_scope",
+    status: 400,
+    description: "The requested scope is unknown or exceeds what the client may have",
+  },
   resource_mismatch: {
     error: "invalid_target",
     status: 400,
