@@ -13,7 +13,7 @@ function publicJson(body: unknown): Response {
 
 /** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
 export function createMetadataEndpoint(
-  { issuer, registration }: Pick<AuthorizationServerDeps, "issuer" | "registration">,
+  { issuer, registration, fetchDocument }: Pick<AuthorizationServerDeps, "issuer" | "registration" | "fetchDocument">,
   grantTypes: readonly GrantTypeName[],
 ): Endpoint {
   const secretMethods = ["client_secret_basic", "client_secret_post"];
@@ -34,6 +34,7 @@ export function createMetadataEndpoint(
     token_endpoint_auth_methods_supported: clientAuthentication,
     revocation_endpoint_auth_methods_supported: clientAuthentication,
     code_challenge_methods_supported: ["S256"],
+    ...(fetchDocument === undefined ? {} : { client_id_metadata_document_supported: true }),
     authorization_response_iss_parameter_supported: true, // RFC 9207 §3
   };
   return (request) =>
