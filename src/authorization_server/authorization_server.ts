@@ -3,6 +3,8 @@ import { createAccessTokens } from "./access_token.ts";
 import { createAuthorizationCodeGrant } from "./authorization_code_grant.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import { createBrowsers } from "./browser_sessions.ts";
+import { createAssertionVerifier } from "./client_assertion.ts";
+import { createClientKeys } from "./client_keys.ts";
 import { createClientAuthenticator } from "./client_authentication.ts";
 import { createClientCredentialsGrant } from "./client_credentials_grant.ts";
 import { createClientDirectory } from "./client_directory.ts";
@@ -57,7 +59,16 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const throttle = createPasswordThrottle(clock);
   const directory = createClientDirectory({ ...deps, fetchDocument: deps.fetchDocument });
   const findClient = directory.find;
-  const authenticateClient = createClientAuthenticator({ findClient, clock });
+  const authenticateClient = createClientAuthenticator({
+    findClient,
+    clock,
+    verifyAssertion: createAssertionVerifier({
+      storage,
+      clock,
+      audiences: [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)],
+      keysOf: createClientKeys({ clock, fetchDocument: deps.fetchDocument, directory }),
+    }),
+  });
   const interaction = { ...deps, users, browsers, findClient };
   const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
   const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
