@@ -28,6 +28,7 @@ export interface GrantTypeDeps {
   readonly lifetimes: Lifetimes;
   readonly users: UserDirectory;
   readonly accessTokens: AccessTokens;
+  readonly resource: string;
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
 }
 

@@ -3,7 +3,11 @@ import { createAccessTokens } from "./access_token.ts";
 import { createAuthorizationCodeGrant } from "./authorization_code_grant.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import { createBrowsers } from "./browser_sessions.ts";
+import { createAssertionVerifier } from "./client_assertion.ts";
+import { createClientKeys } from "./client_keys.ts";
 import { createClientAuthenticator } from "./client_authentication.ts";
+import { createClientCredentialsGrant } from "./client_credentials_grant.ts";
+import { createClientDirectory } from "./client_directory.ts";
 import { createConsentEndpoint } from "./consent.ts";
 import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
@@ -11,7 +15,6 @@ import { createIntrospectEndpoint } from "./introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
 import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle } from "./password_throttle.ts";
-import { type Client, clients } from "./records/client.ts";
 import { createRefreshTokenGrant } from "./refresh_token_grant.ts";
 import { createRegisterEndpoint } from "./register.ts";
 import { createResourceCheck } from "./resource_indicator.ts";
@@ -54,20 +57,35 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const passwords = createPasswordHasher(limits);
   const throttle = createPasswordThrottle(clock);
-  const findClient = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
-  const authenticateClient = createClientAuthenticator({ findClient, clock });
+  const directory = createClientDirectory({ ...deps, fetchDocument: deps.fetchDocument });
+  const findClient = directory.find;
+  const authenticateClient = createClientAuthenticator({
+    findClient,
+    clock,
+    verifyAssertion: createAssertionVerifier({
+      storage,
+      clock,
+      audiences: [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)],
+      keysOf: createClientKeys({ clock, fetchDocument: deps.fetchDocument, directory }),
+    }),
+  });
   const interaction = { ...deps, users, browsers, findClient };
   const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
   const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
     authorization_code: createAuthorizationCodeGrant(grantTypeDeps),
     refresh_token: createRefreshTokenGrant(grantTypeDeps),
+    client_credentials: createClientCredentialsGrant(grantTypeDeps),
   };
   const setUp = { ...deps, users, passwords };
   return {
     metadata: createMetadataEndpoint(deps, Object.keys(grantTypes) as GrantTypeName[]),
     jwks: createJwksEndpoint(signingKeys),
     register: createRegisterEndpoint(deps),
-    authorize: createAuthorizeEndpoint({ ...interaction, isAcceptedResource }),
+    authorize: createAuthorizeEndpoint({
+      ...interaction,
+      findClient: directory.findForAuthorization,
+      isAcceptedResource,
+    }),
     signIn: createSignInEndpoint({ ...interaction, passwords, throttle }),
     consent: createConsentEndpoint(interaction),
     setUp: createSetUpEndpoint(setUp),

@@ -100,11 +100,16 @@ async function issueCode(
     redeemedAt: null,
   };
   const isFirstUse = client.origin === "registered" && client.usedAt === null;
+  // A metadata document is kept from here on, so that refreshing does not depend on somebody's web server.
+  const snapshotUntil = now + lifetimes.refreshTokenLifetimeSeconds * 1_000;
   const committed = await storage.commit({
     checks: [unchanged(stored)],
     puts: [
       authorizationCodes.put(hashSecret(code), record, expiresAt),
       ...(isFirstUse ? [clients.put(client.id, { ...client, usedAt: now })] : []),
+      ...(client.origin === "metadata_document"
+        ? [clients.put(client.id, { ...client, usedAt: now }, snapshotUntil)]
+        : []),
     ],
     deletes: [stored.key, ...(isFirstUse ? [unusedClients.key(...unusedClientId(client))] : [])],
   });

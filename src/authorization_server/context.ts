@@ -3,6 +3,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
+import type { FetchDocument } from "./public_document.ts";
 
 /** The other end of a connection. */
 export interface Peer {
@@ -89,6 +90,8 @@ export interface AuthorizationServerDeps {
   readonly registration: Registration;
   /** A PHC string that takes the place of set-up. */
   readonly ownerPasswordHash?: string;
+  /** Fetches client ID metadata documents; without it, clients have to register. */
+  readonly fetchDocument?: FetchDocument;
   readonly lifetimes: Lifetimes;
   readonly limits: Limits;
 }

@@ -1,4 +1,5 @@
 /** The authorization server's metadata (RFC 8414 §2): exactly what exists, and no more. */
+import { assertionAlgorithms } from "./client_assertion.ts";
 import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
 import { methodNotAllowed } from "./refusal.ts";
 import { allScopes } from "./scope.ts";
@@ -13,11 +14,11 @@ function publicJson(body: unknown): Response {
 
 /** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
 export function createMetadataEndpoint(
-  { issuer, registration }: Pick<AuthorizationServerDeps, "issuer" | "registration">,
+  { issuer, registration, fetchDocument }: Pick<AuthorizationServerDeps, "issuer" | "registration" | "fetchDocument">,
   grantTypes: readonly GrantTypeName[],
 ): Endpoint {
-  const secretMethods = ["client_secret_basic", "client_secret_post"];
-  const clientAuthentication = ["none", ...secretMethods];
+  const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
+  const clientAuthentication = ["none", ...provingMethods];
   const document = {
     issuer,
     authorization_endpoint: `${issuer}/oauth/authorize`,
@@ -25,15 +26,19 @@ export function createMetadataEndpoint(
     ...(registration.mode === "off" ? {} : { registration_endpoint: `${issuer}/oauth/register` }),
     revocation_endpoint: `${issuer}/oauth/revoke`,
     introspection_endpoint: `${issuer}/oauth/introspect`,
-    introspection_endpoint_auth_methods_supported: secretMethods,
+    introspection_endpoint_auth_methods_supported: provingMethods,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     scopes_supported: allScopes(),
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
     grant_types_supported: grantTypes,
     token_endpoint_auth_methods_supported: clientAuthentication,
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: clientAuthentication,
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: ["S256"],
+    ...(fetchDocument === undefined ? {} : { client_id_metadata_document_supported: true }),
     authorization_response_iss_parameter_supported: true, // RFC 9207 §3
   };
   return (request) =>

@@ -39,6 +39,8 @@ const refusals = {
   wrong_authentication_method: invalidClient,
   wrong_client_secret: invalidClient,
   expired_client_secret: invalidClient,
+  invalid_client_assertion: invalidClient,
+  replayed_client_assertion: invalidClient,
   // Token endpoint
   missing_grant_type: { ...malformed, description: "grant_type is missing" },
   unsupported_grant_type: {
@@ -71,6 +73,11 @@ const refusals = {
     status: 400,
     description: "The requested scope exceeds what was granted",
   },
+  scope_exceeds_client: {
+    error: "invalid_scope",
+    status: 400,
+    description: "The requested scope is unknown or exceeds what the client may have",
+  },
   resource_mismatch: {
     error: "invalid_target",
     status: 400,
@@ -92,8 +99,9 @@ const refusals = {
   },
   malformed_client_metadata: badMetadata("The client metadata is malformed"),
   unsupported_authentication_method: badMetadata(
-    "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post",
+    "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
   ),
+  unusable_client_keys: badMetadata("private_key_jwt needs jwks with public keys, or an https jwks_uri, not both"),
   no_supported_grant_type: badMetadata("grant_types must include authorization_code"),
   unsupported_response_type: badMetadata("response_types must be code"),
   metadata_uri_not_https: badMetadata("URIs in the client metadata must be https"),

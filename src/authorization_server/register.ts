@@ -3,6 +3,8 @@ import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AuthorizationServerDeps, Endpoint, Limits, Registration } from "./context.ts";
 import { cleanClientName } from "./client_name.ts";
+import { isClientDocumentUrl } from "./client_metadata_document.ts";
+import { parsePublicJwks } from "./jwks.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret, randomId, randomSecret } from "./random_secret.ts";
 import type { Client } from "./records/client.ts";
@@ -20,6 +22,8 @@ const metadataSchema = z.object({
   response_types: z.array(z.string()).optional(),
   token_endpoint_auth_method: z.string().optional(),
   scope: z.string().max(10_000).optional(),
+  jwks: z.unknown().optional(),
+  jwks_uri: z.string().optional(),
 });
 type Metadata = z.output<typeof metadataSchema>;
 
@@ -49,7 +53,7 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
     if (!mayRegister(registration, request, parsed.data?.token_value)) return refused("wrong_registration_token");
     if (!parsed.success) return refused("malformed_client_metadata");
     if (!urisAreHttps(body.value as Record<string, unknown>)) return refused("metadata_uri_not_https");
-    const made = makeClient(parsed.data, limits, clock());
+    const made = makeClient(parsed.data, { limits, now: clock(), mayFetchKeys: deps.fetchDocument !== undefined });
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
     if (!await storeRegisteredClient(deps, client)) return refused("too_many_unused_clients");
@@ -80,8 +84,7 @@ function urisAreHttps(body: Record<string, unknown>): boolean {
 
 function makeClient(
   metadata: Metadata,
-  limits: Limits,
-  now: number,
+  { limits, now, mayFetchKeys }: { limits: Limits; now: number; mayFetchKeys: boolean },
 ): Result<{ client: Client; secret: string | null }, RefusalReason> {
   const redirectUris = [...new Set(metadata.redirect_uris ?? [])];
   const redirectProblem = findRedirectProblem(redirectUris, limits);
@@ -92,7 +95,10 @@ function makeClient(
   if (!(metadata.response_types?.includes("code") ?? true)) return failure("unsupported_response_type");
   const authentication = toAuthentication(metadata.token_endpoint_auth_method);
   if (authentication === null) return failure("unsupported_authentication_method");
-  const secret = authentication === "none" ? null : `pcs_${randomSecret()}`;
+  const keys = authentication === "private_key_jwt" ? readKeys(metadata, mayFetchKeys) : { jwks: null, jwksUri: null };
+  if (keys === null) return failure("unusable_client_keys");
+  const hasSecret = authentication !== "none" && authentication !== "private_key_jwt";
+  const secret = hasSecret ? `pcs_${randomSecret()}` : null;
   const client: Client = {
     id: `pcc_${randomId()}`,
     name: cleanClientName(metadata.client_name),
@@ -103,8 +109,7 @@ function makeClient(
     secretHash: secret === null ? null : hashSecret(secret),
     secretExpiresAt: 0,
     scopes: knownScopes(parseScope(metadata.scope ?? "")),
-    jwks: null,
-    jwksUri: null,
+    ...keys,
     registeredAt: now,
     usedAt: null,
   };
@@ -118,6 +123,17 @@ function findRedirectProblem(redirectUris: readonly string[], limits: Limits): R
   return redirectUris.some(isUsableRedirectUri) ? null : "no_usable_redirect_uri";
 }
 
+/** RFC 7591 §2: `jwks` or `jwks_uri`, never both. */
+function readKeys(metadata: Metadata, mayFetchKeys: boolean): Pick<Client, "jwks" | "jwksUri"> | null {
+  const { jwks_uri: jwksUri } = metadata;
+  if (jwksUri !== undefined) {
+    const isUsable = metadata.jwks === undefined && mayFetchKeys && isClientDocumentUrl(jwksUri);
+    return isUsable ? { jwks: null, jwksUri } : null;
+  }
+  const jwks = parsePublicJwks(metadata.jwks);
+  return jwks === null ? null : { jwks, jwksUri: null };
+}
+
 function toAuthentication(method: string | undefined): Client["authentication"] | null {
   switch (method) {
     case undefined:
@@ -125,6 +141,7 @@ function toAuthentication(method: string | undefined): Client["authentication"] 
     case "none":
     case "client_secret_basic":
     case "client_secret_post":
+    case "private_key_jwt":
       return method;
     default:
       return null;
@@ -143,6 +160,8 @@ function registrationResponse(client: Client, secret: string | null): Record<str
     grant_types: client.grantTypes,
     response_types: ["code"],
     token_endpoint_auth_method: authentication === "client_secret_any" ? "client_secret_basic" : authentication,
+    ...(client.jwks === null ? {} : { jwks: client.jwks }),
+    ...(client.jwksUri === null ? {} : { jwks_uri: client.jwksUri }),
     ...(client.scopes.length === 0 ? {} : { scope: client.scopes.join(" ") }),
   };
 }

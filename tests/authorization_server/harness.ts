@@ -46,7 +46,10 @@ export interface Harness extends AsyncDisposable {
 
 export type HarnessOptions =
   & Partial<
-    Pick<AuthorizationServerDeps, "issuer" | "registration" | "resourceAliases" | "lifetimes" | "limits">
+    Pick<
+      AuthorizationServerDeps,
+      "issuer" | "registration" | "fetchDocument" | "resourceAliases" | "lifetimes" | "limits"
+    >
   >
   & { readonly setUp?: boolean; readonly address?: string };
 
@@ -71,6 +74,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     registration: options.registration ?? { mode: "open" },
     lifetimes: options.lifetimes ?? defaultLifetimes,
     limits: options.limits ?? defaultLimits,
+    ...(options.fetchDocument === undefined ? {} : { fetchDocument: options.fetchDocument }),
     ...(options.setUp === false ? {} : { ownerPasswordHash }),
   };
   const server = createAuthorizationServer(deps);
@@ -102,6 +106,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 export function mount(server: AuthorizationServer): Record<string, Endpoint> {
   return {
     "/.well-known/oauth-authorization-server": server.metadata,
+    "/.well-known/openid-configuration": server.metadata,
     "/.well-known/jwks.json": server.jwks,
     "/oauth/register": server.register,
     "/oauth/authorize": server.authorize,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { assertionAlgorithms } from "../../src/authorization_server/client_assertion.ts";
 import {
   authorizePath,
   connect,
@@ -33,14 +34,22 @@ Deno.test("H3: the metadata advertises what exists, and the tests beside this on
     registration_endpoint: `${issuer}/oauth/register`,
     revocation_endpoint: `${issuer}/oauth/revoke`,
     introspection_endpoint: `${issuer}/oauth/introspect`,
-    introspection_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+    introspection_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "private_key_jwt"],
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     scopes_supported: ["files:read", "files:write", "llm:generate"],
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: ["authorization_code", "refresh_token"],
-    token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
-    revocation_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
+    grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
+    token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"],
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    revocation_endpoint_auth_methods_supported: [
+      "none",
+      "client_secret_basic",
+      "client_secret_post",
+      "private_key_jwt",
+    ],
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: ["S256"],
     authorization_response_iss_parameter_supported: true,
   });

@@ -5,7 +5,7 @@ import {
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { mount } from "../authorization_server/harness.ts";
@@ -14,23 +14,26 @@ export interface RunningServer extends AsyncDisposable {
   readonly issuer: string;
   readonly server: AuthorizationServer;
   readonly storage: Storage;
+  readonly secrets: SecretBox;
 }
 
-export async function startServer(): Promise<RunningServer> {
+export async function startServer(options: { ownerPasswordHash?: string } = {}): Promise<RunningServer> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-browser-" });
   const storage = openSqliteStorage({ path: `${directory}/portcullis.db`, clock: Date.now });
   let handle = (_: Request): Promise<Response> => Promise.resolve(new Response(null, { status: 503 }));
   const listener = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => handle(request));
   const issuer = `http://127.0.0.1:${listener.addr.port}`;
+  const secrets = createSecretBox(randomBytes(32));
   const server = createAuthorizationServer({
     issuer,
     resource: `${issuer}/mcp`,
     resourceAliases: [],
     storage,
-    secrets: createSecretBox(randomBytes(32)),
+    secrets,
     clock: Date.now,
     log: { write: () => {}, flush: () => {} },
     registration: { mode: "open" },
+    ...options,
     lifetimes: defaultLifetimes,
     limits: defaultLimits,
   });
@@ -42,6 +45,7 @@ export async function startServer(): Promise<RunningServer> {
     issuer,
     server,
     storage,
+    secrets,
     async [Symbol.asyncDispose]() {
       await listener.shutdown();
       await storage.close();

@@ -1,0 +1,79 @@
+/** Looks clients up, wherever they come from: storage, or a metadata document at the URL that is their id. */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Storage } from "../storage/port.ts";
+import { isClientDocumentUrl, parseClientDocument } from "./client_metadata_document.ts";
+import type { FetchDocument } from "./public_document.ts";
+import { type Client, clients } from "./records/client.ts";
+
+/** Finds clients. */
+export interface ClientDirectory {
+  /** For a new authorization: a metadata document is as fresh as its headers demand. */
+  findForAuthorization(id: string): Promise<Client | null>;
+  /** For a step that follows: the client as it was when the person saw it. */
+  find(id: string): Promise<Client | null>;
+}
+
+interface KnownDocument {
+  readonly client: Client;
+  readonly fetchedAt: number;
+  readonly freshUntil: number;
+}
+
+const defaultFreshnessMilliseconds = 300_000;
+const maxFreshnessMilliseconds = 3_600_000;
+const maxDocuments = 500;
+// As long as a person may think about the consent page, the document that it shows stays the same.
+const followUpMilliseconds = 900_000;
+
+/** Builds the directory; without `fetchDocument` there are no metadata documents. */
+export function createClientDirectory(options: {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fetchDocument: FetchDocument | undefined;
+}): ClientDirectory {
+  const { storage, clock, log, fetchDocument } = options;
+  const documents = new Map<string, KnownDocument>();
+
+  const remember = (document: KnownDocument): void => {
+    documents.delete(document.client.id);
+    const oldest = documents.keys().next();
+    if (documents.size >= maxDocuments && !oldest.done) documents.delete(oldest.value);
+    documents.set(document.client.id, document);
+  };
+  const fetchClient = async (id: string): Promise<Client | null> => {
+    const fetched = fetchDocument === undefined ? null : await fetchDocument(id);
+    if (fetched === null) return null;
+    const now = clock();
+    const parsed = fetched.ok ? parseClientDocument(id, fetched.value.json, now) : fetched;
+    if (!parsed.ok) {
+      // A failure is not remembered: the next attempt asks again.
+      log.write("audit", "client_document", { outcome: "refused", reason: parsed.error, client: id });
+      return null;
+    }
+    const maxAge = fetched.ok ? fetched.value.maxAgeSeconds : 0;
+    const freshness = maxAge === null ? defaultFreshnessMilliseconds : maxAge * 1_000;
+    remember({ client: parsed.value, fetchedAt: now, freshUntil: now + Math.min(freshness, maxFreshnessMilliseconds) });
+    return parsed.value;
+  };
+  const stored = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
+
+  return {
+    async findForAuthorization(id) {
+      if (!isClientDocumentUrl(id)) return await stored(id);
+      const known = documents.get(id);
+      return known !== undefined && clock() < known.freshUntil ? known.client : await fetchClient(id);
+    },
+    async find(id) {
+      if (!isClientDocumentUrl(id)) return await stored(id);
+      const known = documents.get(id);
+      const now = clock();
+      if (known !== undefined && (now < known.freshUntil || now < known.fetchedAt + followUpMilliseconds)) {
+        return known.client;
+      }
+      // A client that somebody approved keeps working while its document cannot be reached.
+      return await stored(id) ?? await fetchClient(id);
+    },
+  };
+}

@@ -1,0 +1,91 @@
+/** Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-00): the client_id is where they are. */
+import { z } from "zod";
+import { failure, type Result, success } from "../lib/result.ts";
+import { cleanClientName } from "./client_name.ts";
+import { parsePublicJwks } from "./jwks.ts";
+import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
+import type { Client } from "./records/client.ts";
+import { knownScopes, parseScope } from "./scope.ts";
+
+const documentSchema = z.object({
+  client_id: z.string(),
+  client_name: z.string().min(1),
+  redirect_uris: z.array(z.string()).min(1).max(20),
+  grant_types: z.array(z.string()).optional(),
+  response_types: z.array(z.string()).optional(),
+  token_endpoint_auth_method: z.enum(["none", "private_key_jwt"]).optional(),
+  scope: z.string().optional(),
+  jwks: z.unknown().optional(),
+  jwks_uri: z.string().optional(),
+  // §4.1: a document that anybody can read cannot hold a secret.
+  client_secret: z.undefined().optional(),
+  client_secret_expires_at: z.undefined().optional(),
+});
+
+/** Why a document describes no client. */
+export type ClientDocumentProblem =
+  | "malformed_document"
+  | "client_id_mismatch"
+  | "unusable_redirect_uri"
+  | "unusable_keys";
+
+/** Whether a client_id has the form of a document's URL (§3): only then is anything fetched. */
+export function isClientDocumentUrl(clientId: string): boolean {
+  if (clientId.length > 1_000 || !clientId.startsWith("https://")) return false;
+  const url = URL.parse(clientId);
+  // The canonical spelling has no dot segments, no upper-case host, no default port, no backslash, no line break.
+  if (url === null || url.href !== clientId || clientId.includes("#")) return false;
+  if (url.username !== "" || url.password !== "" || url.pathname === "/") return false;
+  return isPublicHostName(url.hostname);
+}
+
+/** A name with a dot that is not reserved for private use; no IP address (RFC 6761, RFC 6762, RFC 9476). */
+export function isPublicHostName(host: string): boolean {
+  const labels = host.split(".");
+  const last = labels.at(-1) ?? "";
+  const reserved = ["localhost", "local", "internal", "lan", "home", "corp", "arpa", "alt", "onion"];
+  return labels.length >= 2 && !labels.includes("") && /[a-z]/.test(last) && !reserved.includes(last);
+}
+
+/** Turns a fetched document into a client, if it is the document of that very client_id. */
+export function parseClientDocument(
+  clientId: string,
+  json: unknown,
+  now: number,
+): Result<Client, ClientDocumentProblem> {
+  const parsed = documentSchema.safeParse(json);
+  if (!parsed.success) return failure("malformed_document");
+  const document = parsed.data;
+  if (document.client_id !== clientId) return failure("client_id_mismatch"); // §4: simple string comparison
+  const redirectUris = [...new Set(document.redirect_uris)];
+  if (
+    redirectUris.some((uri) => classifyRedirectUri(uri) === "forbidden") || !redirectUris.some(isUsableRedirectUri)
+  ) return failure("unusable_redirect_uri");
+  const grantTypes = (["authorization_code", "refresh_token"] as const)
+    .filter((name) => document.grant_types?.includes(name) ?? true);
+  if (!grantTypes.includes("authorization_code") || !(document.response_types?.includes("code") ?? true)) {
+    return failure("malformed_document");
+  }
+  const authentication = document.token_endpoint_auth_method ?? "none";
+  const jwks = document.jwks === undefined ? null : parsePublicJwks(document.jwks);
+  const jwksUri = document.jwks_uri ?? null;
+  if (authentication === "private_key_jwt") {
+    const usesUri = jwksUri !== null && document.jwks === undefined && isClientDocumentUrl(jwksUri);
+    if (!usesUri && (jwks === null || jwksUri !== null)) return failure("unusable_keys");
+  }
+  return success({
+    id: clientId,
+    name: cleanClientName(document.client_name),
+    origin: "metadata_document",
+    redirectUris,
+    grantTypes,
+    authentication,
+    secretHash: null,
+    secretExpiresAt: 0,
+    scopes: knownScopes(parseScope(document.scope ?? "")),
+    jwks: authentication === "private_key_jwt" ? jwks : null,
+    jwksUri: authentication === "private_key_jwt" ? jwksUri : null,
+    registeredAt: now,
+    usedAt: null,
+  });
+}

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { isClientDocumentUrl } from "../../src/authorization_server/client_metadata_document.ts";
+import { createDocumentFetcher, defaultDocumentLimits } from "../../src/authorization_server/public_document.ts";
+import {
+  authorizePath,
+  decide,
+  type Harness,
+  isAccepted,
+  locationOf,
+  obtainCode,
+  openBrowser,
+  reachConsent,
+  redeem,
+  redirectUri,
+  refresh,
+  startHarness,
+} from "./harness.ts";
+import { openTestNetwork, type TestNetwork } from "./test_network.ts";
+
+const clientId = "https://app.example.com/client.json";
+const client = { client_id: clientId };
+const document = {
+  client_id: clientId,
+  client_name: "Example App",
+  redirect_uris: [redirectUri, "http://127.0.0.1/callback"],
+  grant_types: ["authorization_code", "refresh_token"],
+  token_endpoint_auth_method: "none",
+};
+
+async function start(): Promise<{ web: TestNetwork; harness: Harness } & AsyncDisposable> {
+  const web = openTestNetwork();
+  const harness = await startHarness({ fetchDocument: createDocumentFetcher(web.network, defaultDocumentLimits) });
+  web.publish("/client.json", document);
+  return {
+    web,
+    harness,
+    async [Symbol.asyncDispose]() {
+      await harness[Symbol.asyncDispose]();
+      await web[Symbol.asyncDispose]();
+    },
+  };
+}
+
+Deno.test("CIMD: a client with a metadata document is approved, redeems and refreshes without registering", async () => {
+  await using test = await start();
+  const { harness, web } = test;
+  const page = await reachConsent(openBrowser(harness), authorizePath(clientId));
+  assert.match(page, /Example App asks for access/);
+  assert.match(page, /Published by <strong>app\.example\.com<\/strong>/); // K13
+  const { body } = await redeem(harness, client, await obtainCode(harness, client));
+  assert.ok(await isAccepted(harness, body.access_token));
+  assert.equal((await refresh(harness, client, body.refresh_token)).status, 200);
+  assert.equal(web.requests.length, 1);
+  const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();
+  assert.equal(metadata.client_id_metadata_document_supported, true);
+});
+
+for (
+  const id of [
+    "http://app.example.com/client.json",
+    "https://app.example.com",
+    "https://app.example.com/",
+    "https://app.example.com/client.json#x",
+    "https://app.example.com/client.json#",
+    "https://user@app.example.com/client.json",
+    "https://user:pass@app.example.com/client.json",
+    "https://app.example.com/a/../client.json",
+    "https://app.example.com/./client.json",
+    "https://app.example.com/a/%2e%2e/client.json",
+    "https://APP.example.com/client.json",
+    "https://app.example.com:443/client.json",
+    "https://app.example.com\\client.json",
+    "https://127.0.0.1/client.json",
+    "https://2130706433/client.json",
+    "https://0x7f.1/client.json",
+    "https://[::1]/client.json",
+    "https://localhost/client.json",
+    "https://localhost./client.json",
+    "https://a.localhost/client.json",
+    "https://printer.local/client.json",
+    "https://metadata.google.internal/client.json",
+    "https://intranet/client.json",
+    "https://app.example.com/" + "a".repeat(1_000),
+    "ftp://app.example.com/client.json",
+    "HTTPS://app.example.com/client.json",
+  ]
+) {
+  Deno.test(`J1: ${id.slice(0, 60)} is no client_id to fetch (draft §3)`, async () => {
+    await using test = await start();
+    assert.ok(!isClientDocumentUrl(id));
+    const response = await test.harness.fetch(authorizePath(id));
+    assert.equal(response.status, 400);
+    assert.equal(response.headers.get("location"), null);
+    await response.body?.cancel();
+    assert.deepEqual(test.web.connected, []);
+  });
+}
+
+const wrongDocuments: Record<string, unknown> = {
+  "no redirect_uris": { ...document, redirect_uris: undefined },
+  "empty redirect_uris": { ...document, redirect_uris: [] },
+  "no client_name": { ...document, client_name: undefined },
+  "no client_id": { ...document, client_id: undefined },
+  "another client_id": { ...document, client_id: `${clientId}?` },
+  "a forbidden redirect": { ...document, redirect_uris: [redirectUri, "javascript:alert(1)"] },
+  "a plain http redirect": { ...document, redirect_uris: ["http://app.example.com/cb"] },
+  "a client secret": { ...document, client_secret: "s" },
+  "a secret's method": { ...document, token_endpoint_auth_method: "client_secret_post" },
+  "a method without keys": { ...document, token_endpoint_auth_method: "private_key_jwt" },
+  "an array": [document],
+  "a text": "hello",
+};
+for (const [name, wrong] of Object.entries(wrongDocuments)) {
+  Deno.test(`J7: a document with ${name} is no client, and the failure is not remembered`, async () => {
+    await using test = await start();
+    const { harness, web } = test;
+    web.publish("/client.json", JSON.stringify(wrong));
+    const response = await harness.fetch(authorizePath(clientId));
+    assert.equal(response.status, 400);
+    assert.equal(response.headers.get("location"), null);
+    await response.body?.cancel();
+    web.publish("/client.json", document);
+    assert.match(await (await harness.fetch(authorizePath(clientId))).text(), /Example App/);
+  });
+}
+
+Deno.test("J9: a redirect that is not in the document is refused on our page", async () => {
+  await using test = await start();
+  const response = await test.harness.fetch(authorizePath(clientId, { redirect_uri: "https://evil.test/" }));
+  assert.equal(response.status, 400);
+  assert.equal(response.headers.get("location"), null);
+  await response.body?.cancel();
+});
+
+Deno.test("J11: a loopback redirect shows its host and a warning, since any local program can borrow the client_id", async () => {
+  await using test = await start();
+  const path = authorizePath(clientId, { redirect_uri: "http://127.0.0.1:4711/callback" });
+  const page = await reachConsent(openBrowser(test.harness), path);
+  assert.match(page, /127\.0\.0\.1:4711/);
+  assert.match(page, /runs on your own computer/);
+});
+
+Deno.test("J13: a changed document counts from the next authorization after its lifetime; consent is asked again", async () => {
+  await using test = await start();
+  const { harness, web } = test;
+  web.publish("/client.json", document, { "cache-control": "max-age=60" });
+  const browser = openBrowser(harness);
+  const answered = await decide(browser, await reachConsent(browser, authorizePath(clientId)));
+  assert.ok(locationOf(answered).searchParams.has("code"));
+  web.publish("/client.json", { ...document, redirect_uris: ["https://new.test/callback"] });
+  assert.equal((await browser.get(authorizePath(clientId))).status, 200);
+  harness.time.now += 60_000;
+  assert.equal((await browser.get(authorizePath(clientId))).status, 400);
+  const page = await (await browser.get(authorizePath(clientId, { redirect_uri: "https://new.test/callback" }))).text();
+  assert.match(page, /It wants to/);
+});
+
+Deno.test("caching has bounds: no-store asks every time, a year is cut to an hour", async () => {
+  await using test = await start();
+  const { harness, web } = test;
+  const ask = async () => void await (await harness.fetch(authorizePath(clientId))).body?.cancel();
+  web.publish("/client.json", document, { "cache-control": "no-store" });
+  await ask();
+  await ask();
+  assert.equal(web.requests.length, 2);
+  web.publish("/client.json", document, { "cache-control": "max-age=31536000" });
+  await ask();
+  harness.time.now += 3_599_000;
+  await ask();
+  assert.equal(web.requests.length, 3);
+  harness.time.now += 1_000;
+  await ask();
+  assert.equal(web.requests.length, 4);
+});
+
+Deno.test("an approved client keeps refreshing while its document cannot be reached, but cannot start anew", async () => {
+  await using test = await start();
+  const { harness, web } = test;
+  const { body } = await redeem(harness, client, await obtainCode(harness, client));
+  web.names.set("app.example.com", [["127.0.0.1"]]);
+  harness.time.now += 86_400_000;
+  assert.equal((await refresh(harness, client, body.refresh_token)).status, 200);
+  const response = await harness.fetch(authorizePath(clientId));
+  assert.equal(response.status, 400);
+  await response.body?.cancel();
+});
+
+Deno.test("without the fetcher there are no metadata documents and none are advertised (H3)", async () => {
+  await using harness = await startHarness();
+  const response = await harness.fetch(authorizePath(clientId));
+  assert.equal(response.status, 400);
+  await response.body?.cancel();
+  const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();
+  assert.equal(metadata.client_id_metadata_document_supported, undefined);
+});

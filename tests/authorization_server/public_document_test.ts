@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { internet } from "../../src/authorization_server/internet.ts";
+import { createDocumentFetcher, type DocumentLimits } from "../../src/authorization_server/public_document.ts";
+import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
+
+const limits: DocumentLimits = { timeoutSeconds: 1, maxBytes: 5_120, maxConcurrentFetches: 4 };
+const url = "https://app.example.com/client.json";
+
+async function reasonFor(web: TestNetwork, target = url): Promise<string> {
+  const fetched = await createDocumentFetcher(web.network, limits)(target);
+  return fetched.ok ? "fetched" : fetched.error;
+}
+
+Deno.test("a document is fetched over TLS from the address that was checked", async () => {
+  await using web = openTestNetwork();
+  web.publish("/client.json?v=1", { a: "ü" }, { "cache-control": "public, max-age=120" });
+  const fetched = await createDocumentFetcher(web.network, limits)(`${url}?v=1`);
+  assert.deepEqual(fetched, { ok: true, value: { json: { a: "ü" }, maxAgeSeconds: 120 } });
+  assert.deepEqual(web.connected, [publicAddress]);
+  assert.deepEqual(web.requests, ["GET /client.json?v=1 HTTP/1.1"]);
+});
+
+Deno.test("J1, SSRF: a name that resolves to a forbidden address, alone or among others, is never connected to", async () => {
+  await using web = openTestNetwork();
+  web.publish("/client.json", {});
+  const forbidden = [
+    "127.0.0.1",
+    "10.0.0.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "::1",
+    "fe80::1",
+    "fd00::1",
+    "::ffff:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+  ];
+  for (const address of forbidden) {
+    for (const addresses of [[address], [publicAddress, address], [address, publicAddress]]) {
+      web.names.set("app.example.com", [addresses]);
+      assert.equal(await reasonFor(web), "forbidden_address", addresses.join());
+    }
+  }
+  assert.deepEqual(web.connected, []);
+});
+
+Deno.test("J3: DNS rebinding: the name is resolved once, and the checked address is the one that is connected to", async () => {
+  await using web = openTestNetwork();
+  web.publish("/client.json", {});
+  web.names.set("app.example.com", [[publicAddress], ["127.0.0.1"]]);
+  assert.equal(await reasonFor(web), "fetched");
+  assert.deepEqual(web.connected, [publicAddress]);
+  assert.equal(await reasonFor(web), "forbidden_address");
+  assert.deepEqual(web.connected, [publicAddress]);
+});
+
+Deno.test("SSRF: over the real network a listener on loopback is never connected to, whatever name leads there", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  let accepted = 0;
+  const accepting = (async () => {
+    for await (const connection of listener) {
+      accepted++;
+      connection.close();
+    }
+  })();
+  const { port } = listener.addr;
+  const rebound = { ...internet, resolve: () => Promise.resolve(["127.0.0.1"]) };
+  const fetchRebound = createDocumentFetcher(rebound, limits);
+  const fetchReal = createDocumentFetcher(internet, limits);
+  for (const host of ["localhost", "127.0.0.1", "[::1]", "[::ffff:7f00:1]"]) {
+    assert.deepEqual(await fetchReal(`https://${host}:${port}/x`).then(({ ok }) => ok), false);
+    assert.deepEqual(await fetchRebound(`https://${host}:${port}/x`), { ok: false, error: "forbidden_address" });
+  }
+  listener.close();
+  await accepting;
+  assert.equal(accepted, 0);
+});
+
+Deno.test("a redirect is not followed, since its target was not checked", async () => {
+  await using web = openTestNetwork();
+  for (const status of ["301", "302", "307", "308"]) {
+    web.answers.set(
+      "/client.json",
+      (write) => write(`HTTP/1.1 ${status} X\r\nlocation: https://app.example.com/other\r\ncontent-length: 0\r\n\r\n`),
+    );
+    assert.equal(await reasonFor(web), "unexpected_status");
+  }
+  assert.ok(web.requests.every((line) => line.includes("/client.json")));
+});
+
+Deno.test("J5: more than 5 KB is given up, declared or not, chunked or not, at once", async () => {
+  await using web = openTestNetwork();
+  const big = JSON.stringify({ a: "x".repeat(6_000) });
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+  const bodies: Record<string, string> = {
+    declared: `${head}content-length: ${big.length}\r\n\r\n${big}`,
+    undeclared: `${head}\r\n${big}`,
+    chunked: `${head}transfer-encoding: chunked\r\n\r\n${big.length.toString(16)}\r\n${big}\r\n0\r\n\r\n`,
+    "many chunks": `${head}transfer-encoding: chunked\r\n\r\n${"400\r\n" + "x".repeat(1_024) + "\r\n"}${
+      ("400\r\n" + "x".repeat(1_024) + "\r\n").repeat(9)
+    }`,
+  };
+  for (const [name, body] of Object.entries(bodies)) {
+    web.answers.set("/client.json", (write) => write(body));
+    assert.equal(await reasonFor(web), "response_too_large", name);
+  }
+});
+
+Deno.test("J5: an endless body, a slow one and a silent one end at the deadline or the limit", async () => {
+  await using web = openTestNetwork();
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+  const slowly = async (write: (text: string) => Promise<void>): Promise<void> => {
+    await write(`${head}\r\n{"a":"`);
+    for (let count = 0; count < 30; count++) {
+      await write("x");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  web.answers.set("/client.json", slowly);
+  const start = performance.now();
+  assert.equal(await reasonFor(web), "timed_out");
+  assert.ok(performance.now() - start < 3_000);
+  web.answers.set("/client.json", async (write) => {
+    await write(`${head}transfer-encoding: chunked\r\n\r\n`);
+    for (;;) await write("100\r\n" + "x".repeat(256) + "\r\n");
+  });
+  assert.equal(await reasonFor(web), "response_too_large");
+  web.answers.set("/client.json", async (write) => {
+    await write("HTTP/1.1 200 OK\r\n");
+    for (;;) await write(`x-filler: ${"y".repeat(1_000)}\r\n`);
+  });
+  assert.match(await reasonFor(web), /malformed_response/);
+});
+
+Deno.test("J5: a compressed body is refused unread", async () => {
+  await using web = openTestNetwork();
+  web.publish("/client.json", "not really gzip", { "content-encoding": "gzip" });
+  assert.equal(await reasonFor(web), "unexpected_content_type");
+});
+
+Deno.test("J7: wrong status, type and syntax have their own reasons", async () => {
+  await using web = openTestNetwork();
+  assert.equal(await reasonFor(web), "unexpected_status");
+  web.publish("/client.json", {}, { "content-type": "text/html" });
+  assert.equal(await reasonFor(web), "unexpected_content_type");
+  web.publish("/client.json", "{");
+  assert.equal(await reasonFor(web), "not_json");
+  web.publish("/client.json", {}, { "content-type": "application/client-metadata+json; charset=utf-8" });
+  assert.equal(await reasonFor(web), "fetched");
+  for (
+    const raw of [
+      "",
+      "nonsense\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n",
+    ]
+  ) {
+    web.answers.set("/client.json", (write) => write(raw));
+    assert.equal(await reasonFor(web), "malformed_response", raw);
+  }
+});
+
+Deno.test("a certificate for another host, or of an unknown authority, is no connection", async () => {
+  await using web = openTestNetwork();
+  web.publish("/client.json", {});
+  web.names.set("victim.example.com", [[publicAddress]]);
+  assert.equal(await reasonFor(web, "https://victim.example.com/client.json"), "connection_failed");
+  assert.equal(await reasonFor(web, "https://unknown.example.com/client.json"), "unresolvable_host");
+});
+
+Deno.test("parallel fetches of one document share one connection, and only so many run at once", async () => {
+  await using web = openTestNetwork();
+  web.publish("/client.json", {});
+  const fetchDocument = createDocumentFetcher(web.network, limits);
+  const same = await Promise.all(Array.from({ length: 10 }, () => fetchDocument(url)));
+  assert.ok(same.every(({ ok }) => ok));
+  assert.equal(web.connected.length, 1);
+  const different = await Promise.all(Array.from({ length: 6 }, (_, index) => fetchDocument(`${url}?${index}`)));
+  const reasons = different.map((fetched) => fetched.ok ? "fetched" : fetched.error);
+  assert.equal(reasons.filter((reason) => reason === "too_many_fetches").length, 2);
+});
