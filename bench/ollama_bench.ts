@@ -1,7 +1,7 @@
 /**
  * `deno task bench:ollama`: what the way through Portcullis adds to a model's answer, as ratios to reading Ollama directly
  * with fetch and JSON.parse. A stand-in in another process echoes the prompt, one word a token, as fast as it can. CPU time
- * is this process's own; wall-clock figures are medians of rounds in turn, since the machine's speed swings.
+ * is that of the process which reads the stand-in; wall-clock figures are medians of rounds in turn, since the machine's speed swings.
  */
 import process from "node:process";
 import { createAdmission } from "../src/ollama/admission.ts";
@@ -10,7 +10,10 @@ import { parseOllamaHost } from "../src/ollama/host.ts";
 import { defaultOllamaLimits } from "../src/ollama/limits.ts";
 import { createLocalModel } from "../src/ollama/local_model.ts";
 import { llmGenerateTool } from "../src/tools/llm_generate.ts";
+import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { callTool, noImages, noSignal, testContext } from "../tests/fixtures/ollama_calls.ts";
+import { makeServerPlace, runCommand, startServer } from "../tests/fixtures/running_server.ts";
+import { cpuSeconds } from "./process_cpu.ts";
 
 /** Reads one answer; `onFirst` is called at its first token. Gives the number of tokens. */
 type Reader = (prompt: string, onFirst: () => void) => Promise<number>;
@@ -87,10 +90,33 @@ const throughTool: Reader = async (prompt, onFirst) => {
   return check(text, completion_tokens);
 };
 
+await using place = await makeServerPlace();
+const scopes = ["--scope", "llm:generate", "--data-dir", place.dataDir];
+const token = (await runCommand(["token", "create", ...scopes])).stdout.trim();
+await using server = await startServer(place, {
+  env: { OLLAMA_HOST: url, LLM_MODELS: "tinyllama", LLM_MAX_CONCURRENT: "64", MCP_RATE_LIMIT: "1000000000" },
+});
+
+const throughServer: Reader = async (prompt, onFirst) => {
+  const message = toolCall("llm_generate", { prompt, max_tokens: 4096 });
+  const params = { ...message["params"] as object, _meta: { progressToken: 1 } };
+  const response = await postMcp(server.url, { ...message, params }, { token });
+  if (response.body === null) throw new Error("The server did not answer");
+  let [events, begun] = ["", false];
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    events += chunk;
+    if (!begun && events.includes('"progress":')) begun = (onFirst(), true);
+  }
+  const last = events.trimEnd().split("\n").findLast((line) => line.includes('"result"')) ?? "";
+  const { text, completion_tokens } = JSON.parse(last.replace(/^data: ?/, "")).result.structuredContent;
+  return check(text, completion_tokens);
+};
+
 const readers: readonly (readonly [name: string, reader: Reader])[] = [
   ["directly", direct],
   ["LocalModel", throughModel],
   ["llm_generate", throughTool],
+  ["over HTTP", throughServer],
 ];
 
 try {
@@ -131,11 +157,15 @@ async function measureFirstToken(reader: Reader): Promise<number> {
 }
 
 async function measureCpu(reader: Reader): Promise<number> {
-  const before = process.cpuUsage();
+  const cpuSoFar = async (): Promise<number> => {
+    if (reader === throughServer) return (await cpuSeconds(server.pid) ?? NaN) * 1e6;
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  };
+  const before = await cpuSoFar();
   let tokens = 0;
   for (let call = 0; call < 30; call++) tokens += await reader(prompt, () => {});
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / tokens;
+  return (await cpuSoFar() - before) / tokens;
 }
 
 function measureRate(callers: number): (reader: Reader) => Promise<number> {
