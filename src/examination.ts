@@ -96,7 +96,7 @@ async function* examineOllamaHost(name: string, host: OllamaHost, config: Config
     }
     yield { name, state: "well", text: `answers at ${host.origin}` };
     const names = new Set(installed.value.map((model) => model.name));
-    for (const model of config.llmModels) {
+    for (const model of [...config.llmModels, ...config.llmEmbeddingModels ?? []]) {
       yield names.has(model) || names.has(`${model}:latest`)
         ? { name, state: "well", text: `model ${model} is installed` }
         : { name, state: "warning", text: `model ${model} is not installed`, remedy: `ollama pull ${model}` };

@@ -36,7 +36,7 @@ export function startProgress(
   let tokens = 0;
   let sent = 0;
   let pending = "";
-  let lastSent = clock();
+  let lastSent = -Infinity; // the first token is sent at once
   let signs = 0;
   let flushTimer: ReturnType<typeof setTimeout> | undefined;
   let waitingTimer: ReturnType<typeof setInterval> | undefined = setInterval(() => {

@@ -153,14 +153,14 @@ Deno.test("llm_generate reports progress while the model speaks: growing, comple
   assert.equal(updates.at(-1)?.progress, structured(outcome)["completion_tokens"]);
 });
 
-Deno.test("llm_generate sends an update early when a KB has gathered", async () => {
+Deno.test("llm_generate sends the first token at once, and an update early when a KB has gathered", async () => {
   await using ollama = await startOllama({
     models: [{ name: "tinyllama", answer: () => `${"x".repeat(600)} `.repeat(10) }],
   });
   using it = toolFor(ollama, { pace: { ...defaultProgressPace, flushMilliseconds: 60_000 } });
   const context = testContext();
   await call(it.tool, { prompt: "x" }, context);
-  assert.deepEqual(context.updates.map((update) => update.progress), [2, 4, 6, 8, 10, 11]);
+  assert.deepEqual(context.updates.map((update) => update.progress), [1, 3, 5, 7, 9, 11]);
 });
 
 Deno.test("llm_generate says that it waits while nothing comes", async () => {
