@@ -13,7 +13,9 @@ export interface ReadCursor {
 
 const readCursor = z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]);
 // names as a walk met them; a made-up `..` or `a/b` would not be a name
-const walkCursor = z.tuple([z.boolean(), z.string()], z.string()).refine(([, ...names]) => names.every(isName));
+const name = z.string().refine(isName);
+const walkCursor = z.tuple([z.boolean(), name], name);
+const searchCursor = z.tuple([walkCursor.nullable(), z.tuple([z.int().min(1), name], name).nullable()]);
 
 /** Encodes a reading's position. */
 export function toReadCursorText({ version, from, endLine = 0 }: ReadCursor): string {
@@ -39,6 +41,33 @@ export function toWalkCursor(text: string): WalkPosition | null {
   if (!parsed.success) return null;
   const [isDirectory, ...segments] = parsed.data;
   return { segments, isDirectory };
+}
+
+/** Where a search goes on. */
+export interface SearchCursor {
+  /** The last entry that was searched to its end; `undefined` when the first was not. */
+  readonly finished: WalkPosition | undefined;
+  /** The file in which the search stopped, and the last line that it gave. */
+  readonly partial?: { readonly segments: readonly string[]; readonly line: number };
+}
+
+/** Encodes where a search goes on. */
+export function toSearchCursorText({ finished, partial }: SearchCursor): string {
+  return encode([
+    finished === undefined ? null : [finished.isDirectory, ...finished.segments],
+    partial === undefined ? null : [partial.line, ...partial.segments],
+  ]);
+}
+
+/** Decodes where a search goes on; `null` for anything that {@link toSearchCursorText} did not make. */
+export function toSearchCursor(text: string): SearchCursor | null {
+  const parsed = searchCursor.safeParse(decode(text));
+  if (!parsed.success) return null;
+  const [finished, partial] = parsed.data;
+  return {
+    finished: finished === null ? undefined : { segments: finished.slice(1).map(String), isDirectory: finished[0] },
+    ...partial === null ? {} : { partial: { segments: partial.slice(1).map(String), line: partial[0] } },
+  };
 }
 
 function isName(text: string): boolean {

@@ -46,6 +46,8 @@ function refusalWords(refusal: WorkspaceRefusal): string {
       return denialWords(refusal.because);
     case "bad_name":
       return newNameWords(refusal.rule);
+    case "too_deep":
+      return `the path has more than ${refusal.limit} levels`;
     case "is_root":
       return "it is the workspace itself";
     case "already_exists":

@@ -9,7 +9,8 @@ import { versionOf } from "./disk_open.ts";
 import { errorCode } from "./disk_refusal.ts";
 import { absolutePath, isSame, isStillInside, lstatOrNull, resolveInside } from "./disk_resolve.ts";
 import { removeIfThere, type StagedFile } from "./disk_staging.ts";
-import { newNameProblem, type WorkspacePath } from "./path.ts";
+import { checkNewNames } from "./new_names.ts";
+import type { WorkspacePath } from "./path.ts";
 import type { Outcome } from "./port.ts";
 
 /** The place of a file that is to be written. */
@@ -38,8 +39,9 @@ export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   if (!resolved.ok) return resolved;
   const { segments } = resolved.value;
   if (!resolved.value.found) {
-    const { missing } = resolved.value;
-    return checkNewNames(disk, { segments: [...segments, ...missing], existing: segments.length, info: null });
+    const target = { segments: [...segments, ...resolved.value.missing], existing: segments.length, info: null };
+    const checked = checkNewNames(disk.rules, target.segments, target.existing);
+    return checked.ok ? success(target) : checked;
   }
   const { info } = resolved.value;
   if (info.isDirectory) return failure({ reason: "is_directory" });
@@ -48,18 +50,6 @@ export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   // a rename needs no permission on the file itself; someone who took the write bits away meant it
   if (info.mode !== null && (info.mode & writeBits) === 0) return failure({ reason: "denied", because: "read_only" });
   return success({ segments, existing: segments.length, info });
-}
-
-/** Refuses names that are not to be created. */
-export function checkNewNames(disk: Disk, target: Target): Outcome<Target> {
-  const { segments, existing } = target;
-  for (let count = existing + 1; count <= segments.length; count++) {
-    if (disk.rules.isDenied(segments.slice(0, count))) return failure({ reason: "denied", because: "denied_name" });
-    const rule = newNameProblem(segments[count - 1] ?? "");
-    if (rule !== null) return failure({ reason: "bad_name", rule });
-  }
-  if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
-  return success(target);
 }
 
 /** Puts the staged file of `sizeBytes` at `path`, if that still is as expected; says whether this made a new file. */

@@ -3,7 +3,7 @@ import { failure, success } from "../lib/result.ts";
 import type { Disk } from "./disk_context.ts";
 import { toRefusal } from "./disk_refusal.ts";
 import { findInside, isSame, isStillInside, lstatOrNull } from "./disk_resolve.ts";
-import { isReserved, type WorkspacePath } from "./path.ts";
+import { compareNames, isReserved, type WorkspacePath } from "./path.ts";
 import type { DirectoryEntry, EntryKind, Listing, ListOptions, Outcome } from "./port.ts";
 
 const largestSynchronousDirectory = 64 * 1024; // bytes of the directory itself: at most some 3,000 entries
@@ -22,7 +22,7 @@ export async function listDiskDirectory(
   try {
     const page = createPage(wanted + 1);
     const take = (entry: Deno.DirEntry): void => {
-      if (after !== undefined && entry.name <= after) return;
+      if (after !== undefined && compareNames(entry.name, after) <= 0) return;
       const below = [...segments, entry.name];
       if (isReserved(below) || disk.rules.isDenied(below)) return;
       page.add(entry);
@@ -53,7 +53,7 @@ interface Page {
 function createPage(size: number): Page {
   let kept: Deno.DirEntry[] = [];
   const sorted = (): Deno.DirEntry[] => {
-    kept.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+    kept.sort((a, b) => compareNames(a.name, b.name));
     return kept = kept.slice(0, size);
   };
   return {

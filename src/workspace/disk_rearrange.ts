@@ -1,10 +1,11 @@
 /** Moves, removes and makes entries of the disk workspace. */
 import { failure, success } from "../lib/result.ts";
-import { checkNewNames, makeParents, type Target } from "./disk_commit.ts";
+import { makeParents, type Target } from "./disk_commit.ts";
 import type { Disk } from "./disk_context.ts";
 import { toRefusal } from "./disk_refusal.ts";
 import { absolutePath, findInside, type Found, isSame, resolveInside } from "./disk_resolve.ts";
 import { walkTree } from "./disk_tree.ts";
+import { checkNewNames } from "./new_names.ts";
 import type { WorkspacePath } from "./path.ts";
 import type { Outcome } from "./port.ts";
 
@@ -98,8 +99,8 @@ export async function makeDiskDirectory(
   }
   const { segments: directory, missing } = resolved.value;
   const segments = [...directory, ...missing];
-  const target = checkNewNames(disk, { segments, existing: directory.length, info: null });
-  if (!target.ok) return target;
+  const checked = checkNewNames(disk.rules, segments, directory.length);
+  if (!checked.ok) return checked;
   const room = disk.quota.check(0, missing.length);
   if (!room.ok) return room;
   try {
@@ -131,7 +132,10 @@ function findDestination(disk: Disk, source: Found, to: WorkspacePath, overwrite
   if (isBelow && source.info.isDirectory && segments.length > source.segments.length) {
     return failure({ reason: "into_itself" });
   }
-  if (!found) return checkNewNames(disk, { segments, existing, info: null });
+  if (!found) {
+    const checked = checkNewNames(disk.rules, segments, existing);
+    return checked.ok ? success({ segments, existing, info: null }) : checked;
+  }
   if (segments.length === 0) return failure({ reason: "is_root" });
   const { info } = resolved.value;
   if (!overwrite) return failure({ reason: "already_exists" });

@@ -36,6 +36,7 @@ export const stagingDirectoryName = ".portcullis";
 /** The workspace's root itself. */
 export const rootPath: WorkspacePath = { text: "", segments: [] };
 
+const surrogate = /[\ud800-\udfff]/;
 const encoder = new TextEncoder();
 // \p{Cc} is C0, DEL and C1; the other two are what terminals and JavaScript take for line ends
 const controlCharacter = /[\p{Cc}\u2028\u2029]/u;
@@ -74,6 +75,14 @@ export function parseDirectoryPath(text: string): Result<WorkspacePath, PathRule
   return success({ text: segments.join("/"), segments });
 }
 
+/** Orders names by their UTF-8 bytes, which every backend can do. */
+export function compareNames(a: string, b: string): number {
+  if (a === b) return 0;
+  // code units sort like bytes, but for surrogates against U+E000 to U+FFFF
+  if (surrogate.test(a) || surrogate.test(b)) return compareCodePoints(a, b);
+  return a < b ? -1 : 1;
+}
+
 /** The path of an entry with these names, as a listing gave them, below a directory. */
 export function childPath(directory: WorkspacePath, names: readonly string[]): WorkspacePath {
   const segments = [...directory.segments, ...names];
@@ -94,6 +103,13 @@ export function newNameProblem(name: string): NewNameRule | null {
   if (/[\s.]$/u.test(name)) return "trailing_dot_or_blank"; // Win32 drops them, and reaches another file
   if (deviceName.test(name)) return "device_name";
   return null;
+}
+
+function compareCodePoints(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  if (at > 0 && /[\ud800-\udbff]/.test(a[at - 1] ?? "")) at--; // compare whole characters
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }
 
 function isLongerThan(text: string, bytes: number): boolean {

@@ -26,6 +26,7 @@ export type WorkspaceRefusal =
   | { readonly reason: "not_found" }
   | { readonly reason: "denied"; readonly because: DenialCause }
   | { readonly reason: "bad_name"; readonly rule: NewNameRule | "name_too_long" }
+  | { readonly reason: "too_deep"; readonly limit: number }
   | { readonly reason: "is_root" }
   | { readonly reason: "is_directory" }
   | { readonly reason: "not_a_directory" }
@@ -87,13 +88,13 @@ export interface DirectoryEntry {
 export interface ListOptions {
   /** At most this many entries, and never more than `maxListEntries`. */
   readonly limit?: number;
-  /** Only names that sort after this one, to continue a listing. */
+  /** Only names that come after this one, to continue a listing. */
   readonly after?: string;
   /** Also sizes and times. */
   readonly details?: boolean;
 }
 
-/** Entries of one directory, sorted by name (code unit order). */
+/** Entries of one directory, in the order of `compareNames`. */
 export interface Listing {
   readonly entries: readonly DirectoryEntry[];
   /** Whether the directory has further entries. */

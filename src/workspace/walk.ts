@@ -22,6 +22,8 @@ export interface WalkOptions {
   readonly details?: boolean;
 }
 
+const entriesPerTurn = 256;
+
 interface OpenDirectory {
   readonly path: WorkspacePath;
   readonly segments: readonly string[];
@@ -48,11 +50,14 @@ export async function* walk(
     hasMore: true,
   });
   const stack = resume(after, depth, open);
+  let visited = 0;
   let directory: OpenDirectory | undefined;
   while ((directory = stack.at(-1)) !== undefined) {
     const { value: entry, done } = directory.entries.next();
     if (done !== true) {
       directory.last = entry.name;
+      // listings of small directories come at once: without this a long walk would keep everyone else waiting
+      if (++visited % entriesPerTurn === 0) await new Promise((resolve) => setTimeout(resolve, 0));
       const segments = [...directory.segments, entry.name];
       yield success({ ...entry, segments });
       if (entry.kind === "directory" && segments.length < depth) stack.push(open(segments));

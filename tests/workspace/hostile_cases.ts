@@ -18,7 +18,8 @@ export interface HostileCase {
   readonly timeoutMilliseconds?: number;
 }
 
-const insideFile = "printf 'inside\\n' > in.txt";
+/** The setup of most cases: one plain file. */
+export const insideFile = "printf 'inside\\n' > in.txt";
 
 /**
  * The cases, by group: A spelling, B encoding, C Windows, D and L links, E and N special files, F limits, G kinds, H hard

@@ -4,36 +4,101 @@ import type { ToolOutcome } from "../../src/mcp/tool.ts";
 import { fileListTool } from "../../src/tools/file_list.ts";
 import { fileReadTool } from "../../src/tools/file_read.ts";
 import { fileWriteTool } from "../../src/tools/file_write.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { parseFilePath } from "../../src/workspace/path.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { type ConfinedBase, makeConfinedBase, secretText } from "./confined_base.ts";
-import { type HostileCase, hostileCases } from "./hostile_cases.ts";
+import { type HostileCase, hostileCases, insideFile } from "./hostile_cases.ts";
 
-for (const hostile of hostileCases) {
-  Deno.test(`hostile case ${hostile.id}: ${hostile.why}`, async () => {
-    const scene = makeConfinedBase();
-    const workspace = openDiskWorkspace({ root: scene.root });
-    const tools = [fileReadTool(workspace), fileWriteTool(workspace), fileListTool(workspace)];
-    try {
-      await runSetup(hostile.setup, scene);
-      const before = scene.fingerprint();
-      const tool = tools.find(({ name }) => name === hostile.tool);
-      assert.ok(tool, `no tool ${hostile.tool}`);
-      const started = performance.now();
-      const outcome = await callTool(tool, fillIn(hostile.args, scene));
-      assert.ok(performance.now() - started < (hostile.timeoutMilliseconds ?? 5000), "took too long");
-      const answer = visibleText(outcome);
-      assert.ok(hostile.accept.includes(kindOf(outcome)), `${kindOf(outcome)}: ${answer}`);
-      const whole = JSON.stringify(outcome);
-      for (const leaked of [secretText, "root:x:0", scene.base]) assert.ok(!whole.includes(leaked), `leaks ${leaked}`);
-      for (const text of hostile.notContains ?? []) assert.ok(!answer.includes(text), `holds ${text}: ${answer}`);
-      if (outcome.ok) { for (const text of hostile.contains ?? []) assert.ok(answer.includes(text), `lacks ${text}`); }
-      assert.equal(scene.fingerprint(), before, "something outside the workspace changed");
-    } finally {
-      await workspace.close();
-      scene.remove();
+interface Opened {
+  readonly workspace: Workspace;
+  /** Whether the workspace holds everything that the setup made. */
+  readonly isFaithful: boolean;
+  close(): Promise<void>;
+}
+
+testBackend("disk", (scene) => {
+  const workspace = openDiskWorkspace({ root: scene.root });
+  return Promise.resolve({ workspace, isFaithful: true, close: () => workspace.close() });
+});
+testBackend("store", async (scene) => {
+  const storage = openSqliteStorage({ path: `${scene.base}/store.sqlite`, clock: systemClock });
+  const isFaithful = await copyIntoStore(storage, scene.root);
+  const workspace = await openStoreWorkspace({ storage, name: "shared" });
+  return { workspace, isFaithful, close: () => workspace.close().then(() => storage.close()) };
+});
+function testBackend(backend: string, open: (scene: ConfinedBase) => Promise<Opened>): void {
+  for (const hostile of hostileCases) {
+    Deno.test(`${backend}: hostile case ${hostile.id}: ${hostile.why}`, async () => {
+      const scene = makeConfinedBase();
+      try {
+        await runSetup(hostile.setup, scene);
+        const { workspace, isFaithful, close } = await open(scene);
+        try {
+          const isPlain = hostile.setup === insideFile || hostile.setup === ":";
+          assert.ok(isFaithful || !isPlain, "plain files must reach the store");
+          await judge(hostile, scene, workspace, isFaithful);
+        } finally {
+          await close();
+        }
+      } finally {
+        scene.remove();
+      }
+    });
+  }
+}
+
+async function judge(
+  hostile: HostileCase,
+  scene: ConfinedBase,
+  workspace: Workspace,
+  isFaithful: boolean,
+): Promise<void> {
+  const tools = [fileReadTool(workspace), fileWriteTool(workspace), fileListTool(workspace)];
+  const before = scene.fingerprint();
+  const tool = tools.find(({ name }) => name === hostile.tool);
+  assert.ok(tool, `no tool ${hostile.tool}`);
+  const started = performance.now();
+  const outcome = await callTool(tool, fillIn(hostile.args, scene));
+  assert.ok(performance.now() - started < (hostile.timeoutMilliseconds ?? 5000), "took too long");
+  const answer = visibleText(outcome);
+  const whole = JSON.stringify(outcome);
+  for (const leaked of [secretText, "root:x:0", scene.base]) assert.ok(!whole.includes(leaked), `leaks ${leaked}`);
+  for (const text of hostile.notContains ?? []) assert.ok(!answer.includes(text), `holds ${text}: ${answer}`);
+  if (isFaithful) {
+    assert.ok(hostile.accept.includes(kindOf(outcome)), `${kindOf(outcome)}: ${answer}`);
+    if (outcome.ok) { for (const text of hostile.contains ?? []) assert.ok(answer.includes(text), `lacks ${text}`); }
+  }
+  assert.equal(scene.fingerprint(), before, "something outside the workspace changed");
+}
+
+/** Copies the files and directories below `root`; `false` when there is something that the store does not have. */
+async function copyIntoStore(storage: Storage, root: string): Promise<boolean> {
+  const workspace = await openStoreWorkspace({ storage, name: "shared", access: { protected: [] } });
+  let isFaithful = true;
+  const copy = async (names: readonly string[]): Promise<void> => {
+    for (const { name } of Deno.readDirSync([root, ...names].join("/"))) {
+      const path = parseFilePath([...names, name].join("/"));
+      const info = name.includes("\ufffd") ? null : Deno.lstatSync([root, ...names, name].join("/"));
+      const isPlain = info !== null && path.ok && (info.isDirectory || info.isFile && info.nlink === 1) &&
+        ((info.mode ?? 0) & 0o222) !== 0 && info.size < workspace.limits.maxWriteBytes;
+      const copied = !isPlain
+        ? null
+        : info.isDirectory
+        ? await workspace.makeDirectory(path.value)
+        : await workspace.write(path.value, Deno.readFileSync([root, ...names, name].join("/")));
+      if (copied === null || !copied.ok) isFaithful = false;
+      else if (info?.isDirectory) await copy([...names, name]);
     }
-  });
+  };
+  await copy([]);
+  await workspace.close();
+  return isFaithful;
 }
 
 function kindOf(outcome: ToolOutcome): HostileCase["accept"][number] {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { posix } from "node:path";
 import fc from "fast-check";
 import {
+  compareNames,
   maxNameBytes,
   maxPathBytes,
   newNameProblem,
@@ -181,4 +182,16 @@ Deno.test("newNameProblem() refuses names that mislead or that other systems rea
     ["-rf", null],
   ];
   for (const [name, expected] of problems) assert.equal(newNameProblem(name), expected, JSON.stringify(name));
+});
+
+Deno.test("compareNames() orders like the UTF-8 bytes of the names", () => {
+  const name = fc.string({
+    unit: fc.constantFrom("a", "b", "é", "\ud7ff", "\ue000", "\uffee", "😀", "𐀀", "~"),
+    maxLength: 4,
+  });
+  fc.assert(fc.property(name, name, (a, b) => {
+    const [left, right] = [a, b].map((text) => new TextEncoder().encode(text).toHex());
+    const expected = left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
+    assert.equal(Math.sign(compareNames(a, b)), expected);
+  }));
 });

@@ -1,0 +1,237 @@
+/** The tool `file_search`: files by their names, and lines by what is in them. */
+import { z } from "zod";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
+import { type GlobMatcher, parseGlob } from "../workspace/glob.ts";
+import { createLinePattern, type LinePattern, type LineQueryRefusal } from "../workspace/line_pattern.ts";
+import { childPath, parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { searchText } from "../workspace/search_text.ts";
+import { readLines, type TextPosition } from "../workspace/text_lines.ts";
+import { walk, type WalkedEntry } from "../workspace/walk.ts";
+import { type SearchCursor, toSearchCursor, toSearchCursorText } from "./file_cursor.ts";
+import { decodeText, showName, showText } from "./file_display.ts";
+import { untrustedOutput } from "./file_input.ts";
+import { toFailure, toPathFailure } from "./file_refusal.ts";
+
+const maxDepth = 64;
+const input = z.object({
+  query: z.string().optional().describe("The text to find in files; without it files are found by name alone"),
+  pattern: z.string().optional().describe(
+    "Only files that match: *.md for names, src/**/*.{ts,js} for paths below path",
+  ),
+  path: z.string().default(".").describe("The directory to search; the whole workspace if absent"),
+  regex: z.boolean().default(false).describe("query is a regular expression (RE2 syntax), matched line by line"),
+  ignore_case: z.boolean().default(false).describe("Capital and small letters are the same"),
+  context: z.int().min(0).max(10).default(0).describe("How many lines to show before and after each match"),
+  limit: z.int().min(1).max(1000).default(100).describe("How many matches to give at most"),
+  cursor: z.string().optional().describe("Continue an earlier search: its next_cursor"),
+});
+type Input = z.output<typeof input>;
+
+interface Match {
+  readonly filename: string;
+  readonly line?: number;
+  readonly text?: string;
+  readonly before?: readonly string[];
+  readonly after?: readonly string[];
+}
+
+/** Settings of the search. */
+export interface FileSearchOptions {
+  /** After this time a search gives what it has found, and a cursor. Default 10,000. */
+  readonly maxSearchMilliseconds?: number;
+  readonly clock?: Clock;
+}
+
+/** Searches the workspace. */
+export function fileSearchTool(
+  source: WorkspaceSource,
+  { maxSearchMilliseconds = 10_000, clock = systemClock }: FileSearchOptions = {},
+): Tool {
+  return defineTool({
+    name: "file_search",
+    title: "Search files",
+    description:
+      "Finds files of the workspace by name pattern, and lines in them by plain text or a regular expression. " +
+      "Binary files are passed over and links are not followed.",
+    scopes: ["files:read"],
+    annotations: { title: "Search files", readOnlyHint: true, openWorldHint: false },
+    input,
+    output: z.object({
+      matches: z.array(z.object({
+        filename: z.string().describe("The file's path in the workspace, exactly; escape it before showing it"),
+        line: z.int().optional().describe("The number of the line, from 1"),
+        text: z.string().optional().describe("The line; long ones are cut"),
+        before: z.array(z.string()).optional().describe("The lines before"),
+        after: z.array(z.string()).optional().describe("The lines after"),
+      })).describe("What was found, in the order of names"),
+      files_searched: z.int().describe("How many files were looked at in this call"),
+      files_passed_over: z.int().describe("How many were binary, too large or unreadable"),
+      next_cursor: z.string().optional().describe("There may be more: call again with this cursor"),
+      untrusted: untrustedOutput,
+    }),
+    async run(request, context) {
+      const path = parseDirectoryPath(request.path);
+      if (!path.ok) return toPathFailure("path", path.error);
+      if (request.query === undefined && request.pattern === undefined) return invalid("give query, pattern or both");
+      const matchesName = request.pattern === undefined ? () => true : parseGlob(request.pattern);
+      if (matchesName === null) return invalid("the pattern is empty, too long or has too many alternatives");
+      const cursor = request.cursor === undefined ? undefined : toSearchCursor(request.cursor);
+      if (cursor === null) return invalid("the cursor is not one of an earlier result");
+      let pattern: LinePattern | null = null;
+      if (request.query !== undefined) {
+        const query = { text: request.query, isRegularExpression: request.regex, ignoreCase: request.ignore_case };
+        const created = await createLinePattern(query);
+        if (!created.ok) return invalid(queryWords(created.error));
+        pattern = created.value;
+      }
+      const deadline = clock() + maxSearchMilliseconds;
+      return await search({
+        workspace: workspaceOf(source, context.principal),
+        path: path.value,
+        request,
+        matchesName,
+        pattern,
+        cursor,
+        isOver: () => clock() > deadline || context.signal.aborted,
+        progress: (progress) => context.progress({ progress }),
+      });
+    },
+  });
+}
+
+interface Search {
+  readonly workspace: Workspace;
+  readonly path: WorkspacePath;
+  readonly request: Input;
+  readonly matchesName: GlobMatcher;
+  readonly pattern: LinePattern | null;
+  readonly cursor: SearchCursor | undefined;
+  isOver(): boolean;
+  progress(filesSearched: number): void;
+}
+
+const visitsPerCheck = 64;
+
+async function search(task: Search): Promise<ToolOutcome> {
+  const { workspace, path, request, matchesName, pattern, cursor } = task;
+  const matches: Match[] = [];
+  let searched = 0;
+  let passedOver = 0;
+  let visited = 0;
+  let finished = cursor?.finished;
+  let next: SearchCursor | null = null;
+  for await (
+    const step of walk(workspace, path, { depth: maxDepth, ...finished === undefined ? {} : { after: finished } })
+  ) {
+    if (!step.ok) return toFailure("search", path, step.error);
+    const entry = step.value;
+    const isOver = visited % visitsPerCheck === visitsPerCheck - 1 && task.isOver();
+    if (matches.length >= request.limit || visited === workspace.limits.maxTreeEntries || isOver) {
+      next = { finished };
+      break;
+    }
+    visited++;
+    if (entry.kind === "file" && matchesName(entry.segments)) {
+      const filename = childPath(path, entry.segments).text;
+      if (pattern === null) {
+        matches.push({ filename });
+      } else {
+        searched++;
+        if (searched % visitsPerCheck === 0) task.progress(searched);
+        const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
+        const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;
+        const found = await searchFile(task, entry, pattern, afterLine, request.limit - matches.length);
+        if (found === null) passedOver++;
+        else matches.push(...found.map((match) => ({ filename, ...match })));
+        const last = found?.at(-1)?.line;
+        if (matches.length >= request.limit && last !== undefined) {
+          next = { finished, partial: { segments: entry.segments, line: last } };
+          break;
+        }
+      }
+    }
+    finished = { segments: entry.segments, isDirectory: entry.kind === "directory" };
+  }
+  const nextCursor = next === null || (next.finished === undefined && next.partial === undefined)
+    ? undefined
+    : toSearchCursorText(next);
+  const lines = matches.map(toLines);
+  if (matches.length === 0) lines.push(nextCursor === undefined ? "(nothing found)" : "(nothing found so far)");
+  if (nextCursor !== undefined) lines.push(`(there may be more; go on with cursor ${nextCursor})`);
+  return {
+    ok: true,
+    content: [{ type: "text", text: lines.join("\n") }],
+    structuredContent: {
+      matches,
+      files_searched: searched,
+      files_passed_over: passedOver,
+      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
+      untrusted: true,
+    },
+  };
+}
+
+/** The matches in one file; `null` when it is not text, too large or cannot be read. */
+async function searchFile(
+  { workspace, path, request }: Search,
+  entry: WalkedEntry,
+  pattern: LinePattern,
+  afterLine: number,
+  limit: number,
+): Promise<Omit<Match, "filename">[] | null> {
+  const found: Omit<Match, "filename">[] = [];
+  const file = childPath(path, entry.segments);
+  let from: TextPosition | null = { offsetBytes: 0, line: 1 };
+  while (from !== null && found.length < limit) {
+    const read = await readLines(workspace, file, { from });
+    if (!read.ok || read.value.sizeBytes > workspace.limits.maxFileBytes) return null;
+    const text = decodeText(read.value.bytes);
+    if (text === null || text.includes("\0")) return null;
+    const options = {
+      pattern,
+      contextLines: request.context,
+      firstLine: from.line,
+      afterLine,
+      limit: limit - found.length,
+    };
+    for (const { line, text: shown, before, after } of searchText(text, options)) {
+      found.push({ line, text: shown, ...request.context === 0 ? {} : { before, after } });
+    }
+    from = read.value.next;
+  }
+  return found;
+}
+
+function toLines({ filename, line, text = "", before = [], after = [] }: Match): string {
+  const name = showName(filename);
+  if (line === undefined) return name;
+  return [
+    ...before.map((each, index) => `${name}-${line - before.length + index}- ${showText(each)}`),
+    `${name}:${line}: ${showText(text)}`,
+    ...after.map((each, index) => `${name}-${line + 1 + index}- ${showText(each)}`),
+    ...before.length + after.length > 0 ? ["--"] : [],
+  ].join("\n");
+}
+
+function isSamePath(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name, index) => name === b[index]);
+}
+
+function queryWords(refusal: LineQueryRefusal): string {
+  switch (refusal.reason) {
+    case "empty":
+      return "query is empty";
+    case "too_long":
+      return "query is longer than 1000 characters";
+    case "several_lines":
+      return "query holds a line end; files are searched line by line";
+    case "invalid_expression":
+      return `query is no regular expression in RE2 syntax: ${showName(refusal.detail)}`;
+  }
+}
+
+function invalid(words: string): ToolOutcome {
+  return { ok: false, code: "invalid_arguments", message: `Failed to search: ${words}` };
+}

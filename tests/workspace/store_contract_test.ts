@@ -1,0 +1,18 @@
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
+import { testWorkspaceContract } from "./contract.ts";
+
+testWorkspaceContract("store-backed workspace", async (settings) => {
+  const directory = Deno.makeTempDirSync({ prefix: "portcullis-" });
+  const storage = openSqliteStorage({ path: `${directory}/store.sqlite`, clock: systemClock });
+  const workspace = await openStoreWorkspace({ storage, name: "shared", ...settings });
+  return {
+    workspace,
+    async dispose() {
+      await workspace.close();
+      await storage.close();
+      Deno.removeSync(directory, { recursive: true });
+    },
+  };
+});
