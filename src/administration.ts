@@ -17,6 +17,15 @@ import {
   revokeOperatorToken,
 } from "./authorization_server/operator_token.ts";
 import { hashPassword, passphraseProblem } from "./authorization_server/password_hash.ts";
+import {
+  type ClientProblem,
+  type ClientRequest,
+  type ClientSummary,
+  createClient,
+  listClients,
+  removeClient,
+} from "./authorization_server/manage_clients.ts";
+import { rotateSigningKeys } from "./authorization_server/signing_keys.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import { failure, type Result, success } from "./lib/result.ts";
@@ -35,10 +44,18 @@ export interface Administration {
   resetUser(name: string, passphrase: string): Promise<Result<UserSummary, UserProblem>>;
   disableUser(name: string): Promise<Result<UserSummary, UserProblem>>;
   enableUser(name: string): Promise<Result<UserSummary, UserProblem>>;
+  createClient(
+    request: ClientRequest,
+  ): Promise<Result<{ readonly client: ClientSummary; readonly secret: string | null }, ClientProblem>>;
+  listClients(): Promise<ClientSummary[]>;
+  /** Ends what the client was granted too; `false` when there is no such client. */
+  removeClient(id: string): Promise<boolean>;
+  /** Makes a new signing key; the old ones verify for `overlapSeconds` more. Gives the new key's id. */
+  rotateKeys(overlapSeconds: number): Promise<string>;
 }
 
 /** Wires the operations on an opened installation. */
-export function createAdministration({ storage }: Installation, clock: Clock): Administration {
+export function createAdministration({ storage, secrets }: Installation, clock: Clock): Administration {
   return {
     createToken: (request) => createOperatorToken({ storage, clock }, request),
     listTokens: () => listOperatorTokens({ storage, clock }),
@@ -48,6 +65,10 @@ export function createAdministration({ storage }: Installation, clock: Clock): A
     resetUser: (name, passphrase) => resetUser({ storage, clock }, { name, passphrase }),
     disableUser: (name) => disableUser({ storage, clock }, name),
     enableUser: (name) => enableUser({ storage, clock }, name),
+    createClient: (request) => createClient({ storage, clock }, request),
+    listClients: () => listClients({ storage, clock }),
+    removeClient: (id) => removeClient({ storage, clock }, id),
+    rotateKeys: (overlapSeconds) => rotateSigningKeys({ storage, secrets, clock }, { overlapSeconds }),
   };
 }
 

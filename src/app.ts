@@ -1,6 +1,8 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import { createAuthorizationServer } from "./authorization_server/authorization_server.ts";
 import { defaultLifetimes, defaultLimits, type Registration } from "./authorization_server/context.ts";
+import { internet } from "./authorization_server/internet.ts";
+import { createDocumentFetcher, defaultDocumentLimits } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { createHealthEndpoint } from "./http/health.ts";
@@ -14,7 +16,7 @@ import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createMcpServer } from "./mcp/mcp_server.ts";
-import { serviceNowProfile, specProfile } from "./mcp/profile.ts";
+import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createToolRegistry } from "./mcp/tool_registry.ts";
 import { createChallenges } from "./resource_server/challenge.ts";
@@ -32,6 +34,8 @@ export interface App {
   readonly fetch: Endpoint;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
+  /** Ends the streams that last, so that a shutdown waits for running calls only. */
+  drain(): void;
   /** Gives back everything but the installation. */
   close(): Promise<void>;
 }
@@ -77,6 +81,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
       refreshGraceSeconds: config.refreshGraceSeconds,
     },
     limits: defaultLimits,
+    ...(config.clientMetadataDocuments === "on"
+      ? { fetchDocument: createDocumentFetcher(internet, defaultDocumentLimits) }
+      : {}),
   });
 
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
@@ -96,7 +103,24 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     secretBox: secrets,
     storage,
     clock,
-    limits: { toolTimeoutMs: (config.llmTotalTimeoutSeconds + 5) * 1_000 },
+    limits: {
+      toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
+      maxStreams: config.maxStreams,
+      maxStreamsPerPrincipal: config.maxStreamsPerUser,
+      sessionLifetimeSeconds: config.sessionLifetimeSeconds,
+    },
+  });
+
+  const profiles = createProfiles({
+    defaultSetting: config.compatibility,
+    findClient: async (clientId) => {
+      const redirectHosts = await authorizationServer.redirectHosts(clientId);
+      return redirectHosts === null ? null : { setting: "auto", redirectHosts };
+    },
+    namePattern: config.publicClientPattern,
+    hostPattern: /(^|\.)service-now\.com$/i,
+    toolFailureIsProtocolError: config.toolFailures === "error",
+    maxRememberedClients: 10_000,
   });
 
   const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);
@@ -107,7 +131,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         mcp,
         authenticate: guard.authenticate,
         challenge: challenges,
-        profileOf: (principal) => principal === null ? serviceNowProfile : specProfile,
+        profileOf: profiles.of,
         createRequestId: () => crypto.randomUUID(),
         publicInitialize: config.publicInitialize,
         publicClientPattern: config.publicClientPattern,
@@ -144,8 +168,10 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   return {
     fetch,
     issueSetUpLink: authorizationServer.issueSetUpLink,
+    drain: mcp.drain,
     async close() {
       clearInterval(sweeper);
+      mcp.close();
       mcp.close();
       await toolbox.close();
     },

@@ -13,6 +13,7 @@ import { fileInfoTool } from "./tools/file_info.ts";
 import { fileListTool } from "./tools/file_list.ts";
 import { fileCopyTool, fileMoveTool } from "./tools/file_move.ts";
 import { fileReadTool } from "./tools/file_read.ts";
+import { fileSearchTool } from "./tools/file_search.ts";
 import { fileWriteTool } from "./tools/file_write.ts";
 import { workspaceImages } from "./tools/llm_image.ts";
 import { llmTools } from "./tools/llm_tools.ts";
@@ -74,6 +75,7 @@ export function createToolbox(config: Config): Toolbox {
       fileCopyTool(workspace),
       fileDeleteTool(workspace),
       directoryCreateTool(workspace),
+      fileSearchTool(workspace),
       ...llmTools({
         model,
         models: config.llmModels,

@@ -11,7 +11,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "server_url.ts": ["config"],
   storage: ["lib"],
   mcp: ["lib"],
-  workspace: ["lib"],
+  workspace: ["lib", "storage"],
   ollama: ["lib"],
   tools: ["lib", "mcp", "workspace", "ollama"],
   authorization_server: ["lib", "scopes.ts", "storage"],
@@ -53,6 +53,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Narrower than the table: within a part that may be imported, the only files that may. */
 const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { storage: /^src\/storage\/port\.ts$/ },
+  workspace: { storage: /^src\/storage\/port\.ts$/ },
   tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /^src\/workspace\/(?!disk_|store_)/, ollama: /\/port\.ts$/ },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "examination.ts": { storage: /data_directory\.ts$/ },

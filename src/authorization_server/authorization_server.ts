@@ -41,6 +41,8 @@ export interface AuthorizationServer {
   readonly revoke: Endpoint;
   readonly introspect: Endpoint;
   readonly verifier: Verifier;
+  /** The hosts that a client may be redirected to, or `null` when there is no such client. */
+  redirectHosts(clientId: string): Promise<readonly string[] | null>;
   /** The one-time set-up URL for the console, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
 }
@@ -95,6 +97,10 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
     introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens }),
     verifier: createVerifier(storage, accessTokens),
+    async redirectHosts(clientId) {
+      const client = await findClient(clientId);
+      return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);
+    },
     issueSetUpLink: () => issueSetUpLink(setUp),
   };
 }

@@ -8,9 +8,11 @@ import { version } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { backupCommand } from "./backup.ts";
+import { clientsCommand } from "./clients.ts";
 import { doctorCommand } from "./doctor.ts";
 import { hashPasswordCommand } from "./hash_password.ts";
 import { helpText } from "./help.ts";
+import { keysCommand } from "./keys.ts";
 import { restoreCommand } from "./restore.ts";
 import { serveCommand } from "./serve.ts";
 import { tokenCommand } from "./token.ts";
@@ -20,6 +22,8 @@ const commands: readonly Command[] = [
   serveCommand,
   tokenCommand,
   usersCommand,
+  clientsCommand,
+  keysCommand,
   doctorCommand,
   hashPasswordCommand,
   backupCommand,

@@ -56,6 +56,7 @@ export async function serve(
     print(`portcullis listening on ${serverUrl}\n`);
     await stopRequested();
     log.write("info", "stopping");
+    app.drain();
     await Promise.race([server.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
     return 0;
   } catch (error) {

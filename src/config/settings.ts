@@ -275,6 +275,26 @@ export const settings = {
     parse: parseList(parseHost),
     help: "further names (with port) under which the server may be called, for example behind a proxy",
   }),
+  clientMetadataDocuments: required({
+    env: "CLIENT_METADATA_DOCUMENTS",
+    default: "on",
+    parse: parseChoice(["on", "off"]),
+    help:
+      "whether clients may name themselves by an https URL that describes them; the server then fetches public https pages",
+  }),
+  compatibility: required({
+    env: "COMPATIBILITY",
+    default: "auto",
+    parse: parseChoice(["auto", "spec", "servicenow"]),
+    help: "whose habits answers follow where ServiceNow's differ from the specification; auto looks at each client",
+  }),
+  toolFailures: required({
+    env: "TOOL_FAILURES",
+    default: "result",
+    parse: parseChoice(["result", "error"]),
+    help:
+      "how ServiceNow's clients are told that a tool failed: as a result with isError, or as the JSON-RPC error -32603 of its guide",
+  }),
   publicInitialize: required({
     env: "PUBLIC_INITIALIZE",
     default: "auto",
@@ -310,6 +330,30 @@ export const settings = {
     default: "30",
     parse: parseInteger(1, 1_000_000_000),
     help: "health checks a minute for each address",
+  }),
+  maxStreams: required({
+    env: "MAX_STREAMS",
+    default: "2000",
+    parse: parseInteger(1, 1_000_000),
+    help: "event streams that may be open at once",
+  }),
+  maxStreamsPerUser: required({
+    env: "MAX_STREAMS_PER_USER",
+    default: "1000",
+    parse: parseInteger(1, 1_000_000),
+    help: "event streams that one user's clients may have open at once",
+  }),
+  sessionLifetimeSeconds: required({
+    env: "MCP_SESSION_LIFETIME",
+    default: String(7 * day),
+    parse: parseInteger(60, year),
+    help: "life of an MCP session in seconds",
+  }),
+  toolTimeoutSeconds: required({
+    env: "TOOL_TIMEOUT",
+    default: "600",
+    parse: parseInteger(1, 86_400),
+    help: "seconds after which a tool call is stopped",
   }),
   maxBodyBytes: required({
     env: "JSON_BODY_LIMIT",

@@ -72,6 +72,7 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
   app.all("/.well-known/oauth-authorization-server/mcp", shared(endpoints.authorizationServerMetadata));
   app.all("/.well-known/openid-configuration", shared(endpoints.authorizationServerMetadata));
   app.all("/.well-known/openid-configuration/mcp", shared(endpoints.authorizationServerMetadata));
+  app.all("/mcp/.well-known/openid-configuration", shared(endpoints.authorizationServerMetadata));
   app.all("/.well-known/jwks.json", shared(endpoints.jwks));
   app.all("/oauth/register", shared(endpoints.register));
   app.all("/oauth/token", shared(endpoints.token));

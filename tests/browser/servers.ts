@@ -60,9 +60,13 @@ export interface WaitingClient extends AsyncDisposable {
   readonly answered: Promise<URLSearchParams>;
 }
 
+const answerTimeoutMilliseconds = 15_000;
+
 /** A native client's callback on loopback; `host` as it stands in the redirect URI. */
 export function startClient(host: "127.0.0.1" | "[::1]" | "localhost"): WaitingClient {
-  const { promise, resolve } = Promise.withResolvers<URLSearchParams>();
+  const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>();
+  const timer = setTimeout(() => reject(new Error("the browser was not sent back")), answerTimeoutMilliseconds);
+  promise.catch(() => {}).finally(() => clearTimeout(timer));
   const hostname = host === "[::1]" ? "::1" : "127.0.0.1";
   const listener = Deno.serve({ hostname, port: 0, onListen: () => {} }, (request) => {
     const url = new URL(request.url);
@@ -74,6 +78,9 @@ export function startClient(host: "127.0.0.1" | "[::1]" | "localhost"): WaitingC
   return {
     redirectUri: `http://${host}:${listener.addr.port}/callback`,
     answered: promise,
-    [Symbol.asyncDispose]: () => listener.shutdown(),
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer);
+      await listener.shutdown();
+    },
   };
 }

@@ -43,7 +43,13 @@ Deno.test("runtime.lock pins what deno.lock pins, and only what the server impor
   const read = async (name: string): Promise<{ npm: Record<string, unknown>; workspace: unknown }> =>
     JSON.parse(await Deno.readTextFile(new URL(`../../${name}`, import.meta.url)));
   const [whole, runtime] = [await read("deno.lock"), await read("runtime.lock")];
-  assert.deepEqual(Object.keys(runtime.npm).map((name) => name.split("@")[0]), ["hono", "jose", "postgres", "zod"]);
+  assert.deepEqual(Object.keys(runtime.npm).map((name) => name.split("@")[0]), [
+    "hono",
+    "jose",
+    "postgres",
+    "re2js",
+    "zod",
+  ]);
   for (const [name, entry] of Object.entries(runtime.npm)) assert.deepEqual(entry, whole.npm[name], name);
   assert.deepEqual(runtime.workspace, whole.workspace, "run `deno task start` once and commit runtime.lock");
 });

@@ -1,0 +1,114 @@
+/** `clients create|list|remove`: OAuth clients that the operator makes, and an eye on those that registered themselves. */
+import { readFile } from "node:fs/promises";
+import type { Administration } from "../administration.ts";
+import { type Action, runAction } from "./action.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
+
+/** Works beside a running server. */
+export const clientsCommand: Command = {
+  name: "clients",
+  summary: "makes OAuth clients for machines and programs, lists and removes clients",
+  usage: [
+    'clients create --name N --scope "files:read" --grant client_credentials [--auth-method private_key_jwt --jwks FILE]',
+    "clients create --name N --scope S --grant authorization_code --redirect-uri URI[,URI]",
+    "clients list",
+    "clients remove ID",
+  ],
+  flags: {
+    name: "what people see",
+    scope: "what the client may have, names separated by spaces",
+    grant: "client_credentials or authorization_code; both, comma-separated",
+    "redirect-uri": "where people are sent back to, comma-separated",
+    "auth-method": "none, client_secret_basic, client_secret_post, client_secret_any (default) or private_key_jwt",
+    jwks: "a file with the client's public keys (JWK set)",
+    "secret-ttl": "life of the secret in seconds (default: no end)",
+  },
+  run: (context) => runAction(clientsCommand, actions, context),
+};
+
+const actions: readonly Action[] = [
+  { name: "create", words: 0, run: create },
+  { name: "list", words: 0, run: list },
+  { name: "remove", words: 1, run: remove },
+];
+
+type ClientRequest = Parameters<Administration["createClient"]>[0];
+
+async function create(administration: Administration, { flags, print, say }: CommandContext): Promise<ExitStatus> {
+  const request = await requestOf(flags);
+  if (typeof request === "string") {
+    say(`error: ${request}\n`);
+    return 2;
+  }
+  const created = await administration.createClient(request);
+  if (!created.ok) {
+    say(`error: --${created.error.field} ${created.error.message}\n`);
+    return 2;
+  }
+  const { client, secret } = created.value;
+  print(`client_id=${client.id}\n`);
+  if (secret !== null) {
+    print(`client_secret=${secret}\n`);
+    say("the secret is shown this once\n");
+  }
+  return 0;
+}
+
+/** The request that the flags describe, or what is wrong with them. */
+async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
+  const { name = "", scope = "", grant = "client_credentials", jwks } = flags;
+  const grants = itemsOf(grant);
+  const grantTypes = grantNames.filter((known) => grants.includes(known));
+  if (grantTypes.length !== grants.length) return `--grant must be of: ${grantNames.join(", ")}`;
+  const method = flags["auth-method"];
+  const authentication = authenticationMethods.find((known) => known === method);
+  if (method !== undefined && authentication === undefined) {
+    return `--auth-method must be one of: ${authenticationMethods.join(", ")}`;
+  }
+  const ttl = flags["secret-ttl"];
+  if (ttl !== undefined && !/^\d{1,10}$/.test(ttl)) return "--secret-ttl must be a whole number of seconds";
+  const keys = jwks === undefined ? undefined : await readFile(jwks, "utf8").catch(() => null);
+  if (keys === null) return "--jwks names a file that cannot be read";
+  return {
+    name,
+    scope,
+    grantTypes,
+    redirectUris: itemsOf(flags["redirect-uri"] ?? ""),
+    ...(authentication === undefined ? {} : { authentication }),
+    ...(keys === undefined ? {} : { jwks: keys }),
+    ...(ttl === undefined ? {} : { secretLifetimeSeconds: Number(ttl) }),
+  };
+}
+
+const grantNames = ["authorization_code", "client_credentials"] as const;
+const authenticationMethods = [
+  "none",
+  "client_secret_basic",
+  "client_secret_post",
+  "client_secret_any",
+  "private_key_jwt",
+] as const;
+
+function itemsOf(text: string): string[] {
+  return text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+}
+
+async function list(administration: Administration, { print, say }: CommandContext): Promise<ExitStatus> {
+  const clients = await administration.listClients();
+  if (clients.length === 0) say("no client has registered yet\n");
+  for (const { id, origin, registeredAt, usedAt, grantTypes, name } of clients) {
+    const since = new Date(registeredAt).toISOString();
+    print(`${id}  ${origin}  ${since}  ${usedAt === null ? "unused" : "used"}  ${grantTypes.join(",")}  ${name}\n`);
+  }
+  return 0;
+}
+
+async function remove(
+  administration: Administration,
+  { say }: CommandContext,
+  [id = ""]: readonly string[],
+): Promise<ExitStatus> {
+  const removed = await administration.removeClient(id);
+  say(removed ? "removed, with everything it was granted\n" : `error: there is no client ${JSON.stringify(id)}\n`);
+  return removed ? 0 : 1;
+}
