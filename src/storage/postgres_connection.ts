@@ -26,7 +26,7 @@ export interface PostgresConnection {
   readonly sql: Sql;
   /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */
   query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
-  /** Runs a step again for as long as the server cannot be reached and nothing was sent. */
+  /** Runs a step again for as long as the server cannot be reached and nothing was done. */
   whenReachable<T>(step: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -39,8 +39,21 @@ export interface QueryResult<Row> {
 
 const noAnswer = "NO_ANSWER";
 const retryMilliseconds = 50;
-/** The server was not reached, or refused to begin: nothing was done. 57P03: it is starting; 53300: no slot is free. */
-const nothingSent = new Set(["ECONNREFUSED", "ENOENT", "CONNECT_TIMEOUT", "ENOTFOUND", "EAI_AGAIN", "57P03", "53300"]);
+/**
+ * Nothing was done: the server was not reached, or refused to begin (57P03: it is starting; 53300: no slot is free), or
+ * rolled back for the sake of another client's transaction (40001, 40P01).
+ */
+const nothingDone = new Set([
+  "ECONNREFUSED",
+  "ENOENT",
+  "CONNECT_TIMEOUT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "57P03",
+  "53300",
+  "40001",
+  "40P01",
+]);
 /** The connection ended while a statement was under way: it may have been done. 57P01, 57P02: the server stops. */
 const lost = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET", "EPIPE", "57P01", "57P02", "57P05"]);
 
@@ -109,7 +122,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         return await step();
       } catch (error) {
         const code = errorCode(error);
-        const again = nothingSent.has(code) || (repeatable && lost.has(code));
+        const again = nothingDone.has(code) || (repeatable && lost.has(code));
         if (!again || performance.now() > end) throw error;
         await new Promise((resolve) => setTimeout(resolve, retryMilliseconds));
       }
