@@ -23,6 +23,12 @@ function backup({ words, loadConfig, say }: CommandContext): ExitStatus {
     say(describeProblems(config.error));
     return 2;
   }
+  if (config.value.database !== undefined) {
+    say(
+      "error: entries are kept where DATABASE_URL says, not in the data directory\nhint: back it up with the database's own tools, and keep a copy of master.key\n",
+    );
+    return 1;
+  }
   const done = backupDataDirectory({ from: config.value.dataDir, to });
   if (!done.ok) {
     say(`error: ${done.error.path} ${done.error.problem}\nhint: ${done.error.remedy}\n`);

@@ -23,6 +23,12 @@ function restore({ words, loadConfig, say }: CommandContext): ExitStatus {
     say(describeProblems(config.error));
     return 2;
   }
+  if (config.value.database !== undefined) {
+    say(
+      "error: entries are kept where DATABASE_URL says, not in the data directory\nhint: restore it with the database's own tools, and put master.key back\n",
+    );
+    return 1;
+  }
   const done = restoreDataDirectory({ from, to: config.value.dataDir });
   if (!done.ok) {
     say(`error: ${done.error.path} ${done.error.problem}\nhint: ${done.error.remedy}\n`);

@@ -15,7 +15,7 @@ import { UnusableStorageError } from "./unusable_storage.ts";
 
 const schemaVersion = 1;
 const keysAtOnce = 10; // KV's limit of one getMany()
-const mostAtOnce = 500; // KV's limit of one page
+const pageSize = 100; // KV takes up to 500, but an entry may have 60 kB
 
 /** What {@link openDenoKvStorage} takes. */
 export interface DenoKvStorageOptions {
@@ -70,7 +70,7 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
         end: [...kvKeys.entry(prefix), true], // sorts after every text
       };
       const entries: StoredEntry[] = [];
-      const batchSize = Math.min(options.limit, mostAtOnce);
+      const batchSize = Math.min(options.limit, pageSize);
       for await (const found of kv.list<KvRecord>(selector, { batchSize })) {
         if (!isLive(found.value, clock())) continue;
         const key = toStorageKey(found.key);

@@ -15,11 +15,12 @@ export function openSqliteDatabase(
   options: { readonly path: string; readonly busyTimeoutMilliseconds: number },
 ): DatabaseSync {
   const { path, busyTimeoutMilliseconds } = options;
-  // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
-  closeSync(openSync(path, "a", 0o600));
-  chmodSync(path, 0o600);
-  const database = new DatabaseSync(path);
+  let database: DatabaseSync | undefined;
   try {
+    // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
+    closeSync(openSync(path, "a", 0o600));
+    chmodSync(path, 0o600);
+    database = new DatabaseSync(path);
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}; PRAGMA trusted_schema = OFF`);
     requireOwn(database, path);
     enterWriteAheadLog(database, busyTimeoutMilliseconds);
@@ -27,10 +28,21 @@ export function openSqliteDatabase(
     migrate(database, path);
     return database;
   } catch (error) {
-    database.close();
-    if (errorCode(error) !== notADatabase) throw error;
-    throw new UnusableStorageError(`${path} is not a database`, "restore it from a backup", { cause: error });
+    database?.close();
+    throw toUnusable(error, path);
   }
+}
+
+function toUnusable(error: unknown, path: string): unknown {
+  const { code, message } = error as { code?: unknown; message: string };
+  if (error instanceof UnusableStorageError || typeof code !== "string") return error;
+  return errorCode(error) === notADatabase
+    ? new UnusableStorageError(`${path} is not a database`, "restore it from a backup", { cause: error })
+    : new UnusableStorageError(
+      `${path} cannot be opened: ${code === "ERR_SQLITE_ERROR" ? message : code}`,
+      "check that it and all beside it belong to the user who runs this, and that the disk is not full",
+      { cause: error },
+    );
 }
 
 /** Throws {@link UnusableStorageError} unless the database is empty or ours, and not of a later version. */

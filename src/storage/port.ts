@@ -70,7 +70,8 @@ export interface Storage {
   /**
    * A number that differs from an earlier one of this instance whenever anything was committed between the two calls,
    * by this instance or any other: what was read after the earlier call may be trusted for as long as it stays the
-   * same. A commit that had returned before the call is always seen. One indexed read at most, so fit for every request.
+   * same and its expiry has not come, which moves nothing. A commit that had returned before the call is always seen.
+   * One small read at most, so fit for every request.
    */
   changeCount(): number | Promise<number>;
   /** Deletes expired entries and says how many. */

@@ -26,7 +26,7 @@ export interface PostgresConnection {
   readonly sql: Sql;
   /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */
   query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
-  /** Runs a step again for as long as the server cannot be reached and nothing was sent. */
+  /** Runs a step again for as long as the server cannot be reached and nothing was done. */
   whenReachable<T>(step: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -37,19 +37,31 @@ export interface QueryResult<Row> {
   readonly count: number;
 }
 
+const noAnswer = "NO_ANSWER";
 const retryMilliseconds = 50;
-const deadlineGraceMilliseconds = 2_000;
-/** The server was not reached, or refused to begin: nothing was done. 57P03: it is starting; 53300: no slot is free. */
-const nothingSent = new Set(["ECONNREFUSED", "ENOENT", "CONNECT_TIMEOUT", "ENOTFOUND", "EAI_AGAIN", "57P03", "53300"]);
+/**
+ * Nothing was done: the server was not reached, or refused to begin (57P03: it is starting; 53300: no slot is free), or
+ * rolled back for the sake of another client's transaction (40001, 40P01).
+ */
+const nothingDone = new Set([
+  "ECONNREFUSED",
+  "ENOENT",
+  "CONNECT_TIMEOUT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "57P03",
+  "53300",
+  "40001",
+  "40P01",
+]);
 /** The connection ended while a statement was under way: it may have been done. 57P01, 57P02: the server stops. */
 const lost = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET", "EPIPE", "57P01", "57P02", "57P05"]);
 
 const missingInTypes = { max_pipeline: 100, sslnegotiation: null };
 
-/** Makes the pool; it connects when it is first used. */
-export function connectPostgres(location: PostgresLocation, limits: PostgresLimits): PostgresConnection {
+function makePool(location: PostgresLocation, limits: PostgresLimits): Sql {
   const { host, port, database, user, password, tls, rootCertificatePath } = location;
-  const sql = postgres({
+  return postgres({
     ...(host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}`, host: "localhost" } : { host }),
     port,
     database,
@@ -82,12 +94,26 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
     publications: "alltables",
     ...missingInTypes,
   });
-  const query = async <Row>(text: string, parameters: readonly (string | number)[]): Promise<QueryResult<Row>> => {
-    // The server's own limit does not help when the network swallows the answer.
-    const deadline = limits.statementTimeoutMilliseconds + limits.connectTimeoutSeconds * 1_000 +
-      deadlineGraceMilliseconds;
-    const rows = await within(deadline, sql.unsafe(text, [...parameters], { prepare: true }));
-    return { rows: rows as unknown as readonly Row[], count: rows.count };
+}
+
+/** Makes the pool; it connects when it is first used. */
+export function connectPostgres(location: PostgresLocation, limits: PostgresLimits): PostgresConnection {
+  let pool = makePool(location, limits);
+  // The server's own limit does not help when the network swallows the answer.
+  const deadlineMilliseconds = limits.statementTimeoutMilliseconds + limits.connectTimeoutSeconds * 1_000;
+  const send = async <Row>(text: string, parameters: readonly (string | number)[]): Promise<QueryResult<Row>> => {
+    const used = pool;
+    try {
+      const rows = await within(deadlineMilliseconds, used.unsafe(text, [...parameters], { prepare: true }));
+      return { rows: rows as unknown as readonly Row[], count: rows.count };
+    } catch (error) {
+      // TCP would keep the dead connections, and every request that is given one, waiting for a quarter of an hour.
+      if (errorCode(error) === noAnswer && pool === used) {
+        pool = makePool(location, limits);
+        await used.end({ timeout: 0 });
+      }
+      throw error;
+    }
   };
   const retry = async <T>(step: () => Promise<T>, repeatable: boolean): Promise<T> => {
     const end = performance.now() + limits.outageTimeoutMilliseconds;
@@ -96,7 +122,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         return await step();
       } catch (error) {
         const code = errorCode(error);
-        const again = nothingSent.has(code) || (repeatable && lost.has(code));
+        const again = nothingDone.has(code) || (repeatable && lost.has(code));
         if (!again || performance.now() > end) throw error;
         await new Promise((resolve) => setTimeout(resolve, retryMilliseconds));
       }
@@ -104,9 +130,11 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
   };
   const underWay = new Set<Promise<unknown>>();
   return {
-    sql,
+    get sql() {
+      return pool;
+    },
     async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
-      const work = retry(() => query<Row>(text, parameters), repeatable);
+      const work = retry(() => send<Row>(text, parameters), repeatable);
       underWay.add(work);
       try {
         return await work;
@@ -120,7 +148,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
     async close() {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.
       await Promise.allSettled(underWay);
-      await sql.end({ timeout: 0 });
+      await pool.end({ timeout: 0 });
     },
   };
 }
@@ -138,7 +166,7 @@ function withoutParameters(error: unknown): Error {
 async function within<T>(milliseconds: number, work: PromiseLike<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(Object.assign(new Error("no answer in time"), { code: "TIMEOUT" })),
+    () => reject(Object.assign(new Error("no answer in time"), { code: noAnswer })),
     milliseconds,
   );
   try {

@@ -6,14 +6,19 @@ import { loadConfig } from "../../src/config/config.ts";
 import { openDataDirectory } from "../../src/storage/data_directory.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 
-async function runCommand(command: Command, words: readonly string[], dataDir: string) {
+async function runCommand(
+  command: Command,
+  words: readonly string[],
+  dataDir: string,
+  env: Record<string, string> = {},
+) {
   let printed = "";
   let said = "";
   const status = await command.run({
     words,
     flags: {},
     loadConfig: () =>
-      loadConfig({ flags: { "data-dir": dataDir }, env: {}, readFile: (path) => Deno.readTextFileSync(path) }),
+      loadConfig({ flags: { "data-dir": dataDir }, env, readFile: (path) => Deno.readTextFileSync(path) }),
     print: (text) => void (printed += text),
     say: (text) => void (said += text),
   });
@@ -49,5 +54,15 @@ Deno.test("backup and restore take exactly one directory", async () => {
       assert.equal(status, 2);
       assert.match(said, /^error: .*\nhint: /);
     }
+  }
+});
+
+Deno.test("backup and restore say so when entries are kept elsewhere, rather than copy half of an installation", async () => {
+  for (const command of [backupCommand, restoreCommand]) {
+    const elsewhere = { DATABASE_URL: "postgres://u:hunter2@127.0.0.1/d" };
+    const { status, said } = await runCommand(command, ["/nowhere"], "/nothing", elsewhere);
+    assert.equal(status, 1);
+    assert.match(said, /^error: .*DATABASE_URL.*\nhint: .*master\.key/);
+    assert.ok(!said.includes("hunter2"));
   }
 });

@@ -5,6 +5,7 @@ import { openPostgresStorage } from "../../src/storage/postgres.ts";
 import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
+import { startNetwork } from "./network.ts";
 import { findPostgres, type PostgresCluster, startPostgresCluster } from "./postgres_cluster.ts";
 
 const found = findPostgres();
@@ -122,6 +123,27 @@ function testServer(cluster: PostgresCluster): void {
       await cluster.start();
     }
     assert.equal((await storage.get(["k"]))?.value, 1);
+    await storage.close();
+  });
+
+  Deno.test("postgres storage: a network that swallows everything ends in a rejection, and new connections replace the dead", async () => {
+    await using place = await postgresPlace(cluster);
+    await using network = startNetwork(cluster.port);
+    const storage = await openPostgresStorage({
+      location: { ...locationOf(cluster.url), port: network.port },
+      schema: place.schema,
+      clock: Date.now,
+      limits: { statementTimeoutMilliseconds: 200, connectTimeoutSeconds: 1 },
+    });
+    await put(storage, ["k"], 1);
+    network.swallow();
+    const start = performance.now();
+    const outcomes = await Promise.allSettled([storage.get(["k"]), put(storage, ["k"], 2)]);
+    for (const outcome of outcomes) assert.match(String((outcome as { reason?: unknown }).reason), /PostgreSQL: /);
+    assert.ok(performance.now() - start < 5_000);
+    network.heal(); // for new connections; the old ones stay dead
+    assert.ok((await storage.get(["k"])) !== null);
+    await put(storage, ["k"], 3);
     await storage.close();
   });
 

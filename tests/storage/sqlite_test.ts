@@ -64,6 +64,16 @@ Deno.test("sqlite storage: refuses, unchanged, a file that is no database and a 
   assert.deepEqual(await Deno.readFile(place.path), bytes);
 });
 
+Deno.test("sqlite storage: a database that cannot be opened is refused in words", async () => {
+  await using place = await sqlitePlace();
+  await Deno.mkdir(place.path);
+  await assert.rejects(place.open(), (error: unknown) => {
+    assert.ok(error instanceof UnusableStorageError);
+    assert.match(error.message, /portcullis\.db cannot be opened: EISDIR$/);
+    return true;
+  });
+});
+
 Deno.test("sqlite storage: opening waits for another process that is just making the same database", async () => {
   await using place = await sqlitePlace();
   const program = `

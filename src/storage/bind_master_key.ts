@@ -1,0 +1,29 @@
+/**
+ * Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
+ * database without its key, would otherwise start, refuse every token, and seal new records that the others cannot open.
+ */
+import { failure, type Result, success } from "../lib/result.ts";
+import type { StorageProblem } from "./open_storage.ts";
+import type { Storage, StorageKey } from "./port.ts";
+
+const markKey: StorageKey = ["installation", "master_key_mark"];
+
+/** `mark` is derived from the key and does not reveal it. Leaves the mark on a database that has none. */
+export async function bindMasterKey(storage: Storage, mark: string): Promise<Result<null, StorageProblem>> {
+  for (;;) {
+    const found = await storage.get(markKey);
+    if (found === null) {
+      const marked = await storage.commit({
+        checks: [{ key: markKey, version: null }],
+        puts: [{ key: markKey, value: mark }],
+      });
+      if (marked) return success(null);
+      continue; // another instance was first
+    }
+    if (found.value === mark) return success(null);
+    return failure({
+      problem: "the database was written with another master key than this instance has",
+      remedy: "give every instance the same master key: copy master.key from the first one, or from the backup",
+    });
+  }
+}

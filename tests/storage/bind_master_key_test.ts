@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { bindMasterKey } from "../../src/storage/bind_master_key.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+
+Deno.test("bindMasterKey() lets every instance with the first one's key start, and no other", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-bind-" });
+  try {
+    const path = `${directory}/portcullis.db`;
+    const [first, second] = [
+      openSqliteStorage({ path, clock: Date.now }),
+      openSqliteStorage({ path, clock: Date.now }),
+    ];
+    const starts = await Promise.all([
+      bindMasterKey(first, "one"),
+      bindMasterKey(second, "two"),
+      bindMasterKey(second, "one"),
+    ]);
+    assert.deepEqual(starts.map(({ ok }) => ok), [true, false, true]);
+    const refused = await bindMasterKey(second, "two");
+    assert.ok(!refused.ok && /another master key/.test(refused.error.problem));
+    assert.deepEqual(await bindMasterKey(second, "one"), { ok: true, value: null });
+    await first.close();
+    await second.close();
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
