@@ -1,36 +1,12 @@
 /** Files on records: listing, fetching and adding them, as the caller may. */
 import { z } from "zod";
-import { failure, type Result, success } from "../lib/result.ts";
-import type { CallAs, Caller } from "./calls.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import { failure, success } from "../lib/result.ts";
+import type { CallAs } from "./calls.ts";
 import type { ServicenowLimits } from "./limits.ts";
+import type { Attachment, Attachments, RecordReader } from "./port.ts";
 import { parseSysId } from "./record_id.ts";
-import type { RecordReader } from "./records.ts";
 import { parseResult } from "./reply.ts";
-import { type RecordKind, recordKinds, tables } from "./tables.ts";
-
-/** What is known of a file. */
-export interface Attachment {
-  readonly sysId: string;
-  readonly fileName: string;
-  readonly contentType: string;
-  readonly sizeBytes: number;
-}
-
-/** Files on records. */
-export interface Attachments {
-  list(kind: RecordKind, id: string, caller: Caller): Promise<Result<readonly Attachment[], ServicenowFailure>>;
-  fetch(
-    attachmentId: string,
-    caller: Caller,
-  ): Promise<Result<Attachment & { readonly bytes: Uint8Array<ArrayBuffer> }, ServicenowFailure>>;
-  add(
-    kind: RecordKind,
-    id: string,
-    file: { readonly fileName: string; readonly contentType: string; readonly bytes: Uint8Array<ArrayBuffer> },
-    caller: Caller,
-  ): Promise<Result<Attachment, ServicenowFailure>>;
-}
+import { recordKinds, tables } from "./tables.ts";
 
 const maxListed = 100;
 const attachmentRecord = z.object({

@@ -4,16 +4,10 @@ import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount } from "./link_record.ts";
 import type { ServicenowLinks } from "./links.ts";
+import type { Caller } from "./port.ts";
 import type { UpstreamFailure } from "./reply.ts";
 import type { Send } from "./send.ts";
 import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
-
-/** Who calls, and until when. */
-export interface Caller {
-  /** The `sub` of the caller's token here. */
-  readonly subject: string;
-  readonly signal: AbortSignal;
-}
 
 /** Whether a person may call now, or in how many seconds. */
 export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };

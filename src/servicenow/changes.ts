@@ -1,45 +1,14 @@
 /** The two changes that agents may make: a comment, and a new incident. Neither is ever sent twice by itself. */
-import { failure, type Result, success } from "../lib/result.ts";
-import type { CallAs, Caller } from "./calls.ts";
+import { failure, success } from "../lib/result.ts";
+import type { CallAs } from "./calls.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { recordSchema, storedValue } from "./field_values.ts";
 import type { ServicenowInstance } from "./instance.ts";
 import type { ServicenowLimits } from "./limits.ts";
-import { type FoundRecord, readableForm, type RecordReader } from "./records.ts";
+import type { RecordChanges, RecordReader } from "./port.ts";
+import { readableForm } from "./records.ts";
 import { parseResult } from "./reply.ts";
-import { type RecordKind, tables } from "./tables.ts";
-
-/** Where a comment goes: seen by the caller of the record too, or by those who work on it only. */
-export type CommentField = "comments" | "work_notes";
-
-/** A comment that the instance took. */
-export interface AddedComment {
-  readonly sysId: string;
-  readonly selfLink: string;
-  /** The instance's answer shows it. An instance drops what the person may not write without a word. */
-  readonly confirmed: boolean;
-}
-
-/** A new incident, as far as agents fill it in. */
-export interface NewIncident {
-  readonly shortDescription: string;
-  readonly description?: string;
-  /** 1 (high) to 3 (low), as text. */
-  readonly urgency?: string;
-  readonly impact?: string;
-  readonly category?: string;
-}
-
-/** Changes as the caller. */
-export interface RecordChanges {
-  addComment(
-    kind: Extract<RecordKind, "incident" | "change_request">,
-    id: string,
-    comment: { readonly field: CommentField; readonly text: string },
-    caller: Caller,
-  ): Promise<Result<AddedComment, ServicenowFailure>>;
-  createIncident(incident: NewIncident, caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>>;
-}
+import { tables } from "./tables.ts";
 
 /** Builds {@link RecordChanges}. */
 export function createRecordChanges(

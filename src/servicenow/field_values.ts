@@ -1,14 +1,6 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
 import { z } from "zod";
-
-/** A field as agents see it. */
-export type FieldValue = string | number | boolean | null | {
-  readonly value: string;
-  readonly display_value: string;
-};
-
-/** A record as agents see it. */
-export type RecordFields = Readonly<Record<string, FieldValue>>;
+import type { FieldValue, RecordFields } from "./port.ts";
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const pair = z.object({ value: z.string().nullish(), display_value: z.string().nullish() });

@@ -1,36 +1,15 @@
 /** Reads single records and a person's own profile. */
 import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { CallAs, Caller } from "./calls.ts";
+import type { CallAs } from "./calls.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import { type RecordFields, recordSchema, storedValue } from "./field_values.ts";
+import { recordSchema, storedValue } from "./field_values.ts";
 import type { ServicenowInstance } from "./instance.ts";
+import type { Caller, FoundRecord, RecordReader } from "./port.ts";
 import { parseRecordId, type RecordId } from "./record_id.ts";
 import { parseResult } from "./reply.ts";
-import { profileFields, type RecordKind, type TableDefinition, tables } from "./tables.ts";
+import { profileFields, type TableDefinition, tables } from "./tables.ts";
 import type { UpstreamRequest } from "./transport.ts";
-
-/** A record and the page where a person finds it. */
-export interface FoundRecord {
-  readonly sysId: string;
-  /** The fields that this person may see. Catalog items have nested ones. */
-  readonly fields: RecordFields | Readonly<Record<string, unknown>>;
-  readonly selfLink: string;
-}
-
-/** Reads records, each as the caller may see it. */
-export interface RecordReader {
-  me(caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>>;
-  /** `id` is a sys_id or a number, checked before any call. Without `fields`, all that the caller may see. */
-  read(
-    kind: RecordKind,
-    id: string,
-    caller: Caller,
-    options?: { readonly fields?: readonly string[] },
-  ): Promise<Result<FoundRecord, ServicenowFailure>>;
-  /** The sys_id of a record that is named by either. A number costs a call. */
-  resolve(kind: RecordKind, id: string, caller: Caller): Promise<Result<string, ServicenowFailure>>;
-}
 
 /** Value and display value of each field; what references lead to is told by both, so their links are left out. */
 export const readableForm: Readonly<Record<string, string>> = {

@@ -1,39 +1,15 @@
 /** Searches one kind of record, a page at a time. */
 import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { CallAs, Caller } from "./calls.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { CallAs } from "./calls.ts";
 import { recordSchema, storedValue } from "./field_values.ts";
 import type { ServicenowInstance } from "./instance.ts";
 import type { ServicenowLimits } from "./limits.ts";
-import { type FoundRecord, readableForm } from "./records.ts";
+import type { FoundRecord, Search } from "./port.ts";
+import { readableForm } from "./records.ts";
 import { parseResult } from "./reply.ts";
-import { buildQuery, type SearchFilters } from "./search_query.ts";
-import { type RecordKind, type TableDefinition, tables } from "./tables.ts";
-
-/** A page of a search. */
-export interface SearchRequest extends SearchFilters {
-  /** Allow-listed per kind; the usual ones when absent. */
-  readonly fields?: readonly string[];
-  readonly limit: number;
-  readonly offset: number;
-}
-
-/** What a page holds. It may hold fewer records than asked for, and yet not be the last. */
-export interface SearchPage {
-  readonly records: readonly FoundRecord[];
-  /** Records that fit, counted by the instance before it hides those that the caller may not see. */
-  readonly total: number | null;
-  /** Where the next page starts; `null` on the last one. */
-  readonly nextOffset: number | null;
-}
-
-/** Searches as the caller. */
-export type Search = (
-  kind: RecordKind,
-  request: SearchRequest,
-  caller: Caller,
-) => Promise<Result<SearchPage, ServicenowFailure>>;
+import { buildQuery } from "./search_query.ts";
+import { type TableDefinition, tables } from "./tables.ts";
 
 /** Builds {@link Search}. */
 export function createSearch(

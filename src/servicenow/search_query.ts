@@ -3,19 +3,8 @@
  * ours, values are escaped, and what an instance would run as a script is refused.
  */
 import { failure, type Result, success } from "../lib/result.ts";
+import type { SearchFilters } from "./port.ts";
 import type { FilterName, TableDefinition } from "./tables.ts";
-
-/** What to look for. All of it has to hold. */
-export interface SearchFilters {
-  /** Looked for in the fields with text. */
-  readonly text?: string;
-  readonly filters: Readonly<Partial<Record<FilterName, string>>>;
-  /** `YYYY-MM-DD`, or with `HH:MM:SS`. */
-  readonly updatedAfter?: string;
-  readonly updatedBefore?: string;
-  readonly orderBy?: string;
-  readonly descending?: boolean;
-}
 
 const maxValueCharacters = 200;
 const datePattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([ T]([01]\d|2[0-3]):[0-5]\d:[0-5]\d)?Z?$/;

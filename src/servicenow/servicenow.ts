@@ -3,9 +3,10 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
-import { type Attachments, createAttachments } from "./attachments.ts";
+import { createAttachments } from "./attachments.ts";
 import { type Admission, createCallAs } from "./calls.ts";
-import { describeFailure, type FailureWords, type ServicenowFailure } from "./failure.ts";
+import { describeFailure } from "./failure.ts";
+import { createRecordChanges } from "./changes.ts";
 import { createFetchOnce } from "./fetch_once.ts";
 import { parseInstance } from "./instance.ts";
 import type { ServicenowLimits } from "./limits.ts";
@@ -13,9 +14,9 @@ import { createLinkFlow, type LinkFlow } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
 import { createServicenowLinks, type ServicenowLinks } from "./links.ts";
 import { pause } from "./pause.ts";
-import { createRecordChanges, type RecordChanges } from "./changes.ts";
-import { createRecordReader, type RecordReader } from "./records.ts";
-import { createSearch, type Search } from "./search.ts";
+import type { ServicenowRecords } from "./port.ts";
+import { createRecordReader } from "./records.ts";
+import { createSearch } from "./search.ts";
 import { createSend } from "./send.ts";
 import { createTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
 import { createTransport, type Fetch } from "./transport.ts";
@@ -47,16 +48,10 @@ export interface ServicenowOptions {
 }
 
 /** One instance in use. */
-export interface Servicenow {
+export interface Servicenow extends ServicenowRecords {
   readonly origin: string;
-  readonly limits: ServicenowLimits;
   readonly links: ServicenowLinks;
   readonly linkFlow: LinkFlow;
-  readonly reader: RecordReader;
-  readonly search: Search;
-  readonly changes: RecordChanges;
-  readonly attachments: Attachments;
-  describe(failure: ServicenowFailure): FailureWords;
   /** Gives back what it holds open; it is not used afterwards. */
   close(): void;
 }

@@ -4,7 +4,7 @@ import type { Storage } from "../../src/storage/port.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { defaultServicenowLimits, type ServicenowLimits } from "../../src/servicenow/limits.ts";
-import type { Caller } from "../../src/servicenow/calls.ts";
+import type { Caller } from "../../src/servicenow/port.ts";
 import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
 
