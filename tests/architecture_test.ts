@@ -13,7 +13,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   mcp: ["lib"],
   workspace: ["lib"],
   ollama: ["lib"],
-  tools: ["lib", "mcp", "workspace", "ollama"],
+  servicenow: ["lib", "storage"],
+  tools: ["lib", "mcp", "workspace", "ollama", "servicenow"],
+  resources: ["lib", "mcp", "servicenow"],
+  prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
   resource_server: ["lib"],
   http: ["lib", "mcp"],
@@ -53,7 +56,14 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Narrower than the table: within a part that may be imported, the only files that may. */
 const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { storage: /^src\/storage\/port\.ts$/ },
-  tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /^src\/workspace\/(?!disk_|store_)/, ollama: /\/port\.ts$/ },
+  servicenow: { storage: /^src\/storage\/port\.ts$/ },
+  tools: {
+    mcp: /^src\/mcp\/tool\.ts$/,
+    workspace: /^src\/workspace\/(?!disk_|store_)/,
+    ollama: /\/port\.ts$/,
+    servicenow: /\/(port|failure|tables|record_text)\.ts$/,
+  },
+  resources: { servicenow: /\/(port|failure|tables|record_text)\.ts$/ },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "examination.ts": { storage: /data_directory\.ts$/ },
   cli: { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/, storage: /_data_directory\.ts$/ },

@@ -76,6 +76,13 @@ export function createRecordReader(
   const read: RecordReader["read"] = (kind, id, caller, { fields } = {}) => {
     const parsed = parseRecordId(tables[kind], id);
     if (!parsed.ok) return Promise.resolve(parsed);
+    // Columns of this record only: a dot would walk to records of other tables.
+    const strange = fields?.find((name) => !/^[a-z][a-z0-9_]{0,79}$/.test(name));
+    if (strange !== undefined) {
+      return Promise.resolve(
+        failure({ reason: "invalid_input", message: `${strange.slice(0, 80)} is not a field name` }),
+      );
+    }
     return kind === "catalog" && fields === undefined
       ? readCatalogItem(parsed.value.value, caller)
       : readTable(tables[kind], parsed.value, caller, fields);
