@@ -9,15 +9,11 @@ export interface ScopeDefinition {
   readonly implies: readonly string[];
 }
 
-/** The scopes that every installation offers, in the order in which people are shown them. */
+/** Every scope that this server knows, in the order in which people are shown them. */
 export const scopeCatalogue: readonly ScopeDefinition[] = [
   { name: "files:read", words: "Read and list the files in your workspace", implies: [] },
   { name: "files:write", words: "Create and change files in your workspace", implies: ["files:read"] },
   { name: "llm:generate", words: "Send prompts to your local language model", implies: [] },
-];
-
-/** The scopes of installations with a ServiceNow instance; the last is for those that let agents write there. */
-export const servicenowScopes: readonly [read: ScopeDefinition, write: ScopeDefinition] = [
   { name: "servicenow:read", words: "Read the ServiceNow records that you may see", implies: [] },
   {
     name: "servicenow:write",
@@ -26,26 +22,21 @@ export const servicenowScopes: readonly [read: ScopeDefinition, write: ScopeDefi
   },
 ];
 
-/** The scopes that an installation offers. */
-export function offeredScopes(
-  { servicenow }: { readonly servicenow: "off" | "read" | "write" },
-): readonly ScopeDefinition[] {
-  const [read, write] = servicenowScopes;
-  switch (servicenow) {
-    case "off":
-      return scopeCatalogue;
-    case "read":
-      return [...scopeCatalogue, read];
-    case "write":
-      return [...scopeCatalogue, read, write];
-  }
+/** The names of the scopes that an installation offers: those of ServiceNow only with an instance. */
+export function offeredScopes({ servicenow }: { readonly servicenow: "off" | "read" | "write" }): readonly string[] {
+  const hidden: Readonly<Record<typeof servicenow, readonly string[]>> = {
+    off: ["servicenow:read", "servicenow:write"],
+    read: ["servicenow:write"],
+    write: [],
+  };
+  return scopeCatalogue.map(({ name }) => name).filter((name) => !hidden[servicenow].includes(name));
 }
 
 /** The scopes of `granted` that this server knows, with everything they imply (MCP 2026-07-28: scope hierarchies). */
 export function effectiveScopes(granted: Iterable<string>): ReadonlySet<string> {
   const effective = new Set<string>();
   const add = (name: string): void => {
-    const definition = [...scopeCatalogue, ...servicenowScopes].find((scope) => scope.name === name);
+    const definition = scopeCatalogue.find((scope) => scope.name === name);
     if (definition === undefined || effective.has(name)) return;
     effective.add(name);
     definition.implies.forEach(add);

@@ -19,6 +19,7 @@ import { createRefreshTokenGrant } from "./refresh_token_grant.ts";
 import { createRegisterEndpoint } from "./register.ts";
 import { createResourceCheck } from "./resource_indicator.ts";
 import { createRevokeEndpoint } from "./revoke.ts";
+import { usualScopes } from "./scope.ts";
 import { createSetUpEndpoint, issueSetUpLink } from "./set_up.ts";
 import { createSignInEndpoint } from "./sign_in.ts";
 import { createSigningKeys } from "./signing_keys.ts";
@@ -85,6 +86,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       ...interaction,
       findClient: directory.findForAuthorization,
       isAcceptedResource,
+      offeredScopes: deps.scopes ?? usualScopes,
     }),
     signIn: createSignInEndpoint({ ...interaction, passwords, throttle }),
     consent: createConsentEndpoint(interaction),

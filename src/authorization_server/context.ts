@@ -83,6 +83,8 @@ export interface AuthorizationServerDeps {
   readonly resource: string;
   /** Other spellings of `resource` that requests may use. */
   readonly resourceAliases: readonly string[];
+  /** The scopes that this installation offers; without ServiceNow's when absent. */
+  readonly scopes?: readonly string[];
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
