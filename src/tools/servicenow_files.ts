@@ -2,7 +2,7 @@
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { parseFilePath } from "../workspace/path.ts";
-import type { Workspace } from "../workspace/port.ts";
+import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
 
 /** A refusal, as a tool's failure. */
@@ -18,13 +18,13 @@ export interface AttachmentFiles {
   write(filename: string, bytes: Uint8Array, principal: Principal): Promise<Result<string, FileFailure>>;
 }
 
-/** Files of workspaces; `workspaceOf` says whose. */
-export function workspaceFiles(workspaceOf: (principal: Principal) => Workspace): AttachmentFiles {
+/** Files of the workspace that the caller uses. */
+export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
   return {
     async read(filename, principal) {
       const path = parseFilePath(filename);
       if (!path.ok) return failure(toPathFailure("filename", path.error));
-      const content = await workspaceOf(principal).read(path.value);
+      const content = await workspaceOf(source, principal).read(path.value);
       return content.ok
         ? success(new Uint8Array(content.value.bytes))
         : failure(toFailure("read file", path.value, content.error));
@@ -32,7 +32,7 @@ export function workspaceFiles(workspaceOf: (principal: Principal) => Workspace)
     async write(filename, bytes, principal) {
       const path = parseFilePath(filename);
       if (!path.ok) return failure(toPathFailure("filename", path.error));
-      const written = await workspaceOf(principal).write(path.value, bytes);
+      const written = await workspaceOf(source, principal).write(path.value, bytes);
       return written.ok ? success(path.value.text) : failure(toFailure("write file", path.value, written.error));
     },
   };

@@ -22,7 +22,7 @@ async function openTools(limits: Partial<ServicenowLimits> = {}, writing = true)
   const place = await openPlace(limits);
   const root = await Deno.makeTempDir({ prefix: "portcullis-servicenow-files-" });
   const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits, hardLinks: "refuse" });
-  const tools = servicenowTools(place.servicenow, { files: workspaceFiles(() => workspace), writing });
+  const tools = servicenowTools(place.servicenow, { files: workspaceFiles(workspace), writing });
   await place.link("one", "ada");
   await place.link("two", "ben");
   return {
@@ -63,7 +63,7 @@ Deno.test("servicenow tools: writing ones are offered only when the operator tur
 
 Deno.test("servicenow tools: flat primitive inputs, short names, a description for each parameter", async () => {
   await using place = await openTools();
-  const known = new Set(offeredScopes({ servicenow: "write" }).map(({ name }) => name));
+  const known = new Set(offeredScopes({ servicenow: "write" }));
   for (const { name, input, scopes } of place.tools) {
     assert.match(name, /^servicenow_[a-z_]{1,38}$/);
     for (const scope of scopes) assert.ok(known.has(scope), scope);
