@@ -70,15 +70,15 @@ export interface LinkFlowOptions {
   readonly linkStateLifetimeSeconds: number;
 }
 
-const pendingSchema = z.object({
-  browserHash: z.string(),
+const pendingSchema = z.object({ browserHash: z.string(), sealed: z.string() });
+const waitingSchema = z.object({
+  verifier: z.string(),
   purpose: z.discriminatedUnion("kind", [
     z.object({ kind: z.literal("link"), subject: z.string() }),
     z.object({ kind: z.literal("sign_in"), handle: z.string() }),
   ]),
-  sealedVerifier: z.string(),
 });
-const verifierPurpose = "servicenow-code-verifier";
+const sealPurpose = "servicenow-link-state";
 
 /** Builds the steps. */
 export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
@@ -93,8 +93,7 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
           key,
           value: {
             browserHash: hashText(browser),
-            purpose,
-            sealedVerifier: secrets.seal(verifierPurpose, verifier, hashText(state)),
+            sealed: secrets.seal(sealPurpose, JSON.stringify({ verifier, purpose }), hashText(state)),
           },
           expiresAt: clock() + options.linkStateLifetimeSeconds * 1_000,
         }],
@@ -115,13 +114,15 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
       if (state === null || !/^[A-Za-z0-9_-]{43}$/.test(state)) return failure({ reason: "malformed" });
       const entry = await storage.consume(pendingKey(state)); // once, whatever comes of it
       if (entry === null) return failure({ reason: "unknown_state" });
-      const { browserHash, purpose, sealedVerifier } = pendingSchema.parse(entry.value);
+      const { browserHash, sealed } = pendingSchema.parse(entry.value);
       if (browser === null || !isEqual(hashText(browser), browserHash)) return failure({ reason: "other_browser" });
+      const opened = secrets.open(sealPurpose, sealed, hashText(state));
+      if (opened === null) return failure({ reason: "unknown_state" }); // the key was changed in between
+      const { verifier, purpose } = waitingSchema.parse(JSON.parse(opened));
       if (purpose.kind === "link" && purpose.subject !== subject) return failure({ reason: "other_person" });
       if (parameters.has("error")) return failure({ reason: "denied" }); // RFC 6749 §4.1.2.1
       const code = onlyValue(parameters, "code");
-      const verifier = secrets.open(verifierPurpose, sealedVerifier, hashText(state));
-      if (code === null || verifier === null) return failure({ reason: "malformed" });
+      if (code === null) return failure({ reason: "malformed" });
       const tokens = await tokenEndpoint.redeemCode(code, verifier);
       if (!tokens.ok) {
         return tokens.error.reason === "refused"

@@ -143,12 +143,13 @@ Deno.test("finish() asks for the user's own record where the current user cannot
   assert.equal(finished.ok && finished.value.account.sysId, sysId("b2"));
 });
 
-Deno.test("what waits between the steps does not say the verifier", async () => {
+Deno.test("what waits between the steps says neither the verifier nor for whom", async () => {
   await using place = await openPlace();
   const { url } = await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   const [entry] = await place.storage.list(["servicenow_link_state"], { limit: 2 });
   const challenge = new URL(url).searchParams.get("code_challenge");
   const texts = JSON.stringify(entry).match(/[A-Za-z0-9_-]{43,}/g) ?? [];
   assert.ok(texts.length > 0);
+  assert.ok(!JSON.stringify(entry).includes("owner"));
   for (const text of texts) assert.notEqual(createHash("sha256").update(text).digest("base64url"), challenge);
 });
