@@ -20,6 +20,8 @@ import { createRegisterEndpoint } from "./register.ts";
 import { createResourceCheck } from "./resource_indicator.ts";
 import { createRevokeEndpoint } from "./revoke.ts";
 import { usualScopes } from "./scope.ts";
+import { createServicenowLinkEndpoint } from "./servicenow_link.ts";
+import { createServicenowCallback, signInAtInstance } from "./servicenow_sign_in.ts";
 import { createSetUpEndpoint, issueSetUpLink } from "./set_up.ts";
 import { createSignInEndpoint } from "./sign_in.ts";
 import { createSigningKeys } from "./signing_keys.ts";
@@ -41,6 +43,8 @@ export interface AuthorizationServer {
   readonly token: Endpoint;
   readonly revoke: Endpoint;
   readonly introspect: Endpoint;
+  /** Where people come back to from the ServiceNow instance, and the page about their account there. */
+  readonly servicenow: { readonly callback: Endpoint; readonly link: Endpoint } | null;
   readonly verifier: Verifier;
   /** The one-time set-up URL for the console, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
@@ -70,7 +74,14 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       keysOf: createClientKeys({ clock, fetchDocument: deps.fetchDocument, directory }),
     }),
   });
-  const interaction = { ...deps, users, browsers, findClient };
+  const { servicenow } = deps;
+  const interaction = {
+    ...deps,
+    users,
+    browsers,
+    findClient,
+    ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
+  };
   const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
   const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
     authorization_code: createAuthorizationCodeGrant(grantTypeDeps),
@@ -96,6 +107,10 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     token: createTokenEndpoint({ ...deps, authenticateClient, grantTypes }),
     revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
     introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens }),
+    servicenow: servicenow === undefined ? null : {
+      callback: createServicenowCallback({ ...interaction, instance: servicenow.instance }),
+      link: createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
+    },
     verifier: createVerifier(storage, accessTokens),
     issueSetUpLink: () => issueSetUpLink(setUp),
   };
