@@ -8,8 +8,8 @@ import type { FoundRecord, ServicenowRecords } from "../servicenow/port.ts";
 import { type RecordKind, recordKinds } from "../servicenow/tables.ts";
 import { toRecordText } from "../servicenow/record_text.ts";
 
-/** A resource as `resources/list` shows it. */
-export interface ResourceDescription {
+/** A resource as `resources/list` shows it (MCP schema `Resource`). */
+export interface Resource {
   readonly uri: string;
   readonly name: string;
   readonly title: string;
@@ -17,8 +17,8 @@ export interface ResourceDescription {
   readonly mimeType: string;
 }
 
-/** A template as `resources/templates/list` shows it (RFC 6570 level 1). */
-export interface ResourceTemplateDescription extends Omit<ResourceDescription, "uri"> {
+/** A template as `resources/templates/list` shows it (MCP schema `ResourceTemplate`; RFC 6570). */
+export interface ResourceTemplate extends Omit<Resource, "uri"> {
   readonly uriTemplate: string;
 }
 
@@ -35,15 +35,18 @@ export interface ResourceContext {
   readonly signal: AbortSignal;
 }
 
-/** Resources that belong together. What a person reads depends on who they are: no answer is shared. */
-export interface ResourceFamily {
+/** The family as the protocol layer takes it. */
+export interface ServicenowResources {
+  readonly name: string;
   /** All of these must be in the principal's effective scopes. */
   readonly scopes: readonly string[];
-  readonly resources: readonly ResourceDescription[];
-  readonly templates: readonly ResourceTemplateDescription[];
   /** Whether the URI is for this family to answer, be it good or not. */
   owns(uri: string): boolean;
-  read(uri: string, context: ResourceContext): Promise<readonly ResourceContents[]>;
+  list(): readonly Resource[];
+  readonly templates: readonly ResourceTemplate[];
+  /** What a person reads depends on who they are, and is to be the current state: no client shares or keeps it. */
+  readonly cacheHint: { readonly ttlMs: 0; readonly cacheScope: "private" };
+  read(uri: string, context: ResourceContext): Promise<{ readonly contents: readonly ResourceContents[] }>;
 }
 
 const scheme = "servicenow://";
@@ -58,7 +61,7 @@ const described: Readonly<Record<RecordKind, { readonly title: string; readonly 
 };
 
 /** Builds the family over one instance. */
-export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader" | "describe">): ResourceFamily {
+export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader" | "describe">): ServicenowResources {
   const { reader, describe } = servicenow;
 
   const readText = async (uri: string, context: ResourceContext): Promise<string> => {
@@ -75,23 +78,26 @@ export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader"
     return found.ok ? recordText(found.value) : errorText(describe(found.error));
   };
 
+  const profile: Resource = {
+    uri: `${scheme}me`,
+    name: "my_profile",
+    title: "My ServiceNow profile",
+    description: "Current authenticated user's profile",
+    mimeType,
+  };
   return {
+    name: "servicenow",
     scopes: [scope],
-    resources: [{
-      uri: `${scheme}me`,
-      name: "my_profile",
-      title: "My ServiceNow profile",
-      description: "Current authenticated user's profile",
-      mimeType,
-    }],
+    owns: (uri) => uri.startsWith(scheme),
+    list: () => [profile],
     templates: recordKinds.map((kind) => ({
       uriTemplate: `${scheme}${kind}/{sys_id}`,
       name: kind,
       ...described[kind],
       mimeType,
     })),
-    owns: (uri) => uri.startsWith(scheme),
-    read: async (uri, context) => [{ uri, mimeType, text: await readText(uri, context) }],
+    cacheHint: { ttlMs: 0, cacheScope: "private" },
+    read: async (uri, context) => ({ contents: [{ uri, mimeType, text: await readText(uri, context) }] }),
   };
 }
 

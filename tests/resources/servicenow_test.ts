@@ -9,9 +9,9 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Principal } from "../../src/lib/principal.ts";
 import {
-  type ResourceDescription,
-  type ResourceFamily,
-  type ResourceTemplateDescription,
+  type Resource,
+  type ResourceTemplate,
+  type ServicenowResources,
   servicenowResources,
 } from "../../src/resources/servicenow.ts";
 import { sysId } from "../fixtures/servicenow_data.ts";
@@ -20,12 +20,12 @@ import { principalOf } from "../servicenow/call_tool.ts";
 import { openPlace } from "../servicenow/place.ts";
 
 async function readJson(
-  family: ResourceFamily,
+  family: ServicenowResources,
   uri: string,
   principal: Principal = principalOf("one"),
 ): Promise<Record<string, unknown>> {
   const context = { principal, signal: new AbortController().signal };
-  const contents = await family.read(uri, context);
+  const { contents } = await family.read(uri, context);
   assert.equal(contents.length, 1);
   assert.equal(contents[0]?.uri, uri);
   assert.equal(contents[0]?.mimeType, "application/json");
@@ -43,21 +43,24 @@ Deno.test("the document's own examples run with the SDK client (seed 001)", asyn
   await place.link("one", "ada");
   const family = servicenowResources(place.servicenow);
   const server = new Server({ name: "test", version: "1" }, { capabilities: { resources: {} } });
-  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...family.resources] }));
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...family.list()] }));
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [...family.templates] }));
   server.setRequestHandler(ReadResourceRequestSchema, async (
     { params }: { readonly params: { readonly uri: string } },
     { signal }: { readonly signal: AbortSignal },
-  ) => ({ contents: [...await family.read(params.uri, { principal: principalOf("one"), signal })] }));
+  ) => {
+    const { contents } = await family.read(params.uri, { principal: principalOf("one"), signal });
+    return { contents: [...contents] };
+  });
   const client = new Client({ name: "test", version: "1" });
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
   await Promise.all([server.connect(serverSide), client.connect(clientSide)]);
 
   const { resources } = await client.listResources();
-  const listed: readonly ResourceDescription[] = resources;
+  const listed: readonly Resource[] = resources;
   assert.deepEqual(listed.map(({ name, uri }) => [name, uri]), [["my_profile", "servicenow://me"]]);
   const { resourceTemplates } = await client.listResourceTemplates();
-  const templates: readonly ResourceTemplateDescription[] = resourceTemplates;
+  const templates: readonly ResourceTemplate[] = resourceTemplates;
   assert.deepEqual(
     templates.map(({ name, uriTemplate }) => [name, uriTemplate]),
     ["incident", "change_request", "kb_knowledge", "catalog"].map((name) => [name, `servicenow://${name}/{sys_id}`]),
