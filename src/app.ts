@@ -23,7 +23,7 @@ import { createChallenges } from "./resource_server/challenge.ts";
 import { createGuard } from "./resource_server/guard.ts";
 import { createResourceMetadataEndpoint } from "./resource_server/metadata.ts";
 import { createSpellings } from "./resource_server/resource_spelling.ts";
-import { scopeCatalogue } from "./scopes.ts";
+import { offeredScopes } from "./scopes.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "./version.ts";
@@ -59,7 +59,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   const { serverUrl, storage, secrets, log, clock } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
-  const scopes = scopeCatalogue.map(({ name }) => name);
+  const scopes = offeredScopes({ servicenow: "off" });
   const limiter = (count: number, windowMilliseconds: number): RateLimiter =>
     createRateLimiter({ count, windowMilliseconds, clock });
 
@@ -67,6 +67,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     issuer: serverUrl,
     resource,
     resourceAliases: spellings.map((url) => `${url}/mcp`),
+    scopes,
     storage,
     secrets,
     clock,

@@ -9,12 +9,28 @@ export interface ScopeDefinition {
   readonly implies: readonly string[];
 }
 
-/** Every scope of this server, in the order in which people are shown them. */
+/** Every scope that this server knows, in the order in which people are shown them. */
 export const scopeCatalogue: readonly ScopeDefinition[] = [
   { name: "files:read", words: "Read and list the files in your workspace", implies: [] },
   { name: "files:write", words: "Create and change files in your workspace", implies: ["files:read"] },
   { name: "llm:generate", words: "Send prompts to your local language model", implies: [] },
+  { name: "servicenow:read", words: "Read the ServiceNow records that you may see", implies: [] },
+  {
+    name: "servicenow:write",
+    words: "Comment, attach files and open incidents in ServiceNow in your name",
+    implies: ["servicenow:read"],
+  },
 ];
+
+/** The names of the scopes that an installation offers: those of ServiceNow only with an instance. */
+export function offeredScopes({ servicenow }: { readonly servicenow: "off" | "read" | "write" }): readonly string[] {
+  const hidden: Readonly<Record<typeof servicenow, readonly string[]>> = {
+    off: ["servicenow:read", "servicenow:write"],
+    read: ["servicenow:write"],
+    write: [],
+  };
+  return scopeCatalogue.map(({ name }) => name).filter((name) => !hidden[servicenow].includes(name));
+}
 
 /** The scopes of `granted` that this server knows, with everything they imply (MCP 2026-07-28: scope hierarchies). */
 export function effectiveScopes(granted: Iterable<string>): ReadonlySet<string> {

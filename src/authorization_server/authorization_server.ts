@@ -19,6 +19,9 @@ import { createRefreshTokenGrant } from "./refresh_token_grant.ts";
 import { createRegisterEndpoint } from "./register.ts";
 import { createResourceCheck } from "./resource_indicator.ts";
 import { createRevokeEndpoint } from "./revoke.ts";
+import { usualScopes } from "./scope.ts";
+import { createServicenowLinkEndpoint } from "./servicenow_link.ts";
+import { createServicenowCallback, signInAtInstance } from "./servicenow_sign_in.ts";
 import { createSetUpEndpoint, issueSetUpLink } from "./set_up.ts";
 import { createSignInEndpoint } from "./sign_in.ts";
 import { createSigningKeys } from "./signing_keys.ts";
@@ -40,6 +43,8 @@ export interface AuthorizationServer {
   readonly token: Endpoint;
   readonly revoke: Endpoint;
   readonly introspect: Endpoint;
+  /** Where people come back to from the ServiceNow instance, and the page about their account there. */
+  readonly servicenow: { readonly callback: Endpoint; readonly link: Endpoint } | null;
   readonly verifier: Verifier;
   /** The hosts that a client may be redirected to, or `null` when there is no such client. */
   redirectHosts(clientId: string): Promise<readonly string[] | null>;
@@ -71,7 +76,14 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       keysOf: createClientKeys({ clock, fetchDocument: deps.fetchDocument, directory }),
     }),
   });
-  const interaction = { ...deps, users, browsers, findClient };
+  const { servicenow } = deps;
+  const interaction = {
+    ...deps,
+    users,
+    browsers,
+    findClient,
+    ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
+  };
   const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
   const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
     authorization_code: createAuthorizationCodeGrant(grantTypeDeps),
@@ -87,6 +99,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       ...interaction,
       findClient: directory.findForAuthorization,
       isAcceptedResource,
+      offeredScopes: deps.scopes ?? usualScopes,
     }),
     signIn: createSignInEndpoint({ ...interaction, passwords, throttle }),
     consent: createConsentEndpoint(interaction),
@@ -96,6 +109,10 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     token: createTokenEndpoint({ ...deps, authenticateClient, grantTypes }),
     revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
     introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens }),
+    servicenow: servicenow === undefined ? null : {
+      callback: createServicenowCallback({ ...interaction, instance: servicenow.instance }),
+      link: createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
+    },
     verifier: createVerifier(storage, accessTokens),
     async redirectHosts(clientId) {
       const client = await findClient(clientId);

@@ -12,6 +12,7 @@ import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./
 export interface AuthorizeDeps extends InteractionDeps {
   readonly resource: string;
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
+  readonly offeredScopes: readonly string[];
 }
 
 /** Builds the authorization endpoint. */
@@ -45,7 +46,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       refused(error);
       return errorResponse(issuer, target, error, { description });
     };
-    const verdict = validateAuthorizationRequest(client, parameters.value, deps.isAcceptedResource);
+    const verdict = validateAuthorizationRequest(client, parameters.value, deps);
     switch (verdict.kind) {
       case "local":
         return deadEnd(verdict.reason);

@@ -4,6 +4,7 @@ import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
 import type { FetchDocument } from "./public_document.ts";
+import type { ServicenowUse } from "./servicenow_port.ts";
 
 /** The other end of a connection. */
 export interface Peer {
@@ -83,11 +84,15 @@ export interface AuthorizationServerDeps {
   readonly resource: string;
   /** Other spellings of `resource` that requests may use. */
   readonly resourceAliases: readonly string[];
+  /** The scopes that this installation offers; without ServiceNow's when absent. */
+  readonly scopes?: readonly string[];
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly log: Log;
   readonly registration: Registration;
+  /** The ServiceNow instance that people link accounts of, or sign in at. */
+  readonly servicenow?: ServicenowUse;
   /** A PHC string that takes the place of set-up. */
   readonly ownerPasswordHash?: string;
   /** Fetches client ID metadata documents; without it, clients have to register. */

@@ -27,13 +27,13 @@ export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
     const signedIn = await browsers.signedIn(request);
     if (request.method === "GET") {
       if (signedIn === null) {
-        return await showSignIn(deps, { kind: "account", browser }, { cookies: browser.cookies });
+        return await showSignIn(deps, { kind: "account", browser, next: "grants" }, { cookies: browser.cookies });
       }
       return grantsPage({
         action: paths.grants,
         signOutAction: paths.signOut,
         csrf: csrfToken(secrets, browser),
-        userId: signedIn.account.id,
+        userName: signedIn.account.displayName,
         grants: await grantsOf(storage, signedIn.account.id),
       });
     }

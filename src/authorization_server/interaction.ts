@@ -16,6 +16,8 @@ export interface InteractionDeps
   readonly users: UserDirectory;
   readonly browsers: Browsers;
   readonly findClient: (id: string) => Promise<Client | null>;
+  /** Sends people to sign in somewhere else than here. */
+  readonly signInElsewhere?: SignInElsewhere;
 }
 
 /** A request that waits for a person, and whose it is. */
@@ -33,7 +35,7 @@ export interface Pending extends Waiting {
 /** Where the pages live, relative to whatever host the browser used. */
 export function pathsOf(
   issuer: string,
-): Readonly<Record<"signIn" | "signOut" | "consent" | "grants" | "setUp", string>> {
+): Readonly<Record<"signIn" | "signOut" | "consent" | "setUp" | AccountPage, string>> {
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   return {
     signIn: `${base}/oauth/sign-in`,
@@ -41,6 +43,7 @@ export function pathsOf(
     consent: `${base}/oauth/consent`,
     grants: `${base}/oauth/grants`,
     setUp: `${base}/setup`,
+    servicenowLink: `${base}/servicenow/link`,
   };
 }
 
@@ -59,10 +62,19 @@ export async function signedInFor(deps: InteractionDeps, waiting: Waiting, reque
   return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
 }
 
-/** What somebody signs in for: a waiting request, or to look at the grants. */
+/** A page about a person's own account. */
+export type AccountPage = "grants" | "servicenowLink";
+
+/** What somebody signs in for: a waiting request, or a page about their own account. */
 export type SignInPurpose =
   | { readonly kind: "request"; readonly waiting: Waiting }
-  | { readonly kind: "account"; readonly browser: Browser };
+  | { readonly kind: "account"; readonly browser: Browser; readonly next: AccountPage };
+
+/** The response that sends a browser to sign in elsewhere; `browserHash` is the only browser that may come back. */
+export type SignInElsewhere = (
+  next: { readonly requestHandle: string } | { readonly page: AccountPage },
+  options: { readonly browserHash: string; readonly cookies: readonly string[] },
+) => Promise<Response>;
 
 /** The sign-in page. */
 export async function showSignIn(
@@ -70,8 +82,18 @@ export async function showSignIn(
   purpose: SignInPurpose,
   extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> = {},
 ): Promise<Response> {
+  const { signIn } = pathsOf(deps.issuer);
+  if (deps.signInElsewhere !== undefined) {
+    const cookies = extra.cookies ?? [];
+    return purpose.kind === "request"
+      ? await deps.signInElsewhere({ requestHandle: purpose.waiting.handle }, {
+        browserHash: purpose.waiting.request.browserHash,
+        cookies,
+      })
+      : await deps.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
+  }
   return signInPage({
-    action: pathsOf(deps.issuer).signIn,
+    action: purpose.kind === "account" ? `${signIn}?next=${purpose.next}` : signIn,
     hidden: purpose.kind === "request"
       ? { name: "request", value: purpose.waiting.handle }
       : { name: "csrf", value: csrfToken(deps.secrets, purpose.browser) },
@@ -98,6 +120,7 @@ export function showConsent(
     redirectUri: request.redirectUri,
     resource: request.resource,
     userId: signedIn.account.id,
+    userName: signedIn.account.displayName,
     scopes: request.scopes,
     ...extra,
   });

@@ -2,7 +2,7 @@
 import { assertionAlgorithms } from "./client_assertion.ts";
 import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
 import { methodNotAllowed } from "./refusal.ts";
-import { allScopes } from "./scope.ts";
+import { usualScopes } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
 import type { GrantTypeName } from "./token.ts";
 
@@ -14,7 +14,10 @@ function publicJson(body: unknown): Response {
 
 /** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
 export function createMetadataEndpoint(
-  { issuer, registration, fetchDocument }: Pick<AuthorizationServerDeps, "issuer" | "registration" | "fetchDocument">,
+  { issuer, registration, fetchDocument, scopes = usualScopes }: Pick<
+    AuthorizationServerDeps,
+    "issuer" | "registration" | "fetchDocument" | "scopes"
+  >,
   grantTypes: readonly GrantTypeName[],
 ): Endpoint {
   const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
@@ -29,7 +32,7 @@ export function createMetadataEndpoint(
     introspection_endpoint_auth_methods_supported: provingMethods,
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
-    scopes_supported: allScopes(),
+    scopes_supported: scopes,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
     grant_types_supported: grantTypes,

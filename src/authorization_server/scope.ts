@@ -1,18 +1,21 @@
 /** Scope parameters and their arithmetic. */
-import { effectiveScopes, scopeCatalogue } from "../scopes.ts";
+import { effectiveScopes, offeredScopes, scopeCatalogue } from "../scopes.ts";
+
+/** What is offered where nothing else is said. */
+export const usualScopes: readonly string[] = offeredScopes({ servicenow: "off" });
 
 /** The names in a scope parameter, once each. Separated by spaces (RFC 6749 §3.3), or commas as ServiceNow sends them. */
 export function parseScope(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter((name) => name !== ""))];
 }
 
-/** Those of `names` that this server knows, in the catalogue's order. */
-export function knownScopes(names: Iterable<string>): string[] {
+/** Those of `names` that are offered (or at least known), in the catalogue's order. */
+export function knownScopes(names: Iterable<string>, offered: readonly string[] = allScopes()): string[] {
   const wanted = new Set(names);
-  return scopeCatalogue.map(({ name }) => name).filter((name) => wanted.has(name));
+  return offered.filter((name) => wanted.has(name));
 }
 
-/** The names of all scopes. */
+/** The names of all scopes that this server knows. */
 export function allScopes(): string[] {
   return scopeCatalogue.map(({ name }) => name);
 }

@@ -3,7 +3,14 @@ import type { Browser } from "./browser_sessions.ts";
 import { readBrowserForm } from "./browser_form.ts";
 import type { Endpoint, Peer } from "./context.ts";
 import { isCsrfToken } from "./csrf.ts";
-import { findPending, type InteractionDeps, pathsOf, showSignIn, type SignInPurpose } from "./interaction.ts";
+import {
+  type AccountPage,
+  findPending,
+  type InteractionDeps,
+  pathsOf,
+  showSignIn,
+  type SignInPurpose,
+} from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { seeOther } from "./pages/page.ts";
 import { hashPassword, type PasswordHasher } from "./password_hash.ts";
@@ -29,9 +36,11 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
         : await showSignIn(deps, { kind: "request", waiting: pending });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    if (deps.signInElsewhere !== undefined) return errorPage("sign_in_elsewhere");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
-    const purpose = await purposeOf(deps, form.value, browser);
+    const page = new URL(request.url).searchParams.get("next") === "servicenowLink" ? "servicenowLink" : "grants";
+    const purpose = await purposeOf(deps, { form: form.value, browser, page });
     if (purpose === null) {
       log.write("audit", "sign_in", { outcome: "refused", reason: "request_gone", address: peer.address });
       return errorPage("request_gone");
@@ -41,9 +50,12 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
 }
 
 /** `null` for a form that this browser was not sent (login CSRF). */
-async function purposeOf(deps: SignInDeps, form: URLSearchParams, browser: Browser): Promise<SignInPurpose | null> {
+async function purposeOf(
+  deps: SignInDeps,
+  { form, browser, page }: { form: URLSearchParams; browser: Browser; page: AccountPage },
+): Promise<SignInPurpose | null> {
   const csrf = form.get("csrf");
-  if (csrf !== null) return isCsrfToken(deps.secrets, browser, csrf) ? { kind: "account", browser } : null;
+  if (csrf !== null) return isCsrfToken(deps.secrets, browser, csrf) ? { kind: "account", browser, next: page } : null;
   const pending = await findPending(deps, form.get("request") ?? "", browser);
   return pending === null ? null : { kind: "request", waiting: pending };
 }
@@ -79,10 +91,10 @@ async function checkPassphrase(
   throttle.succeed(throttleKey);
   const cookie = await browsers.signIn(request, account);
   log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
-  const { consent, grants } = pathsOf(issuer);
+  const paths = pathsOf(issuer);
   const next = purpose.kind === "request"
-    ? `${consent}?${new URLSearchParams({ request: purpose.waiting.handle })}`
-    : grants;
+    ? `${paths.consent}?${new URLSearchParams({ request: purpose.waiting.handle })}`
+    : paths[purpose.next];
   return seeOther(next, [cookie]);
 }
 

@@ -7,6 +7,8 @@ import { ownerId, type User, users } from "./records/user.ts";
 /** Somebody who may sign in. */
 export interface Account {
   readonly id: string;
+  /** What people are shown; the id itself where there is nothing better. */
+  readonly displayName: string;
   readonly passwordHash: string;
   /** Changes with the passphrase; sessions hold on to it. */
   readonly credentialHash: string;
@@ -33,6 +35,7 @@ export async function isActiveUser(storage: Storage, id: string): Promise<boolea
 export function createUserDirectory(storage: Storage, ownerPasswordHash: string | undefined): UserDirectory {
   const account = (id: string, passwordHash: string, stored: Stored<User> | null): Account => ({
     id,
+    displayName: stored?.value.displayName ?? id,
     unchanged: { key: users.key(id), version: stored?.version ?? null },
     passwordHash,
     credentialHash: hashSecret(passwordHash),

@@ -7,7 +7,7 @@ import { isCodeChallenge } from "./pkce.ts";
 import type { Client } from "./records/client.ts";
 import { selectRedirectUri } from "./redirect_uri.ts";
 import type { Parameters } from "./request_body.ts";
-import { allScopes, knownScopes, parseScope } from "./scope.ts";
+import { knownScopes, parseScope } from "./scope.ts";
 
 /** What a valid request asks for. */
 export interface ValidAuthorizationRequest extends ResponseTarget {
@@ -31,11 +31,17 @@ export type AuthorizationVerdict =
     readonly description: string;
   };
 
+/** What a request is judged by. */
+export interface AuthorizationRules {
+  readonly isAcceptedResource: (values: readonly string[]) => boolean;
+  readonly offeredScopes: readonly string[];
+}
+
 /** Judges the parameters of a request by a known client. */
 export function validateAuthorizationRequest(
   client: Client,
   parameters: Parameters,
-  isAcceptedResource: (values: readonly string[]) => boolean,
+  { isAcceptedResource, offeredScopes }: AuthorizationRules,
 ): AuthorizationVerdict {
   const requested = parameters.get("redirect_uri");
   const redirectUri = selectRedirectUri(requested, client.redirectUris);
@@ -43,7 +49,7 @@ export function validateAuthorizationRequest(
   const target: ResponseTarget = { redirectUri, state: parameters.get("state") ?? null };
   const refused = findProblem(client, parameters, isAcceptedResource);
   if (refused !== null) return { kind: "redirect", target, error: refused[0], description: refused[1] };
-  const scopes = requestedScopes(client, parameters.get("scope"));
+  const scopes = requestedScopes(client, parameters.get("scope"), offeredScopes);
   if (scopes.length === 0) {
     return { kind: "redirect", target, error: "invalid_scope", description: "No known scope was requested" };
   }
@@ -94,11 +100,12 @@ function promptsOf(parameters: Parameters): string[] {
 }
 
 /**
- * The known ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). Without a request, those that the
+ * The offered ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). Without a request, those that the
  * client registered, or all. A client is not held to what it registered, since the person decides about each scope and
  * clients step up to scopes that they learn of later (MCP authorization, scope challenges).
  */
-function requestedScopes(client: Client, scope: string | undefined): string[] {
-  if (scope !== undefined) return knownScopes(parseScope(scope));
-  return client.scopes.length > 0 ? client.scopes : allScopes();
+function requestedScopes(client: Client, scope: string | undefined, offered: readonly string[]): readonly string[] {
+  if (scope !== undefined) return knownScopes(parseScope(scope), offered);
+  const registered = knownScopes(client.scopes, offered);
+  return registered.length > 0 ? registered : offered;
 }

@@ -17,6 +17,7 @@ export interface ConsentPage {
   readonly redirectUri: string;
   readonly resource: string;
   readonly userId: string;
+  readonly userName: string;
   readonly scopes: readonly string[];
   readonly problem?: string;
   readonly cookies?: readonly string[];
@@ -82,7 +83,7 @@ export function consentPage(page: ConsentPage): Response {
         </div>
         <div>
           <dt>Signed in as</dt>
-          <dd>${page.userId}</dd>
+          <dd>${page.userName}</dd>
         </div>
       </dl>
       ${isLoopback

@@ -40,6 +40,11 @@ const dead = {
     title: "This form came from somewhere else",
     advice: "Nothing was changed. Start again from the application.",
   },
+  sign_in_elsewhere: {
+    status: 403,
+    title: "People do not sign in here",
+    advice: "This server sends people to their organisation's sign-in. Start again from the application.",
+  },
   set_up_link_invalid: {
     status: 403,
     title: "This set-up link does not work",

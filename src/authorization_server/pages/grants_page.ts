@@ -9,7 +9,7 @@ export interface GrantsPage {
   readonly action: string;
   readonly signOutAction: string;
   readonly csrf: string;
-  readonly userId: string;
+  readonly userName: string;
   readonly grants: readonly Grant[];
 }
 
@@ -40,12 +40,12 @@ function grantItem(grant: Grant, { action, csrf }: GrantsPage): Html {
 
 /** Renders the grants page. */
 export function grantsPage(page: GrantsPage): Response {
-  const { grants, userId, signOutAction, csrf } = page;
+  const { grants, userName, signOutAction, csrf } = page;
   return pageResponse({
     title: "Access you gave",
     body: html`
       <h1>Access you gave</h1>
-      <p class="quiet">Signed in as <strong>${userId}</strong>. What you take back ends at once.</p>
+      <p class="quiet">Signed in as <strong>${userName}</strong>. What you take back ends at once.</p>
       ${grants.length === 0
         ? html`<p>No application has access now.</p>`
         : html`<ul class="plain">${grants.map((grant) => grantItem(grant, page))}</ul>`}

@@ -5,6 +5,8 @@ import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
 const userSchema = z.object({
   /** The name they sign in with, which is also the `sub` of their tokens; never given to somebody else later. */
   id: z.string(),
+  /** What people are shown in place of an id that says nothing to them. */
+  displayName: z.string().optional(),
   /** Argon2id, as a PHC string. */
   passwordHash: z.string(),
   disabled: z.boolean(),

@@ -1,0 +1,117 @@
+/** The pages around a person's account of the ServiceNow instance. */
+import { type Html, html } from "../../lib/html.ts";
+import type { InstanceSignIn, VisitRefusal } from "../servicenow_port.ts";
+import { pageResponse } from "./page.ts";
+
+/** What the page about a person's link shows. */
+export interface ServicenowLinkPage {
+  readonly action: string;
+  readonly grantsPath: string;
+  readonly csrf: string;
+  readonly userName: string;
+  readonly instanceOrigin: string;
+  readonly status: Awaited<ReturnType<InstanceSignIn["status"]>>;
+  readonly cookies: readonly string[];
+}
+
+/** Renders the page about a person's link. */
+export function servicenowLinkPage(page: ServicenowLinkPage): Response {
+  const { status, instanceOrigin } = page;
+  return pageResponse({
+    title: "ServiceNow account",
+    cookies: page.cookies,
+    formTarget: instanceOrigin,
+    body: html`
+      <h1>Your ServiceNow account</h1>
+      <p class="quiet">Signed in here as <strong>${page
+        .userName}</strong>. Applications that you allow to use ServiceNow
+        act there as you, with your own rights and no more.</p>
+      <dl class="facts">
+        <div>
+          <dt>Instance</dt>
+          <dd class="mono">${new URL(instanceOrigin).host}</dd>
+        </div>
+        <div>
+          <dt>Account</dt>
+          <dd>${accountWords(status)}</dd>
+        </div>
+      </dl>
+      <form method="post" action="${page.action}">
+        <input type="hidden" name="csrf" value="${page.csrf}">
+        <div class="actions">
+          <button type="submit" name="action" value="link">${status.state === "none"
+            ? "Link"
+            : "Sign in again"}</button>
+          ${status.state === "none"
+            ? null
+            : html`<button type="submit" name="action" value="unlink" class="plain">Unlink</button>`}
+        </div>
+      </form>
+      <p class="hint">See also <a href="${page.grantsPath}">the access that you gave</a>.</p>
+    `,
+  });
+}
+
+function accountWords(status: ServicenowLinkPage["status"]): Html {
+  switch (status.state) {
+    case "none":
+      return html`none linked`;
+    case "expired":
+      return html`ServiceNow no longer accepts the sign-in; sign in again`;
+    case "linked":
+      return html`${status.account.name} (${status.account.userName})`;
+  }
+}
+
+const startAgain = "Start again from the application, or from the page of your ServiceNow account.";
+
+const problems: Readonly<
+  Record<VisitRefusal | "disabled", { readonly status: number; readonly title: string; readonly advice: string }>
+> = {
+  malformed: { status: 400, title: "This return from ServiceNow cannot be read", advice: startAgain },
+  unknown_state: {
+    status: 403,
+    title: "This return from ServiceNow is no longer open",
+    advice: `It was used already, or took too long. ${startAgain}`,
+  },
+  other_browser: {
+    status: 403,
+    title: "This return from ServiceNow belongs to another browser",
+    advice: `Nothing was changed. If you did not start it, close this page. Else: ${startAgain}`,
+  },
+  other_person: {
+    status: 403,
+    title: "Somebody else is signed in here now",
+    advice: `Nothing was linked. ${startAgain}`,
+  },
+  denied: {
+    status: 403,
+    title: "ServiceNow did not allow it",
+    advice: "You said no there, or your account may not use this server. Nothing was changed.",
+  },
+  code_refused: { status: 403, title: "ServiceNow did not confirm the sign-in", advice: startAgain },
+  unavailable: {
+    status: 503,
+    title: "ServiceNow cannot be reached",
+    advice: "Open the instance in a browser to see whether it is up, then start again.",
+  },
+  disabled: {
+    status: 403,
+    title: "Your account is disabled on this server",
+    advice: "Ask the person who runs this server.",
+  },
+};
+
+/** The page that says why a return from the instance leads nowhere. */
+export function servicenowProblemPage(reason: VisitRefusal | "disabled", linkPath: string): Response {
+  const { status, title, advice } = problems[reason];
+  return pageResponse({
+    title,
+    status,
+    body: html`
+      <h1>${title}</h1>
+      <p>${advice}</p>
+      ${reason === "disabled" ? null : html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`}
+    `,
+  });
+}

@@ -1,0 +1,97 @@
+/** Everything that this server does with one ServiceNow instance, put together. */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { Storage } from "../storage/port.ts";
+import { createAttachments } from "./attachments.ts";
+import { type Admission, createCallAs } from "./calls.ts";
+import { describeFailure } from "./failure.ts";
+import { createRecordChanges } from "./changes.ts";
+import { createFetchOnce } from "./fetch_once.ts";
+import { parseInstance } from "./instance.ts";
+import type { ServicenowLimits } from "./limits.ts";
+import { createLinkFlow, type LinkFlow } from "./link_flow.ts";
+import { createLinkStore } from "./link_store.ts";
+import { createServicenowLinks, type ServicenowLinks } from "./links.ts";
+import { pause } from "./pause.ts";
+import type { ServicenowRecords } from "./port.ts";
+import { createRecordReader } from "./records.ts";
+import { createSearch } from "./search.ts";
+import { createSend } from "./send.ts";
+import { createTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
+import { createTransport, type Fetch } from "./transport.ts";
+import { askWhoAmI } from "./who_am_i.ts";
+
+/** What an instance is used with. */
+export interface ServicenowOptions {
+  /** The instance's address: https, without a path. */
+  readonly instance: string;
+  /** For tests: the instance may be plain http on this machine. */
+  readonly allowLoopbackHttp?: boolean;
+  readonly client: InstanceClient;
+  /** OAuth scope to ask the instance for; its own default when absent. */
+  readonly scope?: string;
+  /** Where a person links an account: told to agents whose user has to go there. */
+  readonly linkUrl: string;
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+  /** Boxes of earlier master keys, while links sealed under them remain. */
+  readonly previousSecrets?: readonly SecretBox[];
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  /** Between 0 and 1, as `Math.random`. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly limits: ServicenowLimits;
+  /** Takes one call from a person's share. */
+  readonly admit: (subject: string) => Admission;
+}
+
+/** One instance in use. */
+export interface Servicenow extends ServicenowRecords {
+  readonly origin: string;
+  readonly links: ServicenowLinks;
+  readonly linkFlow: LinkFlow;
+  /** Gives back what it holds open; it is not used afterwards. */
+  close(): void;
+}
+
+/** Puts it together. Throws `TypeError` for an address that configuration should have refused. */
+export function createServicenow(options: ServicenowOptions): Servicenow {
+  const { client, linkUrl, storage, secrets, previousSecrets = [], clock, random, log, limits, admit } = options;
+  const parsed = parseInstance(options.instance, { allowLoopbackHttp: options.allowLoopbackHttp ?? false });
+  if (!parsed.ok) throw new TypeError(`The address of the ServiceNow instance ${parsed.error}`);
+  const instance = parsed.value;
+  const fetchOnce = createFetchOnce(options.fetch);
+  const transport = createTransport({ instance, fetch: options.fetch, fetchOnce: fetchOnce.fetch });
+  const tokenEndpoint = createTokenEndpoint({ transport, client, tokenSeconds: limits.tokenSeconds });
+  const store = createLinkStore({ instance, storage, secrets, previousSecrets, log });
+  const links = createServicenowLinks({ store, storage, tokenEndpoint, clock, pause, log, limits });
+  const send = createSend({ transport, clock, monotonic: () => performance.now(), random, pause, limits });
+  const callAs = createCallAs({ links, send, admit, clock });
+  const reader = createRecordReader({ callAs, instance, maxReplyBytes: limits.maxReplyBytes });
+  return {
+    origin: instance.origin,
+    limits,
+    links,
+    linkFlow: createLinkFlow({
+      instance,
+      client,
+      ...(options.scope === undefined ? {} : { scope: options.scope }),
+      storage,
+      secrets,
+      links,
+      tokenEndpoint,
+      whoAmI: (accessToken, signal) =>
+        askWhoAmI({ transport, clock, seconds: limits.attemptSeconds }, accessToken, signal),
+      clock,
+      linkStateLifetimeSeconds: limits.linkStateLifetimeSeconds,
+    }),
+    reader,
+    search: createSearch({ callAs, instance, limits }),
+    changes: createRecordChanges({ callAs, reader, instance, limits }),
+    attachments: createAttachments({ callAs, reader, limits }),
+    describe: (failure) => describeFailure(failure, linkUrl),
+    close: () => fetchOnce.close(),
+  };
+}

@@ -1,0 +1,97 @@
+/** The instance's token endpoint: forms only, the client's secret in the body, nothing ever sent twice. */
+import { z } from "zod";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { UnavailableCause } from "./failure.ts";
+import { parseJson } from "./reply.ts";
+import type { Transport, UpstreamReply } from "./transport.ts";
+
+/** This server as the instance knows it. */
+export interface InstanceClient {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Exactly as registered at the instance. */
+  readonly redirectUri: string;
+}
+
+/** Tokens as the instance gave them. */
+export interface InstanceTokens {
+  readonly accessToken: string;
+  /** `null` when none came; after a refresh that means that the old one stays good. */
+  readonly refreshToken: string | null;
+  readonly expiresInSeconds: number;
+}
+
+/** `refused`: the code or token is no good. Anything else says nothing about it. */
+export type TokenFailure =
+  | { readonly reason: "refused" }
+  | { readonly reason: "unavailable"; readonly because: UnavailableCause };
+
+/** The endpoint. */
+export interface TokenEndpoint {
+  redeemCode(code: string, codeVerifier: string): Promise<Result<InstanceTokens, TokenFailure>>;
+  refresh(refreshToken: string): Promise<Result<InstanceTokens, TokenFailure>>;
+  /** Ends a token at the instance as far as that can be had: an instance out of reach is no failure. */
+  revoke(token: string): Promise<void>;
+}
+
+const maxReplyBytes = 65_536;
+const defaultLifetimeSeconds = 1_799; // an instance's own default
+
+const tokenReply = z.object({
+  access_token: z.string().min(1),
+  refresh_token: z.string().min(1).nullish(),
+  expires_in: z.coerce.number().positive().max(315_360_000).catch(defaultLifetimeSeconds),
+});
+const errorReply = z.object({ error: z.string() });
+
+/** Builds the endpoint's client. */
+export function createTokenEndpoint(
+  { transport, client, tokenSeconds }: {
+    readonly transport: Transport;
+    readonly client: InstanceClient;
+    readonly tokenSeconds: number;
+  },
+): TokenEndpoint {
+  const post = (path: string, form: Record<string, string>) =>
+    transport({
+      method: "POST",
+      path,
+      accept: "json",
+      maxBytes: maxReplyBytes,
+      body: { type: "application/x-www-form-urlencoded", content: new URLSearchParams(form).toString() },
+    }, { accessToken: null, seconds: tokenSeconds, signal: new AbortController().signal });
+
+  const request = async (form: Record<string, string>): Promise<Result<InstanceTokens, TokenFailure>> => {
+    const { clientId: client_id, clientSecret: client_secret } = client;
+    const answer = await post("/oauth_token.do", { ...form, client_id, client_secret });
+    if (answer.ok) return toTokens(answer.value);
+    return unavailable(answer.error.reason === "unavailable" ? answer.error.because : "bad_reply");
+  };
+  return {
+    redeemCode: (code, code_verifier) =>
+      request({ grant_type: "authorization_code", code, code_verifier, redirect_uri: client.redirectUri }),
+    refresh: (refresh_token) => request({ grant_type: "refresh_token", refresh_token }),
+    async revoke(token) {
+      // The instance documents the token in the query; in a form it reaches no proxy's log.
+      await post("/oauth_revoke_token.do", { token });
+    },
+  };
+}
+
+function toTokens({ status, bytes }: UpstreamReply): Result<InstanceTokens, TokenFailure> {
+  const body = parseJson(bytes);
+  if (status === 400 || status === 401) {
+    const error = errorReply.safeParse(body).data?.error;
+    // RFC 6749 §5.2: `invalid_client` is about this server's own credentials. The person's token may be good.
+    return error === "invalid_client" ? unavailable("client_refused") : failure({ reason: "refused" });
+  }
+  if (status !== 200) return unavailable("server_error");
+  const parsed = tokenReply.safeParse(body);
+  if (!parsed.success) return unavailable("bad_reply");
+  const { access_token, refresh_token, expires_in } = parsed.data;
+  return success({ accessToken: access_token, refreshToken: refresh_token ?? null, expiresInSeconds: expires_in });
+}
+
+function unavailable(because: UnavailableCause): Result<never, TokenFailure> {
+  return failure({ reason: "unavailable", because });
+}

@@ -1,0 +1,112 @@
+/** One request to the instance: no redirect followed, no body without a bound, no wait without an end. */
+import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { readBounded } from "./bounded_body.ts";
+import type { ServicenowFailure } from "./failure.ts";
+import { instanceUrl, type ServicenowInstance } from "./instance.ts";
+
+/** The call signature of the platform's `fetch`. */
+export type Fetch = typeof globalThis.fetch;
+
+/** A request to the instance. */
+export interface UpstreamRequest {
+  readonly method: "GET" | "POST" | "PATCH";
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: { readonly type: string; readonly content: string | Uint8Array<ArrayBuffer> };
+  /** What the answer should be: JSON, a file, or nothing that is looked at. */
+  readonly accept: "json" | "file";
+  readonly maxBytes: number;
+  /** A status that this one endpoint uses for what others answer with 404. */
+  readonly notFoundStatus?: number;
+}
+
+/** A whole answer of the instance, success or not. */
+export interface UpstreamReply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Sends one request, once. */
+export type Transport = (
+  request: UpstreamRequest,
+  options: { readonly accessToken: string | null; readonly seconds: number; readonly signal: AbortSignal },
+) => Promise<Result<UpstreamReply, ServicenowFailure>>;
+
+/** Builds a {@link Transport} to one instance. */
+export function createTransport(
+  { instance, fetch, fetchOnce }: {
+    readonly instance: ServicenowInstance;
+    readonly fetch: Fetch;
+    /** For everything but GET: never repeats a request by itself. */
+    readonly fetchOnce: Fetch;
+  },
+): Transport {
+  return async (request, { accessToken, seconds, signal }) => {
+    if (signal.aborted) return failure({ reason: "cancelled" });
+    const controller = new AbortController();
+    const stop = (): void => controller.abort();
+    const timer = setTimeout(stop, seconds * 1_000);
+    signal.addEventListener("abort", stop, { once: true });
+    let answered = false;
+    try {
+      const response = await (request.method === "GET" ? fetch : fetchOnce)(
+        instanceUrl(instance, request.path, request.query),
+        {
+          method: request.method,
+          redirect: "manual", // a redirect would carry the token to another host
+          signal: controller.signal,
+          headers: headersOf(request, accessToken),
+          ...(request.body === undefined ? {} : { body: request.body.content }),
+        },
+      );
+      answered = true;
+      if (isPage(response, request)) {
+        await response.body?.cancel();
+        return unavailable(response.status >= 500 ? "server_error" : "not_an_api", request);
+      }
+      const bytes = await readBounded(response, request.maxBytes);
+      if (bytes === null) return failure({ reason: "too_large", limitBytes: request.maxBytes });
+      return success({ status: response.status, headers: response.headers, bytes });
+    } catch {
+      // fetch tells causes apart by prose only, and the prose holds addresses
+      if (signal.aborted) return failure({ reason: "cancelled" });
+      if (controller.signal.aborted) return unavailable("timed_out", request);
+      return unavailable(answered ? "broken_off" : "unreachable", request);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+    }
+  };
+}
+
+function headersOf(request: UpstreamRequest, accessToken: string | null): Record<string, string> {
+  return {
+    accept: request.accept === "json" ? "application/json" : "*/*",
+    ...(accessToken === null ? {} : { authorization: `Bearer ${accessToken}` }),
+    ...(request.body === undefined ? {} : { "content-type": request.body.type }),
+  };
+}
+
+/** A web page or a redirect, as sleeping instances and gateways answer; a file may be a web page itself. */
+function isPage({ status, headers }: Response, { accept }: UpstreamRequest): boolean {
+  if (status >= 300 && status < 400) return true;
+  if (accept === "file" && headers.has("x-attachment-metadata")) return false;
+  return /^(text\/html|application\/xhtml)/i.test(headers.get("content-type") ?? "");
+}
+
+function unavailable(
+  because: Extract<ServicenowFailure, { reason: "unavailable" }>["because"],
+  { method }: UpstreamRequest,
+): Result<never, ServicenowFailure> {
+  return failure({ reason: "unavailable", because, ...(method === "GET" ? {} : { uncertain: true }) });
+}
+
+/** `Retry-After` in seconds, be it a number or a date (RFC 9110 §10.2.3); `null` when absent or neither. */
+export function retryAfterSeconds(headers: Headers, clock: Clock): number | null {
+  const text = headers.get("retry-after")?.trim() ?? "";
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - clock()) / 1_000));
+}

@@ -1,0 +1,306 @@
+import assert from "node:assert/strict";
+import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import type { Endpoint } from "../../src/authorization_server/context.ts";
+import { users } from "../../src/authorization_server/records/user.ts";
+import { offeredScopes } from "../../src/scopes.ts";
+import { defaultServicenowLimits } from "../../src/servicenow/limits.ts";
+import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
+import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
+import { sysId } from "../fixtures/servicenow_data.ts";
+import { callerOf } from "../servicenow/place.ts";
+import {
+  authorizePath,
+  decide,
+  type Harness,
+  hiddenField,
+  issuer,
+  locationOf,
+  mount,
+  openBrowser,
+  passphrase,
+  peer,
+  redeem,
+  register,
+  startHarness,
+  type TestBrowser,
+} from "./harness.ts";
+
+interface SignInPlace extends AsyncDisposable {
+  readonly harness: Harness;
+  readonly instance: StandInInstance;
+  readonly servicenow: Servicenow;
+  readonly browser: () => TestBrowser;
+}
+
+async function openSignInPlace(signsPeopleIn: boolean): Promise<SignInPlace> {
+  const harness = await startHarness();
+  const clock = () => harness.time.now;
+  const instance = await startServicenow({ redirectUri: `${issuer}/servicenow/callback`, clock });
+  const servicenow = createServicenow({
+    instance: instance.origin,
+    allowLoopbackHttp: true,
+    client: instance.client,
+    linkUrl: `${issuer}/servicenow/link`,
+    storage: harness.storage,
+    secrets: harness.secrets,
+    fetch,
+    clock,
+    random: Math.random,
+    log: harness.deps.log,
+    limits: defaultServicenowLimits,
+    admit: () => ({ ok: true }),
+  });
+  const { links, linkFlow, origin } = servicenow;
+  const server = createAuthorizationServer({
+    ...harness.deps,
+    scopes: offeredScopes({ servicenow: "write" }),
+    servicenow: {
+      signsPeopleIn,
+      instance: { origin, begin: linkFlow.begin, finish: linkFlow.finish, status: links.status, unlink: links.unlink },
+    },
+  });
+  assert.ok(server.servicenow !== null);
+  const mounted: Record<string, Endpoint> = {
+    ...mount(server),
+    "/servicenow/callback": server.servicenow.callback,
+    "/servicenow/link": server.servicenow.link,
+  };
+  const fetchHere: Harness["fetch"] = (path, init) => {
+    const url = new URL(path, issuer);
+    const endpoint = mounted[url.pathname];
+    assert.ok(endpoint, `nothing is mounted at ${url.pathname}`);
+    return endpoint(new Request(url, { redirect: "manual", ...init }), peer);
+  };
+  return {
+    harness: { ...harness, server, fetch: fetchHere },
+    instance,
+    servicenow,
+    browser: () => openBrowser({ fetch: fetchHere }),
+    async [Symbol.asyncDispose]() {
+      servicenow.close();
+      await instance[Symbol.asyncDispose]();
+      await harness[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Goes through the instance as `userName` and gives the path of the callback. */
+async function callbackPath(place: SignInPlace, response: Response, userName: string): Promise<string> {
+  assert.ok(response.status === 302 || response.status === 303, await response.text());
+  const location = response.headers.get("location") ?? "";
+  assert.ok(location.startsWith(`${place.instance.origin}/oauth_auth.do?`), location);
+  const callback = new URL(await place.instance.approve(location, userName));
+  assert.equal(callback.origin, issuer);
+  return callback.pathname + callback.search;
+}
+
+async function signInByInstance(place: SignInPlace, browser: TestBrowser, path: string, user: string): Promise<string> {
+  const back = await browser.get(await callbackPath(place, await browser.get(path), user));
+  assert.equal(back.status, 303, await back.text());
+  const page = await browser.get(back.headers.get("location") ?? "");
+  assert.equal(page.status, 200);
+  return await page.text();
+}
+
+Deno.test("mode servicenow: people sign in at the instance, consent here, and the grant is theirs", async () => {
+  await using place = await openSignInPlace(true);
+  const client = await register(place.harness);
+  const path = authorizePath(client.client_id, { scope: "files:read servicenow:read" });
+  const subjects: string[] = [];
+  for (const [user, name, id] of [["ada", "Ada Lovelace", "a1"], ["ben", "Ben Bitdiddle", "b2"]] as const) {
+    const browser = place.browser();
+    const consent = await signInByInstance(place, browser, path, user);
+    assert.match(consent, new RegExp(`<dd>${name}</dd>`));
+    assert.match(consent, /Read the ServiceNow records that you may see/);
+    const code = locationOf(await decide(browser, consent)).searchParams.get("code");
+    const { status, body } = await redeem(place.harness, client, code ?? "");
+    assert.equal(status, 200);
+    assert.equal(body.scope, "files:read servicenow:read");
+    const verified = await place.harness.server.verifier.verify(body.access_token);
+    const subject = verified.ok ? verified.value.subject : "";
+    assert.equal(subject, `servicenow:${sysId(id)}`);
+    subjects.push(subject);
+  }
+  const [ada = "", ben = ""] = subjects;
+  const { reader } = place.servicenow;
+  assert.ok((await reader.read("change_request", "CHG0030001", callerOf(ada))).ok);
+  const refused = await reader.read("change_request", "CHG0030001", callerOf(ben));
+  assert.equal(!refused.ok && refused.error.reason, "forbidden");
+});
+
+Deno.test("mode servicenow: a session spares the visit to the instance, never the consent", async () => {
+  await using place = await openSignInPlace(true);
+  const client = await register(place.harness);
+  const browser = place.browser();
+  await signInByInstance(place, browser, authorizePath(client.client_id), "ada");
+  const again = await browser.get(authorizePath(client.client_id));
+  assert.equal(again.status, 200);
+  assert.match(await again.text(), /asks for access/);
+  const forced = await browser.get(authorizePath(client.client_id, { prompt: "login" }));
+  assert.equal(forced.status, 302);
+});
+
+Deno.test("the callback is refused in any browser but the one that was sent (CVE-2026-27124)", async () => {
+  await using place = await openSignInPlace(true);
+  const client = await register(place.harness);
+  const victim = place.browser();
+  const attacker = place.browser();
+  const path = await callbackPath(place, await attacker.get(authorizePath(client.client_id)), "ada");
+  const answer = await victim.get(path);
+  assert.equal(answer.status, 403);
+  assert.match(await answer.text(), /belongs to another browser/);
+  assert.equal(victim.cookies.size, 0);
+  assert.ok(place.harness.reasons().includes("other_browser"));
+  const late = await attacker.get(path);
+  assert.equal(late.status, 403);
+  assert.match(await late.text(), /no longer open/);
+  assert.equal(await users.read(place.harness.storage, `servicenow:${sysId("a1")}`), null);
+});
+
+Deno.test("mode servicenow: passphrases are not taken", async () => {
+  await using place = await openSignInPlace(true);
+  const answer = await place.browser().post("/oauth/sign-in", { request: "x", passphrase });
+  assert.equal(answer.status, 403);
+  assert.match(await answer.text(), /People do not sign in here/);
+});
+
+Deno.test("mode servicenow: no passphrase fits the account that a first sign-in makes", async () => {
+  await using place = await openSignInPlace(true);
+  const client = await register(place.harness);
+  await signInByInstance(place, place.browser(), authorizePath(client.client_id), "ada");
+  const stored = await users.read(place.harness.storage, `servicenow:${sysId("a1")}`);
+  assert.equal(stored?.value.displayName, "Ada Lovelace");
+  assert.match(stored?.value.passwordHash ?? "", /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$/);
+});
+
+Deno.test("mode servicenow: somebody disabled here does not come in, and leaves no tokens", async () => {
+  await using place = await openSignInPlace(true);
+  const client = await register(place.harness);
+  const id = `servicenow:${sysId("a1")}`;
+  await signInByInstance(place, place.browser(), authorizePath(client.client_id), "ada");
+  const stored = await users.read(place.harness.storage, id);
+  assert.ok(stored);
+  await place.harness.storage.commit({ puts: [users.put(id, { ...stored.value, disabled: true })] });
+  const browser = place.browser();
+  const path = await callbackPath(place, await browser.get(authorizePath(client.client_id)), "ada");
+  const answer = await browser.get(path);
+  assert.equal(answer.status, 403);
+  assert.match(await answer.text(), /disabled on this server/);
+  assert.equal([...browser.cookies.keys()].some((name) => name.includes("session")), false);
+  assert.deepEqual(await place.servicenow.links.status(id), { state: "none" });
+});
+
+Deno.test("mode servicenow: the pages about the account lead through the instance and back", async () => {
+  await using place = await openSignInPlace(true);
+  for (
+    const [path, words] of [["/oauth/grants", /Access you gave/], ["/servicenow/link", /Ada Lovelace \(ada\)/]] as const
+  ) {
+    assert.match(await signInByInstance(place, place.browser(), path, "ada"), words);
+  }
+});
+
+Deno.test("mode local: a signed-in person links an account, sees it, and ends the link", async () => {
+  await using place = await openSignInPlace(false);
+  const browser = place.browser();
+  const signIn = await browser.get("/servicenow/link");
+  assert.equal(signIn.status, 200);
+  const form = await signIn.text();
+  const action = /action="([^"]+)"/.exec(form)?.[1] ?? "";
+  const signedIn = await browser.post(action, { csrf: hiddenField(form, "csrf"), passphrase });
+  assert.equal(signedIn.headers.get("location"), "/servicenow/link");
+  const before = await (await browser.get("/servicenow/link")).text();
+  assert.match(before, /none linked/);
+
+  const sent = await browser.post("/servicenow/link", { csrf: hiddenField(before, "csrf"), action: "link" });
+  const back = await browser.get(await callbackPath(place, sent, "ben"));
+  assert.equal(back.headers.get("location"), "/servicenow/link");
+  const linked = await browser.get("/servicenow/link");
+  const page = await linked.text();
+  assert.match(page, /Ben Bitdiddle \(ben\)/);
+  // Chromium holds the redirect that answers the form to this list.
+  assert.match(
+    linked.headers.get("content-security-policy") ?? "",
+    new RegExp(`form-action 'self' ${place.instance.origin}`),
+  );
+  const profile = await place.servicenow.reader.me(callerOf("owner"));
+  assert.equal(profile.ok && profile.value.fields["user_name"], "ben");
+
+  const unlinked = await browser.post("/servicenow/link", { csrf: hiddenField(page, "csrf"), action: "unlink" });
+  assert.equal(unlinked.status, 303);
+  assert.match(await (await browser.get("/servicenow/link")).text(), /none linked/);
+});
+
+Deno.test("the link page takes no form from elsewhere, and nothing from somebody who is not signed in", async () => {
+  await using place = await openSignInPlace(false);
+  const stranger = await place.browser().post("/servicenow/link", { csrf: "x", action: "link" });
+  assert.equal(stranger.headers.get("location"), "/servicenow/link");
+  const browser = await signedInOwner(place);
+  const forged = await browser.post("/servicenow/link", { csrf: "x".repeat(43), action: "unlink" });
+  assert.equal(forged.status, 403);
+  assert.equal(place.instance.requests.length, 0);
+});
+
+Deno.test("mode local: whoever signs in meanwhile does not get the other one's account linked", async () => {
+  await using place = await openSignInPlace(false);
+  const browser = await signedInOwner(place);
+  const page = await (await browser.get("/servicenow/link")).text();
+  const sent = await browser.post("/servicenow/link", { csrf: hiddenField(page, "csrf"), action: "link" });
+  const path = await callbackPath(place, sent, "ada");
+  for (const name of [...browser.cookies.keys()]) if (name.includes("session")) browser.cookies.delete(name);
+  const answer = await browser.get(path);
+  assert.equal(answer.status, 403);
+  assert.match(await answer.text(), /Somebody else is signed in here now/);
+  assert.deepEqual(await place.servicenow.links.status("owner"), { state: "none" });
+});
+
+Deno.test("the callback says what went wrong at the instance, and shows nothing of the code", async () => {
+  await using place = await openSignInPlace(false);
+  const browser = await signedInOwner(place);
+  const begin = async (): Promise<string> => {
+    const page = await (await browser.get("/servicenow/link")).text();
+    const sent = await browser.post("/servicenow/link", { csrf: hiddenField(page, "csrf"), action: "link" });
+    return sent.headers.get("location") ?? "";
+  };
+  const returnOf = async (decision: "allow" | "deny"): Promise<URL> =>
+    new URL(await place.instance.approve(await begin(), "ada", decision));
+  const denied = await returnOf("deny");
+  const refused = await browser.get(denied.pathname + denied.search);
+  assert.equal(refused.status, 403);
+  assert.match(await refused.text(), /ServiceNow did not allow it/);
+  const allowed = await returnOf("allow");
+  place.instance.faults.play("hibernating", { path: /^\/oauth_token/ });
+  const asleep = await browser.get(allowed.pathname + allowed.search);
+  assert.equal(asleep.status, 503);
+  const text = await asleep.text();
+  assert.ok(!text.includes(allowed.searchParams.get("code") ?? "?"));
+  assert.equal((await browser.get("/servicenow/callback?code=x")).status, 400);
+  assert.equal((await browser.post("/servicenow/callback", { code: "x" })).status, 405);
+  assert.equal((await browser.get(`/servicenow/callback?state=${"x".repeat(9_000)}`)).status, 414);
+  assert.ok(!JSON.stringify(place.harness.lines).includes(allowed.searchParams.get("code") ?? "?"));
+});
+
+Deno.test("without an instance nothing of it is offered", async () => {
+  await using harness = await startHarness();
+  assert.equal(harness.server.servicenow, null);
+  const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();
+  assert.deepEqual(metadata.scopes_supported, ["files:read", "files:write", "llm:generate"]);
+});
+
+Deno.test("scopes that this installation does not offer are left out of a request", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const path = authorizePath(client.client_id, { scope: "files:read servicenow:write" });
+  const page = await (await openBrowser(harness).get(path)).text();
+  assert.match(page, /passphrase/);
+  const only = await openBrowser(harness).get(authorizePath(client.client_id, { scope: "servicenow:read" }));
+  assert.equal(locationOf(only).searchParams.get("error"), "invalid_scope");
+});
+
+async function signedInOwner(place: SignInPlace): Promise<TestBrowser> {
+  const browser = place.browser();
+  const form = await (await browser.get("/servicenow/link")).text();
+  const action = /action="([^"]+)"/.exec(form)?.[1] ?? "";
+  const answer = await browser.post(action, { csrf: hiddenField(form, "csrf"), passphrase });
+  assert.equal(answer.status, 303);
+  return browser;
+}

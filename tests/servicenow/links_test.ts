@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { linkKey } from "../../src/servicenow/link_record.ts";
+import { resealLinks } from "../../src/servicenow/reseal_links.ts";
+import type { FaultName } from "../fixtures/servicenow_faults.ts";
+import { browser, callerOf, openPlace, type Place } from "./place.ts";
+
+const refreshesOf = ({ instance }: Place): number =>
+  instance.requests.filter(({ grantType }) => grantType === "refresh_token").length;
+const signal = new AbortController().signal;
+
+Deno.test("access() renews a token 60 seconds before it ends, and not earlier", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  const { links } = place.servicenow;
+  place.advance(1_799 - 61);
+  assert.ok((await links.access("owner", { signal })).ok);
+  assert.equal(refreshesOf(place), 0);
+  place.advance(1);
+  assert.ok((await links.access("owner", { signal })).ok);
+  assert.ok((await links.access("owner", { signal })).ok);
+  assert.equal(refreshesOf(place), 1);
+});
+
+Deno.test("access() gives 50 callers of two server instances a new token with one refresh upstream", async () => {
+  for (const refreshTokens of ["same", "rotate"] as const) {
+    await using place = await openPlace();
+    await place.link("owner", "ada");
+    place.instance.oauth.habits.refreshTokens = refreshTokens;
+    place.advance(2_000);
+    const other = place.another();
+    const calls = Array.from(
+      { length: 50 },
+      (_, index) => (index % 2 === 0 ? place.servicenow : other).reader.me(callerOf("owner")),
+    );
+    const answers = await Promise.all(calls);
+    assert.equal(answers.filter(({ ok }) => ok).length, 50);
+    assert.equal(refreshesOf(place), 1);
+  }
+});
+
+Deno.test("access() asks an instance that is down once for 50 callers, and again after a pause", async () => {
+  for (
+    const fault of ["silence", "reset", "maintenance", "token_gateway_401"] as const satisfies readonly FaultName[]
+  ) {
+    await using place = await openPlace();
+    await place.link("owner", "ada");
+    place.advance(2_000);
+    place.instance.faults.play(fault, { path: /^\/oauth_token/, times: 9 });
+    const other = place.another();
+    const answers = await Promise.all(
+      Array.from(
+        { length: 50 },
+        (_, index) => (index % 2 === 0 ? place.servicenow : other).links.access("owner", { signal }),
+      ),
+    );
+    assert.ok(answers.every((answer) => !answer.ok && answer.error.reason === "unavailable"), fault);
+    assert.equal(refreshesOf(place), 1, fault);
+    place.instance.faults.clear();
+    place.advance(5);
+    assert.ok((await place.servicenow.links.access("owner", { signal })).ok, fault);
+    assert.equal(refreshesOf(place), 2, fault);
+  }
+});
+
+Deno.test("access() goes on with the old token while it lasts when it cannot be renewed", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(1_799 - 30);
+  place.instance.faults.play("maintenance", { path: /^\/oauth_token/, times: 9 });
+  assert.ok((await place.servicenow.reader.me(callerOf("owner"))).ok);
+  place.advance(31);
+  const late = await place.servicenow.reader.me(callerOf("owner"));
+  assert.equal(!late.ok && late.error.reason, "unavailable");
+});
+
+Deno.test("access() keeps the refresh token when a refresh brings none", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.instance.oauth.habits.refreshTokens = "none";
+  for (let round = 1; round <= 3; round++) {
+    place.advance(2_000);
+    assert.ok((await place.servicenow.links.access("owner", { signal })).ok);
+    assert.equal(refreshesOf(place), round);
+  }
+});
+
+Deno.test("access() drops the tokens when the instance refuses the refresh token with 400 or 401", async () => {
+  for (const fault of ["token_refused", "token_refused_400"] as const) {
+    await using place = await openPlace();
+    await place.link("owner", "ada");
+    place.advance(2_000);
+    place.instance.faults.play(fault);
+    const refused = await place.servicenow.reader.me(callerOf("owner"));
+    assert.deepEqual(refused, { ok: false, error: { reason: "link_expired" } });
+    const stored = await place.storage.get(linkKey("owner"));
+    assert.equal((stored?.value as { sealed: unknown }).sealed, null);
+    assert.deepEqual(await place.servicenow.links.status("owner"), { state: "expired" });
+    await place.servicenow.reader.me(callerOf("owner"));
+    assert.equal(refreshesOf(place), 1, "nobody asks again with a token that was refused");
+    await place.link("owner", "ada");
+    assert.ok((await place.servicenow.reader.me(callerOf("owner"))).ok);
+  }
+});
+
+Deno.test("access() keeps everybody's tokens when it is the server's own secret that is refused (RFC 6749 §5.2)", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  place.instance.faults.play("token_client_refused");
+  const refused = await place.servicenow.reader.me(callerOf("owner"));
+  assert.deepEqual(refused, { ok: false, error: { reason: "unavailable", because: "client_refused" } });
+  assert.ok(!refused.ok);
+  assert.match(place.servicenow.describe(refused.error).detail, /SERVICENOW_CLIENT_SECRET/);
+  place.advance(6);
+  assert.ok((await place.servicenow.reader.me(callerOf("owner"))).ok);
+});
+
+Deno.test("an account that was locked at the instance is told as an expired link, with what to do", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.instance.oauth.endTokensOf("ada");
+  const refused = await place.servicenow.reader.me(callerOf("owner"));
+  assert.ok(!refused.ok);
+  assert.deepEqual(place.servicenow.describe(refused.error), {
+    error: "Authentication expired",
+    detail: "ServiceNow no longer accepts the user's sign-in. Ask the user to open " +
+      "https://mcp.example.com/servicenow/link and sign in to ServiceNow again, then try again.",
+  });
+});
+
+Deno.test("a refresh whose server instance died is taken over when its lock has run out", async () => {
+  await using place = await openPlace({ refreshLockSeconds: 0.3 });
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  const value = { holder: "a process that is gone", failed: null };
+  await place.storage.commit({
+    puts: [{ key: ["servicenow_refresh", "owner"], value, expiresAt: place.now() + 300 }],
+  });
+  const pending = place.servicenow.links.access("owner", { signal });
+  setTimeout(() => place.advance(1), 100);
+  assert.ok((await pending).ok);
+  assert.equal(refreshesOf(place), 1);
+});
+
+Deno.test("a caller who gives up does not take the refresh from the others", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  const controller = new AbortController();
+  const leaving = place.servicenow.links.access("owner", { signal: controller.signal });
+  const staying = place.servicenow.links.access("owner", { signal });
+  controller.abort();
+  assert.deepEqual(await leaving, { ok: false, error: { reason: "cancelled" } });
+  assert.ok((await staying).ok);
+});
+
+Deno.test("unlink() forgets the tokens here and ends them at the instance", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  const access = await place.servicenow.links.access("owner", { signal });
+  assert.ok(access.ok);
+  assert.equal(await place.servicenow.links.unlink("owner"), true);
+  assert.equal(place.instance.oauth.userOf(access.value.accessToken), undefined);
+  assert.equal(await place.storage.get(linkKey("owner")), null);
+  assert.deepEqual(await place.servicenow.reader.me(callerOf("owner")), {
+    ok: false,
+    error: { reason: "not_linked" },
+  });
+  assert.equal(await place.servicenow.links.unlink("owner"), false);
+  const revocations = place.instance.requests.filter(({ path }) => path === "/oauth_revoke_token.do");
+  assert.equal(revocations.length, 2);
+  assert.ok(revocations.every(({ query }) => [...query].length === 0), "no token in a URL");
+});
+
+Deno.test("unlink() during a refresh wins: the new tokens are not stored", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  place.instance.oauth.habits.refreshTokens = "same";
+  const slow = place.another({
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      if (String(input).endsWith("/oauth_token.do")) await place.servicenow.links.unlink("owner");
+      return response;
+    },
+  });
+  assert.deepEqual(await slow.links.access("owner", { signal }), { ok: false, error: { reason: "not_linked" } });
+  assert.equal(await place.storage.get(linkKey("owner")), null);
+});
+
+Deno.test("a stolen database gives nothing without the key, and a row is of use to its own person only", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
+  const access = await place.servicenow.links.access("owner", { signal });
+  assert.ok(access.ok);
+  const files = await Promise.all(
+    ["", "-wal"].map(async (suffix) =>
+      new TextDecoder("latin1").decode(await Deno.readFile(place.databasePath + suffix))
+    ),
+  );
+  const tokens = [access.value.accessToken, "ada", "Lovelace", access.value.account.sysId, browser];
+  for (const secret of tokens) assert.ok(files.every((text) => !text.includes(secret)), secret);
+
+  const otherKey = place.another({ secrets: createSecretBox(new Uint8Array(32).fill(8)) });
+  assert.equal((await otherKey.links.status("owner")).state, "expired");
+
+  const row = await place.storage.get(linkKey("owner"));
+  await place.storage.commit({ puts: [{ key: linkKey("thief"), value: row?.value }] });
+  assert.equal((await place.servicenow.links.status("thief")).state, "expired");
+});
+
+Deno.test("a link to one instance is not used with another", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  const moved = place.another({ instance: "https://other.service-now.com" });
+  assert.deepEqual(await moved.links.access("owner", { signal }), { ok: false, error: { reason: "not_linked" } });
+});
+
+Deno.test("resealLinks() moves every link to a new key while the server runs", async () => {
+  await using place = await openPlace();
+  for (let number = 0; number < 5; number++) await place.link(`user-${number}`, "ada");
+  const to = createSecretBox(new Uint8Array(32).fill(9));
+  const both = place.another({ secrets: to, previousSecrets: [place.secrets] });
+  assert.equal((await both.links.status("user-0")).state, "linked");
+  await place.storage.commit({ puts: [{ key: linkKey("gone"), value: { instance: "x", sealed: null, linkedAt: 0 } }] });
+  const options = { from: place.secrets, to };
+  assert.deepEqual(await resealLinks(place.storage, options), { resealed: 5, upToDate: 1, unreadable: 0 });
+  assert.deepEqual(await resealLinks(place.storage, options), { resealed: 0, upToDate: 6, unreadable: 0 });
+  const after = place.another({ secrets: to });
+  assert.ok((await after.reader.me(callerOf("user-4"))).ok);
+  const stranger = createSecretBox(new Uint8Array(32).fill(1));
+  const unreadable = await resealLinks(place.storage, { from: stranger, to: stranger });
+  assert.deepEqual(unreadable, { resealed: 0, upToDate: 1, unreadable: 5 });
+});
+
+Deno.test("no token, code or secret is logged", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  await place.servicenow.reader.me(callerOf("owner"));
+  place.instance.faults.play("token_refused");
+  place.advance(2_000);
+  await place.servicenow.reader.me(callerOf("owner"));
+  assert.ok(place.logLines.length >= 2);
+  const text = JSON.stringify(place.logLines);
+  assert.doesNotMatch(text, /[A-Za-z0-9_-]{43}/);
+  assert.ok(!text.includes(place.instance.client.clientSecret));
+});

@@ -1,0 +1,111 @@
+/** A stand-in instance, a database, and this server's side of both, for one test. */
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
+import type { LogFields } from "../../src/lib/log.ts";
+import { defaultServicenowLimits, type ServicenowLimits } from "../../src/servicenow/limits.ts";
+import type { Caller } from "../../src/servicenow/port.ts";
+import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
+import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
+
+/** Where a test has everything it needs. */
+export interface Place extends AsyncDisposable {
+  readonly instance: StandInInstance;
+  readonly servicenow: Servicenow;
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+  readonly databasePath: string;
+  readonly logLines: { readonly event: string; readonly fields: LogFields }[];
+  readonly now: () => number;
+  readonly advance: (seconds: number) => void;
+  /** Another server instance on the same database. */
+  readonly another: (overrides?: Partial<ServicenowOptions>) => Servicenow;
+  /** Links `subject` to an account by going through the instance's pages. */
+  readonly link: (subject: string, userName: string) => Promise<void>;
+}
+
+export const linkUrl = "https://mcp.example.com/servicenow/link";
+export const redirectUri = "https://mcp.example.com/servicenow/callback";
+export const browser = "b".repeat(43);
+
+/** Limits that make a test fast. */
+export const quickLimits: ServicenowLimits = {
+  ...defaultServicenowLimits,
+  attemptSeconds: 0.4,
+  callSeconds: 5,
+  tokenSeconds: 0.4,
+  retryDelaySeconds: 0.01,
+  refreshLockSeconds: 10,
+};
+
+export async function openPlace(limits: Partial<ServicenowLimits> = {}): Promise<Place> {
+  let now = 1_780_000_000_000;
+  const clock = () => now;
+  const instance = await startServicenow({ redirectUri, clock });
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-servicenow-" });
+  const databasePath = `${directory}/portcullis.db`;
+  const logLines: Place["logLines"][number][] = [];
+  const secrets = createSecretBox(new Uint8Array(32).fill(7));
+  const openings: Storage[] = [];
+  const open = (): Storage => {
+    const storage = openSqliteStorage({ path: databasePath, clock });
+    openings.push(storage);
+    return storage;
+  };
+  const closers: (() => void)[] = [];
+  const another = (overrides: Partial<ServicenowOptions> = {}): Servicenow => {
+    const servicenow = createServicenow({
+      instance: instance.origin,
+      allowLoopbackHttp: true,
+      client: instance.client,
+      linkUrl,
+      storage: overrides.storage ?? open(),
+      secrets,
+      fetch,
+      clock,
+      random: () => 0.5,
+      log: { write: (_level, event, fields = {}) => void logLines.push({ event, fields }), flush: () => {} },
+      limits: { ...quickLimits, ...limits },
+      admit: () => ({ ok: true }),
+      ...overrides,
+    });
+    closers.push(() => servicenow.close());
+    return servicenow;
+  };
+  const storage = open();
+  const servicenow = another({ storage });
+  return {
+    instance,
+    servicenow,
+    storage,
+    secrets,
+    databasePath,
+    logLines,
+    now: clock,
+    advance: (seconds) => void (now += seconds * 1_000),
+    another,
+    async link(subject, userName) {
+      const { url } = await servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject } });
+      const callback = new URL(await instance.approve(url, userName));
+      const finished = await servicenow.linkFlow.finish({
+        parameters: callback.searchParams,
+        browser,
+        subject,
+        signal: callerOf(subject).signal,
+      });
+      if (!finished.ok) throw new Error(`Linking failed: ${finished.error.reason}`);
+      instance.requests.length = 0;
+    },
+    async [Symbol.asyncDispose]() {
+      await instance[Symbol.asyncDispose]();
+      for (const close of closers) close();
+      for (const each of openings) await each.close();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+/** A caller who does not give up. */
+export function callerOf(subject: string): Caller {
+  return { subject, signal: new AbortController().signal };
+}
