@@ -8,6 +8,7 @@ import { version } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { backupCommand } from "./backup.ts";
+import { connectCommand } from "./connect.ts";
 import { doctorCommand } from "./doctor.ts";
 import { hashPasswordCommand } from "./hash_password.ts";
 import { helpText } from "./help.ts";
@@ -18,6 +19,7 @@ import { usersCommand } from "./users.ts";
 
 const commands: readonly Command[] = [
   serveCommand,
+  connectCommand,
   tokenCommand,
   usersCommand,
   doctorCommand,
