@@ -21,6 +21,7 @@ export const connectCommand: Command = {
     "connect [CLIENT] [--url URL] [--token-variable NAME]",
     `CLIENT is one of: ${clientNames.join(", ")}`,
   ],
+  words: clientNames,
   flags: {
     url: "the server's address, when it is not the one that the settings give",
     "token-variable": "environment variable that holds an access token, for a client without a browser",
