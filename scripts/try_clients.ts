@@ -1,6 +1,7 @@
 /**
  * Feeds what `connect` prints to real clients and says how each one took it:
- *   npm i --prefix /some/where @anthropic-ai/claude-code @openai/codex @google/gemini-cli mcp-remote
+ *   npm i --prefix /some/where @anthropic-ai/claude-code @openai/codex @google/gemini-cli \
+ *     @modelcontextprotocol/inspector mcp-remote
  *   deno run --allow-all scripts/try_clients.ts /some/where/node_modules/.bin
  * Each client runs in a home directory of its own, with no variable of this machine's but PATH; none needs an account.
  * Not part of the gate: the clients are large, and their next versions are not ours.
@@ -35,11 +36,15 @@ await using server = await startServer(place);
 const person = createPerson(server.url);
 await setUpOwner(person, server);
 await Deno.mkdir(project);
+// The one thing that these homes share with the person's own: what Deno has downloaded already.
+await Deno.mkdir(`${home}/.cache`);
+await Deno.symlink(process.env["DENO_DIR"] ?? `${process.env["HOME"]}/.cache/deno`, `${home}/.cache/deno`);
 clientEnvironment["PORTCULLIS_TOKEN"] = (await runCommand([
   ...["token", "create", "--scope", "files:read files:write llm:generate", "--data-dir", place.dataDir],
 ])).stdout.trim();
 
 const overHttp = ["--url", server.url];
+const overStdio = ["--transport", "stdio", "--data-dir", place.dataDir, "--workspace", place.workspaceDir];
 const withToken = [...overHttp, "--token-variable", "PORTCULLIS_TOKEN"];
 
 const trials: readonly Trial[] = [
@@ -54,6 +59,36 @@ const trials: readonly Trial[] = [
     program: "claude",
     expected: /portcullis: .*Connected/,
     run: () => tryClaudeCode(withToken),
+  },
+  {
+    title: "Claude Code, stdio",
+    program: "claude",
+    expected: /portcullis: .* stdio .*Connected/,
+    run: () => tryClaudeCode(overStdio),
+  },
+  {
+    title: "Codex, stdio",
+    program: "codex",
+    expected: /"type": "stdio"[\s\S]*"stdio"/,
+    run: async () => {
+      await writeConfiguration("codex", overStdio, ".codex/config.toml");
+      return await shell("codex mcp get portcullis --json");
+    },
+  },
+  {
+    title: "Gemini CLI, stdio",
+    program: "gemini",
+    expected: /portcullis: .*\(stdio\) - Connected/,
+    run: () => tryGemini(overStdio),
+  },
+  {
+    title: "Inspector, stdio (by the file for Cursor)",
+    program: "mcp-inspector",
+    expected: /"name": "file_read"/,
+    run: async () => {
+      await writeConfiguration("cursor", overStdio, "cursor.json");
+      return await shell(`mcp-inspector --cli --config ${home}/cursor.json --server portcullis --method tools/list`);
+    },
   },
   {
     title: "Codex, token",

@@ -9,6 +9,7 @@ import {
   clientFormats,
   type Connection,
 } from "./client_configurations.ts";
+import { thisProgram } from "./this_program.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
 const clientNames = clientFormats.map(({ name }) => name);
@@ -19,10 +20,12 @@ export const connectCommand: Command = {
   summary: "prints how a client connects, in its own format",
   usage: [
     "connect [CLIENT] [--url URL] [--token-variable NAME]",
+    "connect [CLIENT] --transport stdio",
     `CLIENT is one of: ${clientNames.join(", ")}`,
   ],
   words: clientNames,
   flags: {
+    transport: "http (the default), or stdio, where the client starts the program itself",
     url: "the server's address, when it is not the one that the settings give",
     "token-variable": "environment variable that holds an access token, for a client without a browser",
   },
@@ -63,7 +66,9 @@ function section({ title }: ClientFormat, configuration: ClientConfiguration | n
 }
 
 function connectionOf({ flags, loadConfig }: CommandContext): Result<Connection, string> {
-  const { url, "token-variable": tokenVariable } = flags;
+  const { transport = "http", url, "token-variable": tokenVariable } = flags;
+  if (transport === "stdio") return stdioConnection(loadConfig);
+  if (transport !== "http") return failure("error: --transport must be http or stdio\n");
   if (tokenVariable !== undefined && !/^[A-Za-z_]\w*$/.test(tokenVariable)) {
     return failure("error: --token-variable must be the name of an environment variable\n");
   }
@@ -73,6 +78,19 @@ function connectionOf({ flags, loadConfig }: CommandContext): Result<Connection,
     kind: "http",
     serverUrl: serverUrl.value,
     ...(tokenVariable === undefined ? {} : { tokenVariable }),
+  });
+}
+
+/** The directories go along, since a client starts the program in a directory and an environment of its own. */
+function stdioConnection(loadConfig: CommandContext["loadConfig"]): Result<Connection, string> {
+  const config = loadConfig();
+  if (!config.ok) return failure(describeProblems(config.error));
+  const { dataDir, workspaceDir } = config.value;
+  const { command, args } = thisProgram();
+  return success({
+    kind: "stdio",
+    command,
+    args: [...args, "stdio", "--data-dir", dataDir, "--workspace", workspaceDir],
   });
 }
 

@@ -16,11 +16,13 @@ import { healthcheckCommand } from "./healthcheck.ts";
 import { helpText } from "./help.ts";
 import { restoreCommand } from "./restore.ts";
 import { serveCommand } from "./serve.ts";
+import { stdioCommand } from "./stdio.ts";
 import { tokenCommand } from "./token.ts";
 import { usersCommand } from "./users.ts";
 
 const commands: readonly Command[] = [
   serveCommand,
+  stdioCommand,
   connectCommand,
   tokenCommand,
   usersCommand,

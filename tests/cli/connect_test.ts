@@ -79,6 +79,27 @@ Deno.test("connect: ServiceNow gets the fields of its form, and no token in a va
   assert.equal(connect(["servicenow"], { "token-variable": "T", url: "https://mcp.example.com" }).status, 1);
 });
 
+Deno.test("connect --transport stdio names this program by absolute paths, and its directories", () => {
+  const directories = { "data-dir": "/data dir/it's", workspace: "/ws" };
+  const { status, printed } = connect(["gemini"], { transport: "stdio", ...directories });
+  assert.equal(status, 0);
+  const { command, args } = JSON.parse(printed).mcpServers.portcullis;
+  assert.equal(command, Deno.execPath());
+  assert.deepEqual(args.slice(-5), ["stdio", "--data-dir", "/data dir/it's", "--workspace", "/ws"]);
+  const entry: Connection = { kind: "stdio", command: "/opt/portcullis", args: ["stdio", "--data-dir", "/it's here"] };
+  assert.equal(
+    textFor("claude-code", entry),
+    "claude mcp add portcullis -- /opt/portcullis stdio --data-dir '/it'\\''s here'",
+  );
+  assert.equal(textFor("codex", entry).split("\n")[2], 'args = ["stdio", "--data-dir", "/it\'s here"]');
+  assert.equal(JSON.parse(textFor("vscode", entry)).servers.portcullis.type, "stdio");
+  for (const client of ["claude-desktop", "cursor"]) {
+    assert.deepEqual(entryFor(client, entry), { command: entry.command, args: entry.args });
+  }
+  assert.equal(connect(["servicenow"], { transport: "stdio" }).status, 1);
+  assert.equal(connect(["cursor"], { transport: "carrier pigeon" }).status, 2);
+});
+
 Deno.test("connect CLIENT prints the configuration alone on standard output, and where it goes on standard error", () => {
   const { status, printed, said } = connect(["codex"], {}, { PORT: "4000" });
   assert.equal(status, 0);
