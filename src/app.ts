@@ -15,10 +15,9 @@ import { createRouter } from "./http/router.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
-import { createMcpServer } from "./mcp/mcp_server.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
-import { createToolRegistry } from "./mcp/tool_registry.ts";
+import { createProtocolServer } from "./protocol_server.ts";
 import { createChallenges } from "./resource_server/challenge.ts";
 import { createGuard } from "./resource_server/guard.ts";
 import { createResourceMetadataEndpoint } from "./resource_server/metadata.ts";
@@ -92,24 +91,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock, maxCachedTokens });
 
   const toolbox = createToolbox(config);
-  const toolCalls = limiter(config.toolCallsPerMinute, minute);
-  const mcp = createMcpServer({
-    tools: createToolRegistry([...toolbox.tools, ...dependencies.extraTools ?? []]),
-    serverInfo: { name: "portcullis", title: "Portcullis", version },
-    instructions:
-      "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
-    admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
-    audit: ({ time: _, ...entry }) => log.write("audit", "request", entry),
-    log,
-    secretBox: secrets,
-    storage,
-    clock,
-    limits: {
-      toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
-      maxStreams: config.maxStreams,
-      maxStreamsPerPrincipal: config.maxStreamsPerUser,
-      sessionLifetimeSeconds: config.sessionLifetimeSeconds,
-    },
+  const mcp = createProtocolServer(config, {
+    ...dependencies,
+    tools: [...toolbox.tools, ...dependencies.extraTools ?? []],
   });
 
   const profiles = createProfiles({

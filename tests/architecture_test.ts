@@ -24,6 +24,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "installation.ts": ["config", "lib", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
   "toolbox.ts": ["config", "mcp", "ollama", "tools", "workspace"],
+  stdio: ["lib", "mcp"],
+  "protocol_server.ts": ["config", "http", "installation.ts", "lib", "mcp", "version.ts"],
+  "stdio_app.ts": [
+    "config",
+    "installation.ts",
+    "lib",
+    "protocol_server.ts",
+    "scopes.ts",
+    "stdio",
+    "toolbox.ts",
+  ],
   "examination.ts": ["config", "lib", "ollama", "server_url.ts", "storage"],
   "app.ts": [
     "authorization_server",
@@ -32,6 +43,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "mcp",
+    "protocol_server.ts",
     "resource_server",
     "scopes.ts",
     "server_url.ts",
@@ -49,6 +61,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "mcp",
     "server_url.ts",
     "storage",
+    "stdio_app.ts",
     "version.ts",
   ],
 };
@@ -66,6 +79,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   resources: { servicenow: /\/(port|failure|tables|record_text)\.ts$/ },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
+  "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
   "examination.ts": { storage: /data_directory\.ts$/ },
   cli: { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/, storage: /_data_directory\.ts$/ },
 };

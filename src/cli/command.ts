@@ -25,6 +25,8 @@ export interface Command {
   readonly summary: string;
   /** How it is called, a line each. */
   readonly usage: readonly string[];
+  /** What its first word can be, where that is known beforehand. */
+  readonly words?: readonly string[];
   /** Its own flags beside the settings: name to meaning. Each takes a value. */
   readonly flags: Readonly<Record<string, string>>;
   readonly run: (context: CommandContext) => ExitStatus | Promise<ExitStatus>;

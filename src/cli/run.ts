@@ -4,22 +4,28 @@ import process from "node:process";
 import { loadConfig } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { failure } from "../lib/result.ts";
-import { version } from "../version.ts";
+import { version, versionText } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { backupCommand } from "./backup.ts";
 import { clientsCommand } from "./clients.ts";
+import { createCompletionsCommand } from "./completions.ts";
+import { connectCommand } from "./connect.ts";
 import { doctorCommand } from "./doctor.ts";
 import { hashPasswordCommand } from "./hash_password.ts";
+import { healthcheckCommand } from "./healthcheck.ts";
 import { helpText } from "./help.ts";
 import { keysCommand } from "./keys.ts";
 import { restoreCommand } from "./restore.ts";
 import { serveCommand } from "./serve.ts";
+import { stdioCommand } from "./stdio.ts";
 import { tokenCommand } from "./token.ts";
 import { usersCommand } from "./users.ts";
 
 const commands: readonly Command[] = [
   serveCommand,
+  stdioCommand,
+  connectCommand,
   tokenCommand,
   usersCommand,
   clientsCommand,
@@ -28,6 +34,8 @@ const commands: readonly Command[] = [
   hashPasswordCommand,
   backupCommand,
   restoreCommand,
+  healthcheckCommand,
+  createCompletionsCommand(() => commands),
 ];
 
 /** Runs the command that the arguments name; `serve` when they name none. */
@@ -41,7 +49,7 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
     return 0;
   }
   if (wantsVersion) {
-    print(`portcullis ${version}\n`);
+    print(`portcullis ${versionText}\n`);
     return 0;
   }
   const command = commands.find((each) => each.name === name);

@@ -14,6 +14,7 @@ export const tokenCommand: Command = {
     "token list",
     "token revoke ID",
   ],
+  words: ["create", "list", "revoke"],
   flags: {
     scope: "what the token allows, names separated by spaces",
     ttl: `its life in seconds (default ${defaultLifetimeSeconds})`,

@@ -100,7 +100,7 @@ Deno.test("--help and --version answer on standard output; an unknown command is
   for (const word of ["serve", "token create", "doctor", "hash-password", "WORKSPACE_DIR", "--data-dir"]) {
     assert.ok(help.stdout.includes(word), word);
   }
-  assert.match((await runCommand(["--version"])).stdout, /^portcullis \d+\.\d+\.\d+\n$/);
+  assert.match((await runCommand(["--version"])).stdout, /^portcullis \d+\.\d+\.\d+( \([0-9a-f]{12}\))?\n$/);
   const unknown = await runCommand(["server"]);
   assert.equal(unknown.code, 2);
   assert.match(unknown.stderr, /^error: there is no command "server"\nhint: /);

@@ -1,0 +1,86 @@
+/**
+ * `deno task compile [--target T | --target all] [--out DIRECTORY]`: bundles the program and compiles the bundle, for
+ * this machine or for others, with the permissions that it needs and no others. COMPILE_DENO names another Deno to
+ * compile with.
+ */
+import { join, relative } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import manifest from "../deno.json" with { type: "json" };
+import { type Setting, settings } from "../src/config/settings.ts";
+import { bundleProgram, commitOfSources, root } from "./bundle.ts";
+
+/** What a release is compiled for; Deno itself has no others. */
+export const targets: readonly string[] = ["unknown-linux-gnu", "apple-darwin", "pc-windows-msvc"]
+  .flatMap((system) => [`x86_64-${system}`, `aarch64-${system}`]);
+
+/** The name of a compiled program. */
+export function binaryName(target: string | null): string {
+  const windows = target === null ? process.platform === "win32" : target.includes("windows");
+  return `portcullis${target === null ? "" : `-${target}`}${windows ? ".exe" : ""}`;
+}
+
+/**
+ * What the program may do. Paths and addresses are settings, so reading, writing and the network are open here; it
+ * starts no process, loads no library, and sees of the environment its settings alone.
+ */
+export function compiledPermissions(): string[] {
+  const variables = Object.values(settings as Record<string, Setting<unknown>>)
+    .flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]);
+  const proxies = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].flatMap((name) => [name, name.toUpperCase()]);
+  return [
+    "--no-prompt",
+    "--allow-net",
+    "--allow-read",
+    "--allow-write",
+    "--allow-sys=homedir,uid,gid",
+    `--allow-env=${[...variables, ...proxies, "HOME", "USERPROFILE"].join(",")}`,
+    "--ignore-env", // any other variable reads as absent, where a library looks for one
+  ];
+}
+
+/** Bundles once and compiles for each target; `null` is this machine. Gives the programs' paths. */
+export async function compileProgram(
+  outDirectory: string,
+  compileFor: readonly (string | null)[],
+): Promise<string[]> {
+  const bundle = join(outDirectory, "portcullis.js");
+  await bundleProgram(bundle, await commitOfSources());
+  const paths: string[] = [];
+  for (const target of compileFor) {
+    const path = join(outDirectory, binaryName(target));
+    const { success, stderr } = await new Deno.Command(process.env["COMPILE_DENO"] || Deno.execPath(), {
+      args: [
+        "compile",
+        ...["--quiet", "--no-check", "--no-config", "--no-lock", "--no-remote", "--no-npm"],
+        ...manifest.unstable.map((feature) => `--unstable-${feature}`),
+        ...compiledPermissions(),
+        ...(target === null ? [] : ["--target", target]),
+        ...["--output", path, bundle],
+      ],
+      stdout: "null",
+    }).output();
+    if (!success) throw new Error(`deno compile: ${new TextDecoder().decode(stderr)}`);
+    paths.push(path);
+  }
+  return paths;
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      target: { type: "string", multiple: true, default: [] },
+      out: { type: "string", default: join(root, "dist") },
+    },
+  });
+  const asked = values.target.includes("all") ? targets : values.target;
+  const unknown = asked.filter((target) => !targets.includes(target));
+  if (unknown.length > 0) {
+    process.stderr.write(`error: unknown target ${unknown.join(", ")}\nhint: all, or ${targets.join(", ")}\n`);
+    process.exit(2);
+  }
+  for (const path of await compileProgram(values.out, asked.length === 0 ? [null] : asked)) {
+    const { size } = await Deno.stat(path);
+    process.stdout.write(`${relative(process.cwd(), path)}  ${(size / 1e6).toFixed(1)} MB\n`);
+  }
+}

@@ -1,0 +1,195 @@
+/** What each known client has to be told to connect, in its own format. Pure. */
+
+/** How a client reaches the server. */
+export type Connection =
+  /** Over HTTP; with a token from an environment variable instead of the sign-in in the browser, if one is named. */
+  | { readonly kind: "http"; readonly serverUrl: string; readonly tokenVariable?: string }
+  /** As a child process. */
+  | { readonly kind: "stdio"; readonly command: string; readonly args: readonly string[] };
+
+/** A configuration as a person or a script copies it. */
+export interface ClientConfiguration {
+  /** Where it goes. */
+  readonly place: string;
+  /** Exactly what goes there. */
+  readonly text: string;
+  /** What else there is to know. */
+  readonly notes: readonly string[];
+}
+
+/** One client. `null` when it cannot connect in that way. */
+export interface ClientFormat {
+  readonly name: string;
+  readonly title: string;
+  readonly configure: (connection: Connection) => ClientConfiguration | null;
+}
+
+const serverName = "portcullis";
+
+/** Every client whose format is known. */
+export const clientFormats: readonly ClientFormat[] = [
+  { name: "claude-code", title: "Claude Code", configure: configureClaudeCode },
+  { name: "claude-desktop", title: "Claude Desktop", configure: configureClaudeDesktop },
+  { name: "cursor", title: "Cursor", configure: configureCursor },
+  { name: "vscode", title: "VS Code", configure: configureVsCode },
+  { name: "codex", title: "Codex", configure: configureCodex },
+  { name: "gemini", title: "Gemini CLI", configure: configureGemini },
+  { name: "servicenow", title: "ServiceNow AI Agent Studio", configure: configureServiceNow },
+];
+
+function configureClaudeCode(connection: Connection): ClientConfiguration {
+  const place = "run in a shell";
+  if (connection.kind === "stdio") {
+    const command = [connection.command, ...connection.args].map(shellWord).join(" ");
+    return { place, text: `claude mcp add ${serverName} -- ${command}`, notes: [] };
+  }
+  const { tokenVariable } = connection;
+  const add = `claude mcp add --transport http ${serverName} ${endpointOf(connection)}`;
+  if (tokenVariable === undefined) return { place, text: add, notes: ["Then `/mcp` in Claude Code signs in."] };
+  // Single quotes: Claude Code replaces the variable itself at each start, so that no token lies in its settings.
+  return { place, text: `${add} --header 'Authorization: Bearer \${${tokenVariable}}'`, notes: [] };
+}
+
+/** Its file knows local servers only; a server that the internet can reach is added in its settings. */
+function configureClaudeDesktop(connection: Connection): ClientConfiguration {
+  const place = "claude_desktop_config.json (Settings > Developer > Edit Config)";
+  if (connection.kind === "stdio") return { place, text: serversJson(processEntry(connection)), notes: [] };
+  const endpoint = endpointOf(connection);
+  const { tokenVariable } = connection;
+  if (endpoint.startsWith("https:") && tokenVariable === undefined) {
+    return {
+      place: "Settings > Connectors > Add custom connector",
+      text: `Name: Portcullis\nRemote MCP server URL: ${endpoint}`,
+      notes: ["Claude connects from its own network, so the address has to be reachable from the internet."],
+    };
+  }
+  // mcp-remote takes a blank within an argument badly on Windows, so the header's value comes from its variable whole.
+  const header = tokenVariable === undefined ? [] : ["--header", `Authorization:\${${tokenVariable}}`];
+  const entry = {
+    command: "npx",
+    args: ["-y", "mcp-remote", endpoint, ...header],
+    ...(tokenVariable === undefined ? {} : { env: { [tokenVariable]: "Bearer THE_TOKEN" } }),
+  };
+  const notes = [
+    "mcp-remote (npm) stands between, since this file knows no HTTP; `connect claude-desktop --transport stdio` needs no such help.",
+  ];
+  if (tokenVariable !== undefined) {
+    notes.push("Replace THE_TOKEN; this file is the only place that Claude Desktop has.");
+  }
+  return { place, text: serversJson(entry), notes };
+}
+
+function configureCursor(connection: Connection): ClientConfiguration {
+  const place = "~/.cursor/mcp.json, or .cursor/mcp.json in a project";
+  const entry = connection.kind === "stdio" ? processEntry(connection) : {
+    url: endpointOf(connection),
+    ...headers(connection, (variable) => `\${env:${variable}}`),
+  };
+  return { place, text: serversJson(entry), notes: [] };
+}
+
+function configureVsCode(connection: Connection): ClientConfiguration {
+  const place = ".vscode/mcp.json, or the file that `MCP: Open User Configuration` opens";
+  if (connection.kind === "stdio") {
+    return {
+      place,
+      text: json({ servers: { [serverName]: { type: "stdio", ...processEntry(connection) } } }),
+      notes: [],
+    };
+  }
+  const entry = {
+    type: "http",
+    url: endpointOf(connection),
+    ...headers(connection, () => "${input:portcullis-token}"),
+  };
+  const inputs = connection.tokenVariable === undefined ? {} : {
+    inputs: [{
+      id: "portcullis-token",
+      type: "promptString",
+      description: "Access token for Portcullis",
+      password: true,
+    }],
+  };
+  return { place, text: json({ servers: { [serverName]: entry }, ...inputs }), notes: [] };
+}
+
+function configureCodex(connection: Connection): ClientConfiguration {
+  const place = "~/.codex/config.toml";
+  const table = `[mcp_servers.${serverName}]`;
+  // TOML basic strings escape as JSON does.
+  if (connection.kind === "stdio") {
+    const { command, args } = connection;
+    return {
+      place,
+      text: `${table}\ncommand = ${JSON.stringify(command)}\nargs = [${
+        args.map((arg) => JSON.stringify(arg)).join(", ")
+      }]`,
+      notes: [],
+    };
+  }
+  const url = `${table}\nurl = ${JSON.stringify(endpointOf(connection))}`;
+  return connection.tokenVariable === undefined
+    ? { place, text: url, notes: [`Then \`codex mcp login ${serverName}\` signs in.`] }
+    : { place, text: `${url}\nbearer_token_env_var = ${JSON.stringify(connection.tokenVariable)}`, notes: [] };
+}
+
+function configureGemini(connection: Connection): ClientConfiguration {
+  const place = "~/.gemini/settings.json, or .gemini/settings.json in a project";
+  if (connection.kind === "stdio") return { place, text: serversJson(processEntry(connection)), notes: [] };
+  const entry = { httpUrl: endpointOf(connection), ...headers(connection, (variable) => `$${variable}`) };
+  const notes = connection.tokenVariable === undefined ? [`Then \`/mcp auth ${serverName}\` signs in.`] : [];
+  return { place, text: serversJson(entry), notes };
+}
+
+function configureServiceNow(connection: Connection): ClientConfiguration | null {
+  if (connection.kind === "stdio" || connection.tokenVariable !== undefined) return null;
+  const { serverUrl } = connection;
+  const notes = [
+    "The instance has to reach the address: a public https SERVER_URL.",
+    "It registers itself, so REGISTRATION must not be off; the registration token is needed unless it is open.",
+  ];
+  return {
+    place: "All > AI Agent Studio > Settings > Manage MCP Servers > New",
+    text: [
+      "Name: Portcullis",
+      `MCP server URL: ${endpointOf(connection)}`,
+      "Authentication type: OAuth 2.1",
+      "Grant type: Authorization Code",
+      "Auth scopes: files:read,files:write,llm:generate",
+      "Authentication token for client registration, header: Authorization",
+      "Authentication token for client registration, value: Bearer (the value of DCR_AUTH_TOKEN)",
+      `Authorization URL: ${serverUrl}/oauth/authorize`,
+      `Token URL: ${serverUrl}/oauth/token`,
+      `Token revocation URL: ${serverUrl}/oauth/revoke`,
+    ].join("\n"),
+    notes,
+  };
+}
+
+function endpointOf({ serverUrl }: { readonly serverUrl: string }): string {
+  return `${serverUrl}/mcp`;
+}
+
+function processEntry({ command, args }: { readonly command: string; readonly args: readonly string[] }): object {
+  return { command, args };
+}
+
+function headers(
+  { tokenVariable }: { readonly tokenVariable?: string },
+  reference: (variable: string) => string,
+): { readonly headers?: Readonly<Record<string, string>> } {
+  return tokenVariable === undefined ? {} : { headers: { Authorization: `Bearer ${reference(tokenVariable)}` } };
+}
+
+function serversJson(entry: object): string {
+  return json({ mcpServers: { [serverName]: entry } });
+}
+
+function json(value: object): string {
+  return JSON.stringify(value, null, 2);
+}
+
+/** A word that a POSIX shell takes as it is. */
+function shellWord(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,49 @@
+/** `healthcheck`: asks the server on this machine how it is; for containers, which have no curl. */
+import { get } from "node:http";
+import { describeProblems } from "../config/describe_problems.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
+
+const timeoutMilliseconds = 3_000;
+
+/** Exits 0 when `/health` of the configured port answers 200, else 1. */
+export const healthcheckCommand: Command = {
+  name: "healthcheck",
+  summary: "exits 0 when the server on this machine is well",
+  usage: ["healthcheck [--host H] [--port P]"],
+  flags: {},
+  run: healthcheck,
+};
+
+async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const { host, port } = config.value;
+  const outcome = await statusOf(reachableHost(host), port);
+  if (outcome === 200) return 0;
+  say(`error: /health on port ${port} ${typeof outcome === "number" ? `answered ${outcome}` : outcome}\n`);
+  return 1;
+}
+
+/** The address to ask when the server listens on every one. */
+function reachableHost(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  return host === "::" || host === "[::]" ? "::1" : host.replace(/^\[|\]$/g, "");
+}
+
+/** By node:http, which goes through no proxy: fetch would take HTTP_PROXY even for this machine. */
+function statusOf(hostname: string, port: number): Promise<number | string> {
+  const { promise, resolve } = Promise.withResolvers<number | string>();
+  const request = get({ hostname, port, path: "/health", timeout: timeoutMilliseconds }, (response) => {
+    response.resume();
+    response.on("end", () => resolve(response.statusCode ?? 0));
+  });
+  request.on("timeout", () => {
+    resolve(`did not answer within ${timeoutMilliseconds / 1_000} s`);
+    request.destroy();
+  });
+  request.on("error", (error: Error & { readonly code?: string }) => resolve(`cannot be reached (${error.code})`));
+  return promise;
+}

@@ -1,0 +1,49 @@
+/** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
+import { describeProblems } from "../config/describe_problems.ts";
+import { openInstallation } from "../installation.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createJsonLog } from "../lib/json_log.ts";
+import { runStdio } from "../stdio_app.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { installationProblem } from "./installation_problem.ts";
+
+/** Standard output carries the protocol and nothing else; the log goes to standard error. */
+export const stdioCommand: Command = {
+  name: "stdio",
+  summary: "serves one client over standard input and output",
+  usage: ["stdio [--data-dir D] [--workspace W]"],
+  flags: {},
+  run: stdio,
+};
+
+async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const installation = await openInstallation(config.value, systemClock);
+  if (!installation.ok) {
+    say(installationProblem(installation.error));
+    return 1;
+  }
+  if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
+  const log = createJsonLog({ write: say, level: config.value.logLevel, clock: systemClock });
+  const stop = new AbortController();
+  const signals: readonly Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
+  for (const signal of signals) Deno.addSignalListener(signal, () => stop.abort());
+  try {
+    await runStdio(config.value, {
+      ...installation.value,
+      input: Deno.stdin.readable,
+      output: Deno.stdout.writable,
+      stop: stop.signal,
+      log,
+      clock: systemClock,
+    });
+    return 0;
+  } finally {
+    log.flush();
+    await installation.value.storage.close();
+  }
+}

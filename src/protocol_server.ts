@@ -1,0 +1,39 @@
+/** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
+import type { Config } from "./config/config.ts";
+import { createRateLimiter } from "./http/rate_limit.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import { createMcpServer, type McpServer } from "./mcp/mcp_server.ts";
+import type { Tool } from "./mcp/tool.ts";
+import { createToolRegistry } from "./mcp/tool_registry.ts";
+import { version } from "./version.ts";
+
+const minute = 60_000;
+
+/** Wires the protocol server over tools; each user and client has its own rate. */
+export function createProtocolServer(
+  config: Config,
+  dependencies: Installation & { readonly tools: readonly Tool[]; readonly log: Log; readonly clock: Clock },
+): McpServer {
+  const { tools, storage, secrets, log, clock } = dependencies;
+  const toolCalls = createRateLimiter({ count: config.toolCallsPerMinute, windowMilliseconds: minute, clock });
+  return createMcpServer({
+    tools: createToolRegistry(tools),
+    serverInfo: { name: "portcullis", title: "Portcullis", version },
+    instructions:
+      "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
+    admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
+    audit: ({ time: _, ...entry }) => log.write("audit", "request", entry),
+    log,
+    secretBox: secrets,
+    storage,
+    clock,
+    limits: {
+      toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
+      maxStreams: config.maxStreams,
+      maxStreamsPerPrincipal: config.maxStreamsPerUser,
+      sessionLifetimeSeconds: config.sessionLifetimeSeconds,
+    },
+  });
+}

@@ -1,0 +1,33 @@
+/** The surroundings of one message that came over stdio, which has no headers: they are read off what was agreed. */
+import type { Principal } from "../lib/principal.ts";
+import type { Exchange } from "../mcp/exchange.ts";
+import { specProfile } from "../mcp/profile.ts";
+
+/** What the opening settled. */
+export interface StdioSession {
+  /** `null` before `initialize` was answered. */
+  protocolVersion: string | null;
+  /** The session that `initialize` began. */
+  id: string | null;
+}
+
+/** Builds the exchange of one message. */
+export function createStdioExchange(options: {
+  readonly session: StdioSession;
+  readonly requestId: string;
+  readonly principal: Principal;
+  readonly disconnected: AbortSignal;
+}): Exchange {
+  const { session, requestId, principal, disconnected } = options;
+  return {
+    requestId,
+    principal,
+    profile: specProfile,
+    acceptsStream: true,
+    disconnected,
+    header: (name) => {
+      if (name === "mcp-protocol-version") return session.protocolVersion;
+      return name === "mcp-session-id" ? session.id : null;
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
+import type { Config } from "./config/config.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import type { Principal } from "./lib/principal.ts";
+import { createProtocolServer } from "./protocol_server.ts";
+import { scopeCatalogue } from "./scopes.ts";
+import { serveStdio } from "./stdio/serve_stdio.ts";
+import { createToolbox } from "./toolbox.ts";
+
+/** What one session over stdio stands on. */
+export interface StdioAppDependencies extends Installation {
+  readonly input: ReadableStream<Uint8Array>;
+  readonly output: WritableStream<Uint8Array>;
+  readonly stop: AbortSignal;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/** Whoever can start the program can read its data directory, and so is the owner already: nothing is left to grant. */
+const owner: Principal = {
+  subject: "owner",
+  clientId: "stdio",
+  grantId: "stdio",
+  tokenId: "stdio",
+  scopes: new Set(scopeCatalogue.map(({ name }) => name)),
+  expiresAt: Number.MAX_SAFE_INTEGER,
+};
+
+const maxInFlight = 64;
+
+/** Serves until the input ends or `stop` aborts. Throws when the workspace cannot be used. */
+export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
+  const { input, output, stop, log } = dependencies;
+  const toolbox = createToolbox(config);
+  const mcp = createProtocolServer(config, { ...dependencies, tools: toolbox.tools });
+  try {
+    await serveStdio({
+      mcp,
+      input,
+      output,
+      principal: owner,
+      createRequestId: () => crypto.randomUUID(),
+      log,
+      stop,
+      maxLineBytes: config.maxBodyBytes,
+      maxInFlight,
+      finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
+    });
+  } finally {
+    mcp.close();
+    await toolbox.close();
+  }
+}

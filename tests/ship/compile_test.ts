@@ -1,0 +1,132 @@
+/** What a release is made of: the bundle, its permissions, and the program compiled from it. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { bundleProgram, root } from "../../scripts/bundle.ts";
+import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
+import { settings } from "../../src/config/settings.ts";
+import { makeServerPlace } from "../fixtures/running_server.ts";
+
+Deno.test("the bundle is the same bytes wherever it is made, holds the commit, and names no place of the machine", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
+  const commit = "0123456789ab";
+  await bundleProgram(`${directory}/here.js`, commit);
+  const copy = `${directory}/some/where/else`;
+  await copySources(copy);
+  await bundleProgram(`${directory}/there.js`, commit, copy);
+  const [here, there] = [
+    await Deno.readTextFile(`${directory}/here.js`),
+    await Deno.readTextFile(`${directory}/there.js`),
+  ];
+  assert.ok(here === there, "the bundles differ");
+  assert.ok(here.includes(`"${commit}"`));
+  for (const trace of [root, directory, Deno.env.get("HOME") ?? root, "file://"]) {
+    assert.ok(!here.includes(trace.replace(/\/$/, "")), trace);
+  }
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("the compiled program's permissions: its settings, no process, no library, no prompt", () => {
+  const permissions = compiledPermissions();
+  assert.ok(permissions.includes("--no-prompt"));
+  assert.ok(!permissions.some((flag) => /allow-(all|run|ffi|import|sys$|env$)/.test(flag)), permissions.join(" "));
+  const variables = permissions.find((flag) => flag.startsWith("--allow-env="))?.slice(12).split(",") ?? [];
+  for (const { env } of Object.values(settings)) assert.ok(variables.includes(env), env);
+});
+
+Deno.test("the bundle alone, under those permissions, in an empty directory: serves, is well, stops", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
+  await bundleProgram(`${directory}/portcullis.js`, null);
+  const manifest = JSON.parse(await Deno.readTextFile(join(root, "deno.json")));
+  const unstable = manifest.unstable.map((feature: string) => `--unstable-${feature}`);
+  const run = ["run", "--no-config", "--no-lock", "--no-remote", "--no-npm", ...unstable, ...compiledPermissions()];
+  await serveAndStop(directory, Deno.execPath(), [...run, `${directory}/portcullis.js`]);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("a release has six programs, with the names that their systems expect", () => {
+  assert.equal(new Set(targets.map(binaryName)).size, 6);
+  assert.equal(binaryName("x86_64-pc-windows-msvc"), "portcullis-x86_64-pc-windows-msvc.exe");
+  assert.equal(binaryName("aarch64-apple-darwin"), "portcullis-aarch64-apple-darwin");
+});
+
+/** What compiling needs where Deno's own base binaries cannot be downloaded: kept beside the checkout, or absent. */
+async function baseBinary(): Promise<Record<string, string> | null> {
+  const helper = join(root, "..", "shared", "tools", "denort.sh");
+  if (!await Deno.stat(helper).catch(() => null)) return null;
+  const { success, stdout } = await new Deno.Command("bash", { args: [helper], stderr: "inherit" }).output();
+  if (!success) return null;
+  const lines = new TextDecoder().decode(stdout).matchAll(/^(?:export )?(\w+)=(\S+)$/gm);
+  return Object.fromEntries(Array.from(lines, ([, name, value]) => [name ?? "", value ?? ""]));
+}
+
+const base = await baseBinary();
+
+Deno.test({
+  name: "the compiled program passes the end-to-end suite (skipped without a base binary to compile with)",
+  ignore: base === null,
+  async fn() {
+    const out = await Deno.makeTempDir({ prefix: "portcullis-compile-" });
+    const compiled = await output(
+      Deno.execPath(),
+      ["run", "--allow-all", "scripts/compile.ts", "--out", out],
+      base ?? {},
+    );
+    assert.equal(compiled.code, 0, compiled.stderr);
+    const program = join(out, binaryName(null));
+    const { stdout } = await output(program, ["--version"], {});
+    assert.match(stdout, /^portcullis \d+\.\d+\.\d+( \([0-9a-f]{12}\))?\n$/);
+    await serveAndStop(out, program, []);
+    const suite = await output(Deno.execPath(), ["test", "--allow-all", "--no-check", "tests/end_to_end"], {
+      PORTCULLIS_COMMAND: program,
+    });
+    assert.equal(suite.code, 0, suite.stdout + suite.stderr);
+    await Deno.remove(out, { recursive: true });
+  },
+});
+
+/** Starts the program in `cwd`, asks its `healthcheck`, and stops it. */
+async function serveAndStop(cwd: string, command: string, args: readonly string[]): Promise<void> {
+  await using place = await makeServerPlace();
+  const env = { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, NO_COLOR: "1", UNKNOWN_VARIABLE: "1" };
+  const server = new Deno.Command(command, {
+    args: [...args, "serve", "--port", "0"],
+    cwd,
+    env,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const said = new Response(server.stderr).text();
+  const reader = server.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let port: string | undefined;
+  for (let text = ""; port === undefined;) {
+    const { value, done } = await reader.read();
+    assert.ok(!done, await Promise.race([said, "it ended"]));
+    port = /^portcullis listening on http:\/\/127\.0\.0\.1:(\d+)\n/.exec(text += value)?.[1];
+  }
+  const health = await new Deno.Command(command, { args: [...args, "healthcheck", "--port", port], cwd, env }).output();
+  server.kill("SIGTERM");
+  const { code } = await server.status;
+  await reader.cancel();
+  assert.doesNotMatch(await said, /NotCapable|not granted/);
+  assert.deepEqual([health.code, code], [0, 0]);
+}
+
+async function output(
+  command: string,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+  const { code, stdout, stderr } = await new Deno.Command(command, { args: [...args], cwd: root, env }).output();
+  const decoder = new TextDecoder();
+  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+}
+
+async function copySources(directory: string): Promise<void> {
+  await Deno.mkdir(directory, { recursive: true });
+  const { success } = await new Deno.Command("cp", {
+    args: ["-R", "main.ts", "deno.json", "deno.lock", "src", directory],
+    cwd: root,
+  }).output();
+  assert.ok(success);
+}

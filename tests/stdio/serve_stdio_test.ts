@@ -1,0 +1,146 @@
+/** The stdio transport (MCP 2025-11-25, basic/transports: stdio; basic/utilities/cancellation). */
+import assert from "node:assert/strict";
+import { startStdio, type StdioClient } from "./harness.ts";
+
+const call = (id: string | number, name: string, input: Record<string, unknown> = {}) => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
+  params: { name, arguments: input },
+});
+const cancel = (requestId: string | number) => ({
+  jsonrpc: "2.0",
+  method: "notifications/cancelled",
+  params: { requestId },
+});
+
+function openWith(protocolVersion: string): object {
+  return {
+    jsonrpc: "2.0",
+    id: "open",
+    method: "initialize",
+    params: { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } },
+  };
+}
+
+async function open(client: StdioClient, protocolVersion = "2025-11-25"): Promise<void> {
+  await client.send(openWith(protocolVersion));
+  assert.equal((await client.receive())["id"], "open");
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500 && !condition(); tries++) await new Promise((resolve) => setTimeout(resolve, 2));
+  assert.ok(condition());
+}
+
+Deno.test("stdio answers requests a line each and takes notifications in silence", async () => {
+  await using client = startStdio();
+  await open(client);
+  await client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+  await client.send(call(1, "echo", { text: "one\ntwo" }));
+  const { id, result } = await client.receive() as { id: number; result: { content: { text: string }[] } };
+  assert.equal(id, 1);
+  assert.equal(result.content[0]?.text, "one\ntwo");
+});
+
+Deno.test("stdio reads what follows initialize under the version that it settled, even when all comes at once", async () => {
+  // From 2025-11-25 on, an argument that does not fit is a tool's failure; before, a JSON-RPC error.
+  for (const [version, member] of [["2025-11-25", "result"], ["2025-06-18", "error"]] as const) {
+    await using client = startStdio();
+    await client.send(`${JSON.stringify(openWith(version))}\n${JSON.stringify(call(1, "echo", { text: 7 }))}\n`);
+    await client.receive();
+    assert.ok(member in await client.receive(), version);
+  }
+});
+
+Deno.test("stdio answers a quick call while a slow one runs", async () => {
+  await using client = startStdio();
+  await client.send(call("slow", "wait"));
+  await client.send(call("quick", "echo", { text: "x" }));
+  assert.equal((await client.receive())["id"], "quick");
+  client.release();
+  assert.equal((await client.receive())["id"], "slow");
+});
+
+Deno.test("stdio ends a cancelled call and does not answer it; a stray cancellation changes nothing", async () => {
+  await using client = startStdio();
+  await client.send(cancel("nobody"));
+  await client.send(call(7, "wait"));
+  await until(() => client.seen.includes("started"));
+  await client.send(cancel(7));
+  await until(() => client.seen.includes("ended"));
+  await client.send(call(8, "echo", { text: "x" }));
+  assert.equal((await client.receive())["id"], 8);
+  await client.send(call(7, "echo", { text: "its id is free again" }));
+  assert.equal((await client.receive())["id"], 7);
+});
+
+Deno.test("stdio refuses an id that is in use, and more requests at once than it bears", async () => {
+  await using client = startStdio({ maxInFlight: 2 });
+  await client.send(call(1, "wait"));
+  await client.send(call(1, "echo", { text: "x" }));
+  assert.deepEqual(await client.receive(), {
+    jsonrpc: "2.0",
+    id: 1,
+    error: { code: -32600, message: "Invalid Request: this id is in use" },
+  });
+  await client.send(call(2, "wait"));
+  await client.send(call(3, "echo", { text: "x" }));
+  const refused = await client.receive() as { id: number; error: { code: number } };
+  assert.deepEqual([refused.id, refused.error.code], [3, 429]);
+  await client.send(cancel(1)); // still heard
+  await until(() => client.seen.includes("ended"));
+});
+
+Deno.test("stdio answers what is no message with an error, and goes on", async () => {
+  await using client = startStdio();
+  const cases: [string, number][] = [
+    ["{not json}\n", -32700],
+    ['"a string"\n', -32600],
+    ['{"jsonrpc":"1.0","id":1,"method":"ping"}\n', -32600],
+    [`${" ".repeat(10)}{"jsonrpc":"2.0","id":1,"method":"${"x".repeat(10_000)}"}\n`, -32600],
+  ];
+  for (const [text, code] of cases) {
+    await client.send(text);
+    const { error } = await client.receive() as { error: { code: number } };
+    assert.equal(error.code, code, text.slice(0, 40));
+  }
+  await client.send(call(1, "echo", { text: "x" }));
+  assert.equal((await client.receive())["id"], 1);
+});
+
+Deno.test("stdio finishes what runs when the input ends, and then ends the output", async () => {
+  const client = startStdio();
+  await client.send(call(1, "wait"));
+  await until(() => client.seen.includes("started"));
+  setTimeout(client.release, 20);
+  const rest = await client.end();
+  assert.deepEqual(rest.map(({ id }) => id), [1]);
+  assert.deepEqual(client.seen, ["started", "released"]);
+});
+
+Deno.test("stdio ends what takes too long after the end of the input", async () => {
+  const client = startStdio({ finishTimeoutMs: 20 });
+  await client.send(call(1, "wait"));
+  await until(() => client.seen.includes("started"));
+  assert.deepEqual(await client.end(), []);
+  assert.deepEqual(client.seen, ["started", "ended"]);
+});
+
+Deno.test("stdio ends at once when it is told to stop", async () => {
+  await using client = startStdio();
+  await client.send(call(1, "wait"));
+  await until(() => client.seen.includes("started"));
+  client.stop.abort();
+  await client.served;
+  assert.deepEqual(client.seen, ["started", "ended"]);
+});
+
+Deno.test("stdio ends when nobody reads its output any more", async () => {
+  const broken = new WritableStream<Uint8Array>({
+    write: () => Promise.reject(new Error("EPIPE")),
+  });
+  const client = startStdio({ output: broken });
+  await client.send(call(1, "echo", { text: "x" }));
+  await client.served;
+});
