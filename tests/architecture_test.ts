@@ -35,16 +35,15 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "toolbox.ts",
     "version.ts",
   ],
+  "running_server.ts": ["app.ts", "config", "http", "installation.ts", "lib", "mcp", "server_url.ts"],
+  sandbox: ["config", "lib", "mcp", "running_server.ts"],
   cli: [
     "administration.ts",
-    "app.ts",
     "config",
     "examination.ts",
-    "http",
     "installation.ts",
     "lib",
-    "mcp",
-    "server_url.ts",
+    "sandbox",
     "storage",
     "version.ts",
   ],
@@ -56,7 +55,9 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /^src\/workspace\/(?!disk_|store_)/, ollama: /\/port\.ts$/ },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "examination.ts": { storage: /data_directory\.ts$/ },
-  cli: { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/, storage: /_data_directory\.ts$/ },
+  "running_server.ts": { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  sandbox: { mcp: /^src\/mcp\/tool\.ts$/ },
+  cli: { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
 };
 
 interface Import {

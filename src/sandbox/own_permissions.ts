@@ -22,6 +22,11 @@ export function giveUpDirectory(path: string): void {
   for (const name of ["read", "write"] as const) Deno.permissions.revokeSync({ name, path });
 }
 
+/** Gives up one `host:port`; for a listed one, as above. What listens there already goes on listening. */
+export function giveUpHost(host: string): void {
+  Deno.permissions.revokeSync({ name: "net", host });
+}
+
 /** The kinds of which nothing was given up. */
 export function heldWhole(): PermissionName[] {
   return permissionNames.filter((name) => Deno.permissions.querySync({ name }).state === "granted");

@@ -89,6 +89,7 @@ export function realPathOf(path: string): string {
   }
 }
 
-function hostAndPort(host: string, port: number): string {
+/** An address as `net` permissions are written. */
+export function hostAndPort(host: string, port: number): string {
   return host.includes(":") && !host.startsWith("[") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -8,8 +8,8 @@ import type { Log } from "../lib/log.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { type RunningServer, startServer } from "../running_server.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
-import { giveUpDirectory } from "./own_permissions.ts";
-import { realPathOf } from "./permissions.ts";
+import { giveUpDirectory, giveUpHost } from "./own_permissions.ts";
+import { hostAndPort, realPathOf } from "./permissions.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
@@ -23,6 +23,7 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
   const scope = globalThis as unknown as WorkerScope;
   let running: Promise<RunningServer | null> | undefined;
   let log: Log | undefined;
+  process.env = {}; // libraries that look for their variables find none, instead of an exception
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
     log?.flush();
@@ -63,6 +64,7 @@ async function start(
       tell({ kind: "refused", text: `error: ${started.error.problem}\nhint: ${started.error.remedy}\n` });
       return null;
     }
+    giveUpHost(hostAndPort(config.host, config.port)); // port 0 would let a tool listen wherever there is a free one
     const { serverUrl, setUpLink } = started.value;
     tell({ kind: "ready", serverUrl, setUpLink });
     return started.value;
