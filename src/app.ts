@@ -81,7 +81,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
       refreshGraceSeconds: config.refreshGraceSeconds,
     },
     limits: defaultLimits,
-    ...(config.clientMetadataDocuments === "on"
+    ...(config.clientMetadataDocuments
       ? { fetchDocument: createDocumentFetcher(internet, defaultDocumentLimits) }
       : {}),
   });

@@ -50,16 +50,15 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "toolbox.ts",
     "version.ts",
   ],
+  "running_server.ts": ["app.ts", "config", "http", "installation.ts", "lib", "mcp", "server_url.ts"],
+  sandbox: ["config", "lib", "mcp", "running_server.ts"],
   cli: [
     "administration.ts",
-    "app.ts",
     "config",
     "examination.ts",
-    "http",
     "installation.ts",
     "lib",
-    "mcp",
-    "server_url.ts",
+    "sandbox",
     "storage",
     "stdio_app.ts",
     "version.ts",
@@ -81,7 +80,9 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
   "examination.ts": { storage: /data_directory\.ts$/ },
-  cli: { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/, storage: /_data_directory\.ts$/ },
+  "running_server.ts": { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  sandbox: { mcp: /^src\/mcp\/tool\.ts$/ },
+  cli: { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
 };
 
 interface Import {

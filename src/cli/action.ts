@@ -1,7 +1,6 @@
 /** Commands of several actions, such as `token create`: finds the action that the words name. */
 import type { Administration } from "../administration.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
-import { withAdministration } from "./with_administration.ts";
 
 /** One action of a command. */
 export interface Action {
@@ -27,5 +26,7 @@ export async function runAction(
     context.say(`error: not a ${name} command\nhint: ${usage.map((line) => `main.ts ${line}`).join("\n      ")}\n`);
     return 2;
   }
+  // Loaded here and not above: a start of `serve` reads this file too, and is not to wait for all behind it.
+  const { withAdministration } = await import("./with_administration.ts");
   return await withAdministration(context, (administration) => action.run(administration, context, rest));
 }

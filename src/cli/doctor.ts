@@ -1,5 +1,5 @@
 /** `doctor`: looks at everything the server needs and says, a line each, whether it is well and what to do if not. */
-import { type Check, examine } from "../examination.ts";
+import type { Check } from "../examination.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
@@ -20,6 +20,7 @@ async function runDoctor({ loadConfig, print }: CommandContext): Promise<ExitSta
     return 1;
   }
   print(line({ name: "configuration", state: "well", text: "every setting is usable" }));
+  const { examine } = await import("../examination.ts"); // see action.ts
   let broken = false;
   for await (const check of examine(config.value, () => performance.now())) {
     print(line(check));

@@ -1,5 +1,4 @@
 /** `hash-password`: a passphrase in, the value for OWNER_PASSWORD_HASH out. */
-import { hashPassphrase } from "../administration.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { readPassphrase } from "./read_passphrase.ts";
 
@@ -18,6 +17,7 @@ async function printHash({ print, say }: CommandContext): Promise<ExitStatus> {
     say("error: the two entries differ\nhint: nothing was changed; try again\n");
     return 1;
   }
+  const { hashPassphrase } = await import("../administration.ts"); // see action.ts
   const hash = await hashPassphrase(passphrase);
   if (!hash.ok) {
     say(`error: ${hash.error}\n`);

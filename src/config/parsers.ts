@@ -27,6 +27,11 @@ export function parseChoice<const Choice extends string>(choices: readonly Choic
   };
 }
 
+/** A switch. */
+export function parseSwitch(text: string): Result<boolean, string> {
+  return text === "on" || text === "off" ? success(text === "on") : failure("must be on or off");
+}
+
 /** A comma-separated list; each item goes through the parser given, blanks around items are dropped. */
 export function parseList<T>(parseItem: SettingParser<T>): SettingParser<readonly T[]> {
   return (text) => {

@@ -16,6 +16,7 @@ import {
   parsePattern,
   parseServerUrl,
   parseStrongSecret,
+  parseSwitch,
   parseText,
   type SettingParser,
 } from "./parsers.ts";
@@ -278,7 +279,7 @@ export const settings = {
   clientMetadataDocuments: required({
     env: "CLIENT_METADATA_DOCUMENTS",
     default: "on",
-    parse: parseChoice(["on", "off"]),
+    parse: parseSwitch,
     help:
       "whether clients may name themselves by an https URL that describes them; the server then fetches public https pages",
   }),

@@ -1,0 +1,16 @@
+/** The worker of {@link ./server.ts}: the server with one trivial tool more. */
+import { z } from "zod";
+import { defineTool } from "../src/mcp/tool.ts";
+import { runServerInWorker } from "../src/sandbox/run_in_worker.ts";
+
+runServerInWorker([
+  defineTool({
+    name: "echo",
+    title: "Echo",
+    description: "Answers with the text it was given.",
+    scopes: ["files:read"],
+    annotations: { readOnlyHint: true },
+    input: z.object({ text: z.string().describe("What to answer with") }),
+    run: ({ text }) => ({ ok: true, content: [{ type: "text", text }] }),
+  }),
+]);

@@ -1,0 +1,105 @@
+/** The server running in this isolate: the installation opened, the app built, a port listened on. */
+import { type App, buildApp } from "./app.ts";
+import type { Config } from "./config/config.ts";
+import type { Peer } from "./http/endpoint.ts";
+import { openInstallation } from "./installation.ts";
+import type { Clock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import { failure, type Result, success } from "./lib/result.ts";
+import type { Tool } from "./mcp/tool.ts";
+import { serverUrlFor } from "./server_url.ts";
+
+/** A server that answers. */
+export interface RunningServer {
+  /** Its address as clients know it. */
+  readonly serverUrl: string;
+  /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
+  readonly setUpLink: string | null;
+  /** Takes no more requests, gives those in flight the time that the configuration says, closes everything. */
+  stop(): Promise<void>;
+}
+
+/** Why a server cannot start, and what to do about it. */
+export interface StartProblem {
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** What {@link startServer} takes beside the configuration. */
+export interface StartServerOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly extraTools: readonly Tool[];
+  /** Called when the storage is open and its files are needed by name no more. */
+  readonly onInstallationOpen: () => void;
+}
+
+/** Starts the server. Throws for what nobody foresaw, with everything closed again. */
+export async function startServer(
+  config: Config,
+  { log, clock, extraTools, onInstallationOpen }: StartServerOptions,
+): Promise<Result<RunningServer, StartProblem>> {
+  const installation = await openInstallation(config, clock);
+  if (!installation.ok) return installation;
+  onInstallationOpen();
+  let app: App | undefined;
+  let server: Deno.HttpServer<Deno.NetAddr> | undefined;
+  const close = async (): Promise<void> => {
+    await app?.close();
+    await installation.value.storage.close();
+  };
+  try {
+    const ready = Promise.withResolvers<App>();
+    server = listen(
+      config,
+      (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
+    );
+    const serverUrl = serverUrlFor(config, server.addr.port);
+    const built = buildApp(config, { ...installation.value, serverUrl, log, clock, extraTools });
+    app = built;
+    ready.resolve(built);
+    const setUpLink = await built.issueSetUpLink();
+    const listening = server;
+    return success({
+      serverUrl,
+      setUpLink,
+      async stop() {
+        built.drain();
+        await Promise.race([listening.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
+        await close();
+      },
+    });
+  } catch (error) {
+    await server?.shutdown();
+    await close();
+    if (!listenErrors.some((kind) => error instanceof kind)) throw error;
+    return failure({
+      problem: `cannot listen on ${config.host} port ${config.port}: ${(error as Error).message}`,
+      remedy: "choose another with --port or --host",
+    });
+  }
+}
+
+const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.errors.PermissionDenied];
+
+function listen(config: Config, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {
+  return Deno.serve(
+    { hostname: config.host, port: config.port, onListen: () => {} },
+    (request, info) => fetch(request, new ConnectionPeer(info)),
+  );
+}
+
+/** Asks Deno for the address only when somebody wants it: most requests never do. */
+class ConnectionPeer implements Peer {
+  readonly #info: Deno.ServeHandlerInfo<Deno.NetAddr>;
+  constructor(info: Deno.ServeHandlerInfo<Deno.NetAddr>) {
+    this.#info = info;
+  }
+  get address(): string {
+    return this.#info.remoteAddr.hostname;
+  }
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => void Deno.unrefTimer(setTimeout(resolve, milliseconds)));
+}

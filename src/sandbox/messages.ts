@@ -1,0 +1,37 @@
+/** What the main thread and the server's worker say to each other. */
+import type { Config } from "../config/config.ts";
+
+/** To the worker. */
+export type ToWorker =
+  /** Once, as the answer to `loaded`. */
+  | { readonly kind: "start"; readonly config: Config }
+  /** Finish what is in flight, close everything, answer `stopped`. */
+  | { readonly kind: "stop" };
+
+/** The server answers requests. */
+export interface Ready {
+  readonly kind: "ready";
+  readonly serverUrl: string;
+  readonly setUpLink: string | null;
+}
+
+/** The server cannot run, for a reason that was foreseen: `error:` and `hint:` lines. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly text: string;
+}
+
+/** The server broke off. */
+export interface Failed {
+  readonly kind: "failed";
+  readonly reason: string;
+}
+
+/** From the worker. */
+export type FromWorker =
+  /** Its code is there: from now on nobody needs a permission to load any. */
+  | { readonly kind: "loaded" }
+  | Ready
+  | Refused
+  | Failed
+  | { readonly kind: "stopped" };

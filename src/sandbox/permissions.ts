@@ -1,0 +1,95 @@
+/**
+ * Least privilege: the permissions of the worker that runs the server, as a function of the configuration. Whatever is
+ * not named here is refused to all code of the server, its dependencies included.
+ */
+import { dirname, join } from "node:path";
+import type { Config } from "../config/config.ts";
+
+/** The settings that the permissions follow from. */
+export interface WallSettings extends
+  Pick<
+    Config,
+    "host" | "port" | "ollamaHosts" | "servicenowInstance" | "database" | "dataDir" | "workspaceDir"
+  > {
+  /** Whether clients may name themselves by the URL of a metadata document, on any host, which the server fetches. */
+  readonly clientMetadataDocuments?: boolean;
+}
+
+/** What the worker holds. Environment, subprocesses, FFI, system information and code from elsewhere: never. */
+export interface ServerPermissions {
+  /** `host:port` to listen on or connect to; `true` is any. */
+  readonly net: readonly string[] | true;
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+  readonly env: false;
+  readonly run: false;
+  readonly ffi: false;
+  readonly sys: false;
+  readonly import: false;
+}
+
+/**
+ * The permissions for a configuration. `realPath` gives a path without symbolic links: Deno compares paths as they are
+ * spelled, and the workspace is opened under its real one.
+ */
+export function serverPermissions(settings: WallSettings, realPath: (path: string) => string): ServerPermissions {
+  const { database, dataDir, workspaceDir } = settings;
+  const spellings = (paths: readonly string[]): string[] => [
+    ...new Set(paths.flatMap((path) => [path, realPath(path)])),
+  ];
+  const both = [workspaceDir, dataDir];
+  const readOnly: string[] = [];
+  if (database?.kind === "deno_kv" && database.path !== undefined) both.push(database.path);
+  if (database?.kind === "postgres") {
+    if (database.host.startsWith("/")) both.push(join(database.host, `.s.PGSQL.${database.port}`));
+    if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
+  }
+  const upstreams = upstreamHosts(settings);
+  return {
+    net: upstreams === "any" ? true : [hostAndPort(settings.host, settings.port), ...upstreams],
+    read: spellings([...both, ...readOnly]),
+    write: spellings(both),
+    env: false,
+    run: false,
+    ffi: false,
+    sys: false,
+    import: false,
+  };
+}
+
+/**
+ * Where the server connects to. With client metadata documents that is `any`: their hosts are whatever a client says,
+ * and Deno has no pattern for "every name on port 443". The fetch itself then has to refuse private addresses.
+ */
+export function upstreamHosts(settings: WallSettings): readonly string[] | "any" {
+  if (settings.clientMetadataDocuments === true) return "any";
+  const { ollamaHosts, servicenowInstance, database } = settings;
+  const urls = [
+    ...ollamaHosts.map(({ baseUrl }) => baseUrl),
+    ...servicenowInstance === undefined ? [] : [servicenowInstance],
+  ];
+  const hosts = urls.map((text) => {
+    const { hostname, port, protocol } = new URL(text);
+    return hostAndPort(hostname, port === "" ? (protocol === "https:" ? 443 : 80) : Number(port));
+  });
+  if (database?.kind === "postgres" && !database.host.startsWith("/")) {
+    hosts.push(hostAndPort(database.host, database.port));
+  }
+  return [...new Set(hosts)];
+}
+
+/** The real path of what is there, and of what is not there yet: its nearest parent's, with the rest appended. */
+export function realPathOf(path: string): string {
+  try {
+    return Deno.realPathSync(path);
+  } catch (error) {
+    const parent = dirname(path);
+    if (!(error instanceof Deno.errors.NotFound) || parent === path) return path;
+    return join(realPathOf(parent), path.slice(parent.length));
+  }
+}
+
+/** An address as `net` permissions are written. */
+export function hostAndPort(host: string, port: number): string {
+  return host.includes(":") && !host.startsWith("[") ? `[${host}]:${port}` : `${host}:${port}`;
+}

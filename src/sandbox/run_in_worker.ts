@@ -1,0 +1,83 @@
+/** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
+import process from "node:process";
+import { writeSync } from "node:fs";
+import type { Config } from "../config/config.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createJsonLog } from "../lib/json_log.ts";
+import type { Log } from "../lib/log.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { type RunningServer, startServer } from "../running_server.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+import { giveUpDirectory, giveUpHost } from "./own_permissions.ts";
+import { hostAndPort, realPathOf } from "./permissions.ts";
+
+/** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
+interface WorkerScope {
+  onmessage: (event: MessageEvent<ToWorker>) => void;
+  postMessage(message: FromWorker): void;
+  close: () => void;
+}
+
+/** What the module given to `serve` calls, once: the server with these tools beside its own. */
+export function runServerInWorker(extraTools: readonly Tool[]): void {
+  const scope = globalThis as unknown as WorkerScope;
+  let running: Promise<RunningServer | null> | undefined;
+  let log: Log | undefined;
+  process.env = {}; // libraries that look for their variables find none, instead of an exception
+  // A worker that ends says nothing to its parent, whose process would go on without a server.
+  addEventListener("unload", () => {
+    log?.flush();
+    scope.postMessage({ kind: "failed", reason: "its thread was ended by a call of exit() or close()" });
+  });
+  scope.close = () => Deno.exit(1);
+  addEventListener("error", () => log?.flush());
+  addEventListener("unhandledrejection", () => log?.flush());
+  scope.onmessage = ({ data }) => {
+    if (data.kind === "start") {
+      const config = Object.freeze(data.config);
+      log = createJsonLog({
+        write: (lines) => void writeSync(process.stderr.fd, lines),
+        level: config.logLevel,
+        clock: systemClock,
+      });
+      running = start(config, log, extraTools, (message) => scope.postMessage(message));
+    } else void stop(running, log).then(() => scope.postMessage({ kind: "stopped" }));
+  };
+  scope.postMessage({ kind: "loaded" });
+}
+
+async function start(
+  config: Config,
+  log: Log,
+  extraTools: readonly Tool[],
+  tell: (message: FromWorker) => void,
+): Promise<RunningServer | null> {
+  try {
+    const started = await startServer(config, {
+      log,
+      clock: systemClock,
+      extraTools,
+      // The database stays open; its files and the master key are out of reach for every tool from here on.
+      onInstallationOpen: () => [config.dataDir, realPathOf(config.dataDir)].forEach(giveUpDirectory),
+    });
+    if (!started.ok) {
+      tell({ kind: "refused", text: `error: ${started.error.problem}\nhint: ${started.error.remedy}\n` });
+      return null;
+    }
+    giveUpHost(hostAndPort(config.host, config.port)); // port 0 would let a tool listen wherever there is a free one
+    const { serverUrl, setUpLink } = started.value;
+    tell({ kind: "ready", serverUrl, setUpLink });
+    return started.value;
+  } catch (error) {
+    tell({ kind: "failed", reason: error instanceof Error ? error.message : String(error) });
+    return null;
+  } finally {
+    log.flush();
+  }
+}
+
+async function stop(running: Promise<RunningServer | null> | undefined, log: Log | undefined): Promise<void> {
+  log?.write("info", "stopping");
+  await (await running)?.stop();
+  log?.flush();
+}

@@ -1,0 +1,4 @@
+/** The module of the worker that runs the server with its own tools only. */
+import { runServerInWorker } from "./run_in_worker.ts";
+
+runServerInWorker([]);

@@ -1,0 +1,69 @@
+/** The worker of {@link ./broken_server.ts}: the server with tools that try to get out, or to end it. */
+import { z } from "zod";
+import { defineTool } from "../../src/mcp/tool.ts";
+import { runServerInWorker } from "../../src/sandbox/run_in_worker.ts";
+import { attempts, type Targets } from "./attempts.ts";
+
+const attemptTool = defineTool({
+  name: "attempt",
+  title: "Attempt",
+  description: "Tries what it is told, and answers with what came of it.",
+  scopes: ["files:read"],
+  annotations: {},
+  input: z.object({ what: z.string(), targets: z.looseObject({}) }),
+  run: async ({ what, targets }) => {
+    const text = await tell(() => (attempts[what] ?? moreAttempts[what])?.(targets as unknown as Targets));
+    return { ok: true, content: [{ type: "text", text }] };
+  },
+});
+
+/** Without a counterpart in a free process: they would change the test process itself, or load code into it. */
+const moreAttempts: typeof attempts = {
+  "work in the workspace": ({ workspaceDir }) => {
+    Deno.writeTextFileSync(`${workspaceDir}/made.txt`, "made");
+    return Deno.readTextFileSync(`${workspaceDir}/made.txt`);
+  },
+  "import code from elsewhere": ({ elsewhere }) => import(`http://${elsewhere.hostname}:${elsewhere.port}/code.js`),
+  "import a file": ({ secretPath }) => import(`file://${secretPath}`),
+  "start a worker that may do more": () =>
+    new Worker("data:text/javascript,", { type: "module", deno: { permissions: { read: true } } }),
+  "ask for permission": async () => {
+    const { state } = await Deno.permissions.request({ name: "read", path: "/etc/passwd" });
+    if (state !== "granted") throw new Deno.errors.NotCapable(state);
+  },
+};
+
+const endings: Readonly<Record<string, () => void>> = {
+  throw: () => {
+    throw new Error("thrown where nobody catches");
+  },
+  reject: () => void Promise.reject(new Error("rejected where nobody catches")),
+  exit: () => Deno.exit(0),
+  close: () => self.close(),
+  loop: () => {
+    for (;;);
+  },
+};
+
+const endTool = defineTool({
+  name: "end",
+  title: "End",
+  description: "Ends the server in the way that it is told.",
+  scopes: ["files:read"],
+  annotations: {},
+  input: z.object({ how: z.string() }),
+  run: ({ how }) => {
+    setTimeout(() => endings[how]?.(), 1);
+    return { ok: true, content: [] };
+  },
+});
+
+async function tell(step: () => unknown): Promise<string> {
+  try {
+    return `done: ${JSON.stringify(await step())}`;
+  } catch (error) {
+    return `stopped: ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`;
+  }
+}
+
+runServerInWorker([attemptTool, endTool]);

@@ -1,0 +1,30 @@
+/** A process that opens its storage, confines itself, and prints what is left. Argument: a directory. */
+import { openStorage } from "../../src/storage/open_storage.ts";
+import { confineThisIsolate, heldWhole } from "../../src/sandbox/own_permissions.ts";
+
+const [directory = ""] = Deno.args;
+const heldBefore = heldWhole();
+const storage = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now });
+if (!storage.ok) throw new Error(storage.error.problem);
+confineThisIsolate();
+await storage.value.commit({ puts: [{ key: ["made"], value: { made: "after" } }] });
+const seen = {
+  heldBefore,
+  heldAfter: heldWhole(),
+  stored: (await storage.value.get(["made"]))?.value,
+  swept: await storage.value.sweep(),
+  read: nameOf(() => Deno.readTextFileSync("/etc/passwd")),
+  write: nameOf(() => Deno.writeTextFileSync(`${directory}/planted`, "")),
+  run: nameOf(() => new Deno.Command(Deno.execPath()).outputSync()),
+};
+await storage.value.close();
+await Deno.stdout.write(new TextEncoder().encode(JSON.stringify(seen)));
+
+function nameOf(step: () => unknown): string {
+  try {
+    step();
+    return "done";
+  } catch (error) {
+    return error instanceof Error ? error.name : String(error);
+  }
+}

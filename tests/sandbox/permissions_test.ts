@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type Config, loadConfig } from "../../src/config/config.ts";
+import { realPathOf, serverPermissions, upstreamHosts } from "../../src/sandbox/permissions.ts";
+
+function configOf(env: Record<string, string>): Config {
+  const places = { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files" };
+  const config = loadConfig({ flags: {}, env: { ...places, ...env }, readFile: () => "" });
+  assert.ok(config.ok, JSON.stringify(config));
+  return config.value;
+}
+
+const samePath = (path: string): string => path;
+
+Deno.test("serverPermissions() names the listen address, the upstreams, the workspace and the data directory, and nothing else", () => {
+  const config = configOf({ PORT: "8123", OLLAMA_HOST: "localhost" });
+  assert.deepEqual(serverPermissions(config, samePath), {
+    net: ["127.0.0.1:8123", "localhost:11434"],
+    read: ["/srv/files", "/srv/data"],
+    write: ["/srv/files", "/srv/data"],
+    env: false,
+    run: false,
+    ffi: false,
+    sys: false,
+    import: false,
+  });
+});
+
+Deno.test("upstreamHosts() lists what the settings name, as Deno writes host and port", () => {
+  const cases: [Record<string, string>, readonly string[]][] = [
+    [{ OLLAMA_HOST: "gpu.example" }, ["gpu.example:11434"]],
+    [{ OLLAMA_HOST: "https://GPU.example, http://gpu.example" }, ["gpu.example:443", "gpu.example:80"]],
+    [{ OLLAMA_HOST: "[::1]:9, 0.0.0.0" }, ["[::1]:9", "127.0.0.1:11434"]],
+    [{ OLLAMA_HOST: "a:1,a:1" }, ["a:1"]],
+    [{ OLLAMA_HOST: "a:1", SERVICENOW_INSTANCE: "https://dev1.service-now.com" }, [
+      "a:1",
+      "dev1.service-now.com:443",
+    ]],
+    [{ OLLAMA_HOST: "a:1", DATABASE_URL: "postgres://u:p@localhost/d" }, ["a:1", "localhost:5432"]],
+    [{ OLLAMA_HOST: "a:1", DATABASE_URL: "postgres://u:p@[::1]:7/d" }, ["a:1", "[::1]:7"]],
+  ];
+  for (const [env, expected] of cases) assert.deepEqual(upstreamHosts(configOf(env)), expected);
+});
+
+Deno.test("client metadata documents lie on any host, so they open the network and nothing more", () => {
+  const config = { ...configOf({}), clientMetadataDocuments: true };
+  assert.equal(upstreamHosts(config), "any");
+  const closed = serverPermissions(configOf({}), samePath);
+  assert.deepEqual(serverPermissions(config, samePath), { ...closed, net: true });
+});
+
+Deno.test("serverPermissions() adds what a database lies in", () => {
+  const kv = serverPermissions(configOf({ DATABASE_URL: "deno-kv:/srv/kv/store.db" }), samePath);
+  assert.ok(kv.read.includes("/srv/kv/store.db") && kv.write.includes("/srv/kv/store.db"));
+  const socket = serverPermissions(configOf({ DATABASE_URL: "postgres://u:p@localhost/d?host=/run/pg" }), samePath);
+  assert.ok(socket.read.includes("/run/pg/.s.PGSQL.5432") && socket.write.includes("/run/pg/.s.PGSQL.5432"));
+  assert.equal(socket.net instanceof Array && socket.net.some((host) => host.includes("pg")), false);
+});
+
+Deno.test("serverPermissions() names a directory under its real path too, also one that is yet to be made", async () => {
+  const parent = await Deno.makeTempDir();
+  try {
+    const real = Deno.realPathSync(parent);
+    await Deno.mkdir(join(real, "real"));
+    await Deno.symlink(join(real, "real"), join(real, "link"));
+    const config = configOf({ WORKSPACE_DIR: join(real, "link", "new", "files"), DATA_DIR: join(real, "link") });
+    assert.deepEqual(serverPermissions(config, realPathOf).read, [
+      join(real, "link", "new", "files"),
+      join(real, "real", "new", "files"),
+      join(real, "link"),
+      join(real, "real"),
+    ]);
+  } finally {
+    await Deno.remove(parent, { recursive: true });
+  }
+});
+
+Deno.test("a configuration arrives whole in another thread", () => {
+  const config = configOf({
+    SERVER_URL: "https://mcp.example",
+    DCR_AUTH_TOKEN: "0123456789abcdef",
+    ALLOWED_ORIGINS: "https://a.example",
+    PUBLIC_CLIENT_PATTERN: "now|assist",
+    DATABASE_URL: "postgres://u:p@localhost/d",
+    OLLAMA_HOST: "http://user:pass@a:1",
+  });
+  const arrived = structuredClone(config);
+  assert.deepEqual(arrived, config);
+  assert.ok(arrived.publicClientPattern.test("Now Assist"));
+});

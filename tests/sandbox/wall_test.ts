@@ -1,0 +1,126 @@
+/** Tools broken on purpose, in the real server: what the permission wall stops, and what it lets through. */
+import assert from "node:assert/strict";
+import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { attempts, type Targets } from "./attempts.ts";
+
+const program = "tests/sandbox/broken_server.ts";
+const env = { PORT: "0", OLLAMA_HOST: "127.0.0.1:1", SHUTDOWN_TIMEOUT: "0" };
+
+async function createToken(dataDir: string): Promise<string> {
+  const { code, stdout, stderr } = await runCommand([
+    "token",
+    "create",
+    "--scope",
+    "files:read",
+    "--data-dir",
+    dataDir,
+  ]);
+  assert.equal(code, 0, stderr);
+  return stdout.trim();
+}
+
+async function call(
+  server: RunningServer,
+  token: string,
+  name: string,
+  input: Record<string, unknown>,
+): Promise<string> {
+  const response = await postMcp(server.url, toolCall(name, input), { token });
+  assert.equal(response.status, 200);
+  const { result } = await response.json();
+  return result.content[0]?.text ?? "";
+}
+
+Deno.test("a broken tool gets at nothing but the workspace: every attempt that works in a free process is stopped", async (t) => {
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, { program, env });
+  const outside = await Deno.makeTempDir();
+  let visitors = 0;
+  await using elsewhere = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => {
+    visitors += 1;
+    return new Response("export default 1;", { headers: { "content-type": "text/javascript" } });
+  });
+  const targets: Targets = {
+    secretPath: `${outside}/secret.js`,
+    newPath: `${outside}/new`,
+    workspaceDir: place.workspaceDir,
+    dataDir: place.dataDir,
+    program: Deno.execPath(),
+    elsewhere: { hostname: "127.0.0.1", port: elsewhere.addr.port },
+  };
+  await Deno.writeTextFile(targets.secretPath, "export default 'secret';");
+  const attempt = (what: string): Promise<string> => call(server, token, "attempt", { what, targets });
+  const sameOnly = (name: string): boolean => !name.startsWith("call a C") || Deno.build.os === "linux";
+  try {
+    for (const what of Object.keys(attempts).filter(sameOnly)) {
+      await t.step(
+        what,
+        async () => assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires|EPERM|EACCES)/),
+      );
+    }
+    for (
+      const what of [
+        "import code from elsewhere",
+        "import a file",
+        "start a worker that may do more",
+        "ask for permission",
+      ]
+    ) {
+      await t.step(what, async () => assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires)/));
+    }
+    assert.equal(visitors, 0, "nothing arrived elsewhere");
+    assert.deepEqual(Array.from(Deno.readDirSync(outside), ({ name }) => name), ["secret.js"]);
+    await t.step("the workspace stays open", async () => {
+      assert.equal(await attempt("work in the workspace"), 'done: "made"');
+    });
+    await t.step("the server goes on, with its database", async () => {
+      const later = await createToken(place.dataDir);
+      assert.equal(await call(server, later, "attempt", { what: "work in the workspace", targets }), 'done: "made"');
+    });
+    await t.step("the attempts are real: here, without the wall, each works", async () => {
+      Deno.env.set("PATH", Deno.env.get("PATH") ?? "/usr/bin");
+      for (const [what, run] of Object.entries(attempts)) {
+        if (sameOnly(what)) await assert.doesNotReject(async () => await run(targets), what);
+      }
+      assert.ok(visitors > 0);
+    });
+  } finally {
+    Deno.env.delete("PORTCULLIS_TEST");
+    await Deno.remove(outside, { recursive: true });
+  }
+});
+
+for (
+  const [how, reason] of [
+    ["throw", /thrown where nobody catches/],
+    ["reject", /rejected where nobody catches/],
+    ["exit", /exit\(\) or close\(\)/],
+    ["close", /exit\(\) or close\(\)/],
+  ] as const
+) {
+  Deno.test(`a server that breaks off (${how}) ends the process with an error and status 1`, async () => {
+    await using place = await makeServerPlace();
+    const token = await createToken(place.dataDir);
+    await using server = await startServer(place, { program, env });
+    await (await postMcp(server.url, toolCall("end", { how }), { token })).body?.cancel();
+    assert.equal((await server.ended).code, 1);
+    await server.stop();
+    assert.match(server.stderr(), /^error: the server stopped without being asked to: .*\nhint: /m);
+    assert.match(server.stderr(), reason);
+    assert.match(server.stderr(), /"tool":"end"/, "the audit line of the call that did it is not lost");
+  });
+}
+
+Deno.test("signals reach a server whose thread never rests: the second one ends it", async () => {
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  const server = await startServer(place, { program, env });
+  await (await postMcp(server.url, toolCall("end", { how: "loop" }), { token })).body?.cancel();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const first = server.stop("SIGTERM");
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal((await server.stop("SIGTERM")).code, 1);
+  await first;
+});
