@@ -21,7 +21,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "installation.ts": ["config", "lib", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
   "toolbox.ts": ["config", "mcp", "ollama", "tools", "workspace"],
-  "examination.ts": ["config", "lib", "ollama", "server_url.ts", "storage"],
+  "examination.ts": ["config", "lib", "ollama", "sandbox", "server_url.ts", "storage"],
   "app.ts": [
     "authorization_server",
     "config",
@@ -54,7 +54,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { storage: /^src\/storage\/port\.ts$/ },
   tools: { mcp: /^src\/mcp\/tool\.ts$/, workspace: /^src\/workspace\/(?!disk_|store_)/, ollama: /\/port\.ts$/ },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
-  "examination.ts": { storage: /data_directory\.ts$/ },
+  "examination.ts": { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /data_directory\.ts$/ },
   "running_server.ts": { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   sandbox: { mcp: /^src\/mcp\/tool\.ts$/ },
   cli: { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
