@@ -8,7 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import { type Setting, settings } from "../src/config/settings.ts";
-import { bundleProgram, commitOfSources, root } from "./bundle.ts";
+import { bundleProgram, commitOfSources, root, workerName } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
 export const targets: readonly string[] = ["unknown-linux-gnu", "apple-darwin", "pc-windows-msvc"]
@@ -56,7 +56,7 @@ export async function compileProgram(
         ...manifest.unstable.map((feature) => `--unstable-${feature}`),
         ...compiledPermissions(),
         ...(target === null ? [] : ["--target", target]),
-        ...["--output", path, bundle],
+        ...["--include", join(outDirectory, workerName), "--output", path, bundle],
       ],
       stdout: "null",
     }).output();

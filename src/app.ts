@@ -1,8 +1,7 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import { createAuthorizationServer } from "./authorization_server/authorization_server.ts";
 import { defaultLifetimes, defaultLimits, type Registration } from "./authorization_server/context.ts";
-import { internet } from "./authorization_server/internet.ts";
-import { createDocumentFetcher, defaultDocumentLimits } from "./authorization_server/public_document.ts";
+import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { createHealthEndpoint } from "./http/health.ts";
@@ -45,6 +44,8 @@ export interface AppDependencies extends Installation {
   readonly serverUrl: string;
   readonly log: Log;
   readonly clock: Clock;
+  /** Fetches client metadata documents; see `createDocumentFetcher`. */
+  readonly fetchDocument: FetchDocument;
   /** Tools beside those that the configuration gives; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
 }
@@ -81,9 +82,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
       refreshGraceSeconds: config.refreshGraceSeconds,
     },
     limits: defaultLimits,
-    ...(config.clientMetadataDocuments
-      ? { fetchDocument: createDocumentFetcher(internet, defaultDocumentLimits) }
-      : {}),
+    ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
 
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);

@@ -7,6 +7,9 @@ import { createOllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
 import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { serverUrlFor } from "./server_url.ts";
+import { describeWall } from "./sandbox/describe_wall.ts";
+import { realPathOf, serverPermissions } from "./sandbox/permissions.ts";
+import { raceFreedomOf } from "./sandbox/race_freedom.ts";
 import { exposure } from "./storage/data_directory.ts";
 
 /** What one check found. */
@@ -24,6 +27,7 @@ const fetchTimeoutMilliseconds = 5_000;
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
   yield* examineDataDirectory(config.dataDir);
   yield await examineWorkspace(config.workspaceDir);
+  yield* examineWall(config);
   yield* examineOllama(config, clock);
   yield* examineMetadata(serverUrlFor(config, config.port));
 }
@@ -72,6 +76,14 @@ async function examineWorkspace(workspaceDir: string): Promise<Check> {
     text: `${workspaceDir} cannot be read and written`,
     remedy: `chown or chmod it, or choose another with --workspace`,
   };
+}
+
+function* examineWall(config: Config): Generator<Check> {
+  const sentences = describeWall(serverPermissions(config, realPathOf), {
+    dataDir: [...new Set([config.dataDir, realPathOf(config.dataDir)])],
+    raceFreedom: raceFreedomOf(realPathOf(config.workspaceDir)),
+  });
+  for (const text of sentences) yield { name: "wall", state: "well", text };
 }
 
 async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {

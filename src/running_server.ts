@@ -1,5 +1,6 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import { type App, buildApp } from "./app.ts";
+import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
 import type { Peer } from "./http/endpoint.ts";
 import { openInstallation } from "./installation.ts";
@@ -30,6 +31,8 @@ export interface StartServerOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly extraTools: readonly Tool[];
+  /** Fetches what clients that name themselves by a URL say of themselves, and nothing that is not public. */
+  readonly fetchDocument: FetchDocument;
   /** Called when the storage is open and its files are needed by name no more. */
   readonly onInstallationOpen: () => void;
 }
@@ -37,7 +40,7 @@ export interface StartServerOptions {
 /** Starts the server. Throws for what nobody foresaw, with everything closed again. */
 export async function startServer(
   config: Config,
-  { log, clock, extraTools, onInstallationOpen }: StartServerOptions,
+  { log, clock, extraTools, fetchDocument, onInstallationOpen }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
   const installation = await openInstallation(config, clock);
   if (!installation.ok) return installation;
@@ -55,7 +58,7 @@ export async function startServer(
       (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
     );
     const serverUrl = serverUrlFor(config, server.addr.port);
-    const built = buildApp(config, { ...installation.value, serverUrl, log, clock, extraTools });
+    const built = buildApp(config, { ...installation.value, serverUrl, log, clock, extraTools, fetchDocument });
     app = built;
     ready.resolve(built);
     const setUpLink = await built.issueSetUpLink();

@@ -35,7 +35,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "stdio",
     "toolbox.ts",
   ],
-  "examination.ts": ["config", "lib", "ollama", "server_url.ts", "storage"],
+  "examination.ts": ["config", "lib", "ollama", "sandbox", "server_url.ts", "storage"],
   "app.ts": [
     "authorization_server",
     "config",
@@ -50,8 +50,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "toolbox.ts",
     "version.ts",
   ],
-  "running_server.ts": ["app.ts", "config", "http", "installation.ts", "lib", "mcp", "server_url.ts"],
-  sandbox: ["config", "lib", "mcp", "running_server.ts"],
+  "running_server.ts": [
+    "app.ts",
+    "authorization_server",
+    "config",
+    "http",
+    "installation.ts",
+    "lib",
+    "mcp",
+    "server_url.ts",
+  ],
+  sandbox: ["authorization_server", "config", "lib", "mcp", "running_server.ts"],
   cli: [
     "administration.ts",
     "config",
@@ -59,6 +68,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "sandbox",
+    "server_url.ts",
     "storage",
     "stdio_app.ts",
     "version.ts",
@@ -79,9 +89,9 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   resources: { servicenow: /\/(port|failure|tables|record_text)\.ts$/ },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
-  "examination.ts": { storage: /data_directory\.ts$/ },
+  "examination.ts": { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /data_directory\.ts$/ },
   "running_server.ts": { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
-  sandbox: { mcp: /^src\/mcp\/tool\.ts$/ },
+  sandbox: { authorization_server: /(public_document|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   cli: { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
 };
 

@@ -1,5 +1,6 @@
 /** `serve`: starts the server behind the permission wall, says where, and stops it in good order. */
 import { describeProblems } from "../config/describe_problems.ts";
+import { serverWorkerUrl } from "../sandbox/server_worker_url.ts";
 import { startSandboxedServer } from "../sandbox/sandboxed_server.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { welcomeText } from "./welcome.ts";
@@ -10,7 +11,7 @@ export const serveCommand: Command = {
   summary: "starts the server (the default)",
   usage: ["serve [--host H] [--port P] [--data-dir D] [--workspace W] [--server-url U]"],
   flags: {},
-  run: (context) => serve(context, new URL("../sandbox/server_worker.ts", import.meta.url)),
+  run: (context) => serve(context, serverWorkerUrl()),
 };
 
 /**

@@ -1,10 +1,13 @@
 /** What the main thread and the server's worker say to each other. */
+import type { FetchDocument } from "../authorization_server/public_document.ts";
 import type { Config } from "../config/config.ts";
 
 /** To the worker. */
 export type ToWorker =
   /** Once, as the answer to `loaded`. */
   | { readonly kind: "start"; readonly config: Config }
+  /** The answer to `fetch_document`. */
+  | { readonly kind: "document"; readonly id: number; readonly document: Awaited<ReturnType<FetchDocument>> }
   /** Finish what is in flight, close everything, answer `stopped`. */
   | { readonly kind: "stop" };
 
@@ -31,6 +34,8 @@ export interface Failed {
 export type FromWorker =
   /** Its code is there: from now on nobody needs a permission to load any. */
   | { readonly kind: "loaded" }
+  /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
+  | { readonly kind: "fetch_document"; readonly id: number; readonly url: string }
   | Ready
   | Refused
   | Failed

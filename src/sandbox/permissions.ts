@@ -10,15 +10,12 @@ export interface WallSettings extends
   Pick<
     Config,
     "host" | "port" | "ollamaHosts" | "servicenowInstance" | "database" | "dataDir" | "workspaceDir"
-  > {
-  /** Whether clients may name themselves by the URL of a metadata document, on any host, which the server fetches. */
-  readonly clientMetadataDocuments?: boolean;
-}
+  > {}
 
 /** What the worker holds. Environment, subprocesses, FFI, system information and code from elsewhere: never. */
 export interface ServerPermissions {
-  /** `host:port` to listen on or connect to; `true` is any. */
-  readonly net: readonly string[] | true;
+  /** `host:port` to listen on or connect to. */
+  readonly net: readonly string[];
   readonly read: readonly string[];
   readonly write: readonly string[];
   readonly env: false;
@@ -44,9 +41,8 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
     if (database.host.startsWith("/")) both.push(join(database.host, `.s.PGSQL.${database.port}`));
     if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
   }
-  const upstreams = upstreamHosts(settings);
   return {
-    net: upstreams === "any" ? true : [hostAndPort(settings.host, settings.port), ...upstreams],
+    net: [hostAndPort(settings.host, settings.port), ...upstreamHosts(settings)],
     read: spellings([...both, ...readOnly]),
     write: spellings(both),
     env: false,
@@ -58,11 +54,10 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
 }
 
 /**
- * Where the server connects to. With client metadata documents that is `any`: their hosts are whatever a client says,
- * and Deno has no pattern for "every name on port 443". The fetch itself then has to refuse private addresses.
+ * Where the server connects to. Client metadata documents are not among it: their hosts are whatever a client says, so
+ * the main thread fetches them, with the check of every address in between.
  */
-export function upstreamHosts(settings: WallSettings): readonly string[] | "any" {
-  if (settings.clientMetadataDocuments === true) return "any";
+export function upstreamHosts(settings: WallSettings): readonly string[] {
   const { ollamaHosts, servicenowInstance, database } = settings;
   const urls = [
     ...ollamaHosts.map(({ baseUrl }) => baseUrl),

@@ -1,12 +1,13 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import process from "node:process";
 import { writeSync } from "node:fs";
+import type { FetchDocument } from "../authorization_server/public_document.ts";
 import type { Config } from "../config/config.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createJsonLog } from "../lib/json_log.ts";
 import type { Log } from "../lib/log.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { type RunningServer, startServer } from "../running_server.ts";
+import { type RunningServer, startServer, type StartServerOptions } from "../running_server.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { giveUpDirectory, giveUpHost } from "./own_permissions.ts";
 import { hostAndPort, realPathOf } from "./permissions.ts";
@@ -23,6 +24,13 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
   const scope = globalThis as unknown as WorkerScope;
   let running: Promise<RunningServer | null> | undefined;
   let log: Log | undefined;
+  const documents = new Map<number, (document: Awaited<ReturnType<FetchDocument>>) => void>();
+  let documentsAsked = 0;
+  const fetchDocument: FetchDocument = (url) =>
+    new Promise((resolve) => {
+      documents.set(++documentsAsked, resolve); // the main thread limits how many run, and for how long
+      scope.postMessage({ kind: "fetch_document", id: documentsAsked, url });
+    });
   process.env = {}; // libraries that look for their variables find none, instead of an exception
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
@@ -33,14 +41,17 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
   addEventListener("error", () => log?.flush());
   addEventListener("unhandledrejection", () => log?.flush());
   scope.onmessage = ({ data }) => {
-    if (data.kind === "start") {
+    if (data.kind === "document") {
+      documents.get(data.id)?.(data.document);
+      documents.delete(data.id);
+    } else if (data.kind === "start") {
       const config = Object.freeze(data.config);
       log = createJsonLog({
         write: (lines) => void writeSync(process.stderr.fd, lines),
         level: config.logLevel,
         clock: systemClock,
       });
-      running = start(config, log, extraTools, (message) => scope.postMessage(message));
+      running = start(config, { log, extraTools, fetchDocument }, (message) => scope.postMessage(message));
     } else void stop(running, log).then(() => scope.postMessage({ kind: "stopped" }));
   };
   scope.postMessage({ kind: "loaded" });
@@ -48,8 +59,7 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
 
 async function start(
   config: Config,
-  log: Log,
-  extraTools: readonly Tool[],
+  { log, extraTools, fetchDocument }: Pick<StartServerOptions, "log" | "extraTools" | "fetchDocument">,
   tell: (message: FromWorker) => void,
 ): Promise<RunningServer | null> {
   try {
@@ -57,6 +67,7 @@ async function start(
       log,
       clock: systemClock,
       extraTools,
+      fetchDocument,
       // The database stays open; its files and the master key are out of reach for every tool from here on.
       onInstallationOpen: () => [config.dataDir, realPathOf(config.dataDir)].forEach(giveUpDirectory),
     });

@@ -1,4 +1,6 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
+import { internet } from "../authorization_server/internet.ts";
+import { createDocumentFetcher, defaultDocumentLimits } from "../authorization_server/public_document.ts";
 import type { Config } from "../config/config.ts";
 import type { Failed, FromWorker, Ready, Refused, ToWorker } from "./messages.ts";
 import { giveUp, permissionNames } from "./own_permissions.ts";
@@ -23,9 +25,10 @@ export function startSandboxedServer(config: Config, entry: URL): SandboxedServe
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<{ readonly kind: "stopped" } | Failed>();
   const { net, read, write, ...never } = serverPermissions(config, realPathOf);
-  const permissions = { net: net === true ? net : [...net], read: [...read], write: [...write], ...never };
+  const permissions = { net: [...net], read: [...read], write: [...write], ...never };
   const worker = new Worker(entry, { type: "module", name: "server", deno: { permissions } });
   const send = (message: ToWorker): void => worker.postMessage(message);
+  const fetchDocument = config.clientMetadataDocuments ? createDocumentFetcher(internet, defaultDocumentLimits) : null;
   const fail = (failed: Failed): void => {
     started.resolve(failed);
     ended.resolve(failed);
@@ -33,8 +36,11 @@ export function startSandboxedServer(config: Config, entry: URL): SandboxedServe
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
     switch (data.kind) {
       case "loaded":
-        giveUp(permissionNames);
+        // With metadata documents, this thread keeps the network, for nothing but the checked fetch below.
+        giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null));
         return send({ kind: "start", config });
+      case "fetch_document":
+        return void fetchDocument?.(data.url).then((document) => send({ kind: "document", id: data.id, document }));
       case "ready":
       case "refused":
         return started.resolve(data);

@@ -42,11 +42,11 @@ Deno.test("upstreamHosts() lists what the settings name, as Deno writes host and
   for (const [env, expected] of cases) assert.deepEqual(upstreamHosts(configOf(env)), expected);
 });
 
-Deno.test("client metadata documents lie on any host, so they open the network and nothing more", () => {
-  const config = { ...configOf({}), clientMetadataDocuments: true };
-  assert.equal(upstreamHosts(config), "any");
-  const closed = serverPermissions(configOf({}), samePath);
-  assert.deepEqual(serverPermissions(config, samePath), { ...closed, net: true });
+Deno.test("client metadata documents do not open the worker's network: the main thread fetches them", () => {
+  for (const setting of ["on", "off"]) {
+    const { net } = serverPermissions(configOf({ CLIENT_METADATA_DOCUMENTS: setting, OLLAMA_HOST: "a:1" }), samePath);
+    assert.deepEqual(net, ["127.0.0.1:3000", "a:1"]);
+  }
 });
 
 Deno.test("serverPermissions() adds what a database lies in", () => {
@@ -54,7 +54,7 @@ Deno.test("serverPermissions() adds what a database lies in", () => {
   assert.ok(kv.read.includes("/srv/kv/store.db") && kv.write.includes("/srv/kv/store.db"));
   const socket = serverPermissions(configOf({ DATABASE_URL: "postgres://u:p@localhost/d?host=/run/pg" }), samePath);
   assert.ok(socket.read.includes("/run/pg/.s.PGSQL.5432") && socket.write.includes("/run/pg/.s.PGSQL.5432"));
-  assert.equal(socket.net instanceof Array && socket.net.some((host) => host.includes("pg")), false);
+  assert.equal(socket.net.some((host) => host.includes("pg")), false);
 });
 
 Deno.test("serverPermissions() names a directory under its real path too, also one that is yet to be made", async () => {

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { raceFreedomOf } from "../../src/sandbox/race_freedom.ts";
+
+Deno.test("raceFreedomOf() does not claim anything for a directory of a larger file system, or one that is not there", async () => {
+  const directory = Deno.realPathSync(await Deno.makeTempDir());
+  try {
+    await Deno.mkdir(`${directory}/workspace`);
+    assert.deepEqual(raceFreedomOf(`${directory}/workspace`), { raceFree: false });
+    assert.deepEqual(raceFreedomOf(`${directory}/absent`), { raceFree: false });
+    assert.deepEqual(raceFreedomOf("/proc"), { raceFree: false }, "a mount of an unknown kind");
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+const mayMount = Deno.build.os === "linux" &&
+  (await new Deno.Command("unshare", { args: ["-m", "true"], stderr: "null" }).output().catch(() => null))?.success ===
+    true;
+
+Deno.test({
+  name: "raceFreedomOf() finds a mount of a whole file system, and is not deceived by one of a part",
+  ignore: !mayMount,
+  async fn() {
+    const directory = Deno.realPathSync(await Deno.makeTempDir());
+    const script = `
+      mkdir "$1/whole" "$1/part" &&
+      mount -t tmpfs none "$1/whole" && mkdir "$1/whole/sub" && mount --bind "$1/whole/sub" "$1/part" &&
+      "$2" run --no-prompt --allow-read --allow-sys=statfs "$3" "$1/whole" "$1/part"`;
+    const probe = new URL("./print_race_freedom.ts", import.meta.url).pathname;
+    try {
+      const { stdout, stderr } = await new Deno.Command("unshare", {
+        args: ["-m", "sh", "-c", script, "sh", directory, Deno.execPath(), probe],
+      }).output();
+      assert.equal(new TextDecoder().decode(stdout), "true\nfalse\n", new TextDecoder().decode(stderr));
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+});
