@@ -95,6 +95,7 @@ async function redeem(
     id: code.grantId,
     subject: code.userId,
     kind: "user",
+    credentialHash: account.credentialHash,
     clientId: client.id,
     clientName: client.name,
     redirectHost: new URL(code.redirectUri).host,

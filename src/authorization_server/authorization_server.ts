@@ -27,7 +27,7 @@ import { createSignInEndpoint } from "./sign_in.ts";
 import { createSigningKeys } from "./signing_keys.ts";
 import { createTokenEndpoint, type GrantType, type GrantTypeName } from "./token.ts";
 import { createUserDirectory } from "./user_directory.ts";
-import { createVerifier, type Verifier } from "./verifier.ts";
+import { createLivenessCheck, createVerifier, type Verifier } from "./verifier.ts";
 
 /** The endpoints by name; the router decides their paths. */
 export interface AuthorizationServer {
@@ -90,6 +90,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     refresh_token: createRefreshTokenGrant(grantTypeDeps),
     client_credentials: createClientCredentialsGrant(grantTypeDeps),
   };
+  const isLiveToken = createLivenessCheck(storage, users);
   const setUp = { ...deps, users, passwords };
   return {
     metadata: createMetadataEndpoint(deps, Object.keys(grantTypes) as GrantTypeName[]),
@@ -108,12 +109,12 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     signOut: createSignOutEndpoint(interaction),
     token: createTokenEndpoint({ ...deps, authenticateClient, grantTypes }),
     revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
-    introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens }),
+    introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens, users, isLiveToken }),
     servicenow: servicenow === undefined ? null : {
       callback: createServicenowCallback({ ...interaction, instance: servicenow.instance }),
       link: createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
     },
-    verifier: createVerifier(storage, accessTokens),
+    verifier: createVerifier({ storage, users, accessTokens, isLiveToken }),
     async redirectHosts(clientId) {
       const client = await findClient(clientId);
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);

@@ -1,15 +1,12 @@
 /** Browsers: which one a request comes from, who is signed in there, and whether anybody ever was. */
-import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import type { Storage } from "../storage/port.ts";
 import { createCookies } from "./cookies.ts";
 import { hashSecret, randomSecret } from "./random_secret.ts";
 import { browserSessions } from "./records/browser_session.ts";
-import { defineRecordFamily } from "./record_family.ts";
+import { knownBrowsers } from "./records/known_browser.ts";
 import type { Account, UserDirectory } from "./user_directory.ts";
 
-/** `["known_browser", SHA-256 of the browser cookie]`: somebody signed in there once. */
-const knownBrowsers = defineRecordFamily("known_browser", z.object({ signedInAt: z.number() }));
 const knownBrowserLifetimeMilliseconds = 90 * 86_400_000;
 
 /** A browser, new or seen before. */

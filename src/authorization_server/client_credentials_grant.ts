@@ -24,6 +24,7 @@ export function createClientCredentialsGrant(
       id: randomId(),
       subject: client.id, // RFC 9068 §2.2: no person is involved
       kind: "client",
+      credentialHash: null,
       clientId: client.id,
       clientName: client.name,
       redirectHost: null,

@@ -31,7 +31,7 @@ export type ClientDocumentProblem =
 
 /** Whether a client_id has the form of a document's URL (§3): only then is anything fetched. */
 export function isClientDocumentUrl(clientId: string): boolean {
-  if (clientId.length > 1_000 || !clientId.startsWith("https://")) return false;
+  if (clientId.length > 300 || !clientId.startsWith("https://")) return false;
   const url = URL.parse(clientId);
   // The canonical spelling has no dot segments, no upper-case host, no default port, no backslash, no line break.
   if (url === null || url.href !== clientId || clientId.includes("#")) return false;

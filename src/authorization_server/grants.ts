@@ -7,15 +7,17 @@ import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { grantsPage, signedOutPage } from "./pages/grants_page.ts";
 import { seeOther } from "./pages/page.ts";
 import { type Grant, grants, revokeGrant, subjectGrants } from "./records/grant.ts";
-import type { Storage } from "../storage/port.ts";
 
 const maxShown = 200;
 
 /** The living grants of a user, newest first. */
-async function grantsOf(storage: Storage, userId: string): Promise<Grant[]> {
+async function grantsOf({ storage, users }: InteractionDeps, userId: string): Promise<Grant[]> {
   const index = await subjectGrants.list(storage, { below: [userId], limit: maxShown });
   const stored = await Promise.all(index.map(({ value }) => grants.read(storage, value.grantId)));
-  return stored.flatMap((entry) => entry === null ? [] : [entry.value]).sort((a, b) => b.createdAt - a.createdAt);
+  const credentialHash = (await users.find(userId))?.credentialHash;
+  return stored.flatMap((entry) => entry === null ? [] : [entry.value])
+    .filter((grant) => grant.credentialHash === credentialHash)
+    .sort((a, b) => b.createdAt - a.createdAt);
 }
 
 /** Builds the grants page. */
@@ -34,7 +36,7 @@ export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
         signOutAction: paths.signOut,
         csrf: csrfToken(secrets, browser),
         userName: signedIn.account.displayName,
-        grants: await grantsOf(storage, signedIn.account.id),
+        grants: await grantsOf(deps, signedIn.account.id),
       });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");

@@ -7,14 +7,16 @@ import { grants } from "./records/grant.ts";
 import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
 import { jsonResponse, methodNotAllowed, refuse } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
-import { isActiveUser } from "./user_directory.ts";
-import { isLiveToken } from "./verifier.ts";
+import { isLiveGrant, type UserDirectory } from "./user_directory.ts";
+import type { LivenessCheck } from "./verifier.ts";
 
 /** What introspection works with. */
 export interface IntrospectDeps
   extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;
+  readonly users: UserDirectory;
+  readonly isLiveToken: LivenessCheck;
 }
 
 /** RFC 7662 §2.2: nothing is said about a token that is not active, nor about one that is none of the caller's business. */
@@ -49,14 +51,14 @@ export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
 }
 
 async function describeAccessToken(
-  { issuer, storage, accessTokens }: IntrospectDeps,
+  { issuer, accessTokens, isLiveToken }: IntrospectDeps,
   client: Client,
   token: string,
 ): Promise<Record<string, unknown>> {
   const verified = await accessTokens.verify(token);
   if (!verified.ok || verified.value.clientId !== client.id) return inactive;
   const claims = verified.value;
-  if (!await isLiveToken(storage, claims)) return inactive;
+  if (!await isLiveToken(claims)) return inactive;
   return {
     active: true,
     token_type: "Bearer",
@@ -72,7 +74,7 @@ async function describeAccessToken(
 }
 
 async function describeRefreshToken(
-  { issuer, storage, secrets, clock, lifetimes }: IntrospectDeps,
+  { issuer, storage, secrets, clock, lifetimes, users }: IntrospectDeps,
   client: Client,
   text: string,
 ): Promise<Record<string, unknown>> {
@@ -82,7 +84,7 @@ async function describeRefreshToken(
   if (presented === null || grant === null || family === null || grant.clientId !== client.id) return inactive;
   const verdict = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
   if (verdict.kind !== "current" && verdict.kind !== "grace") return inactive;
-  if (!await isActiveUser(storage, grant.subject)) return inactive;
+  if (!await isLiveGrant(users, grant)) return inactive;
   const idleEnd = family.lastUsedAt + lifetimes.refreshIdleLifetimeSeconds * 1_000;
   return {
     active: true,

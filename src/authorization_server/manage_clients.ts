@@ -7,7 +7,7 @@ import { parsePublicJwks } from "./jwks.ts";
 import { hashSecret, randomId, randomSecret } from "./random_secret.ts";
 import { isUsableRedirectUri } from "./redirect_uri.ts";
 import { type Client, clients, unusedClientId, unusedClients } from "./records/client.ts";
-import { grants, subjectGrants } from "./records/grant.ts";
+import { deleteGrants, grants } from "./records/grant.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** What the commands work on. */
@@ -41,7 +41,6 @@ export interface ClientProblem {
 /** A client as lists show one. */
 export type ClientSummary = Omit<Client, "secretHash">;
 
-const maxListed = 10_000;
 const maxSecretLifetimeSeconds = 10 * 31_536_000;
 
 /** Makes a client. Its secret, if it has one, is shown this once; only the hash is kept. */
@@ -114,7 +113,7 @@ function findProblem(request: ClientRequest): ClientProblem | null {
 
 /** All clients, registered ones included, oldest first. */
 export async function listClients({ storage }: ManageClientsDeps): Promise<ClientSummary[]> {
-  const stored = await clients.list(storage, { limit: maxListed });
+  const stored = await Array.fromAsync(clients.all(storage));
   return stored.map(({ value: { secretHash: _, ...summary } }) => summary)
     .sort((a, b) => a.registeredAt - b.registeredAt);
 }
@@ -123,12 +122,14 @@ export async function listClients({ storage }: ManageClientsDeps): Promise<Clien
 export async function removeClient({ storage }: ManageClientsDeps, id: string): Promise<boolean> {
   const client = id === "" ? null : await clients.read(storage, id);
   if (client === null) return false;
-  const granted = (await grants.list(storage, { limit: maxListed })).filter(({ value }) => value.clientId === id);
-  return await storage.commit({
-    deletes: [
-      client.key,
-      unusedClients.key(...unusedClientId(client.value)),
-      ...granted.flatMap(({ key, value }) => [key, subjectGrants.key(value.subject, value.id)]),
-    ],
-  });
+  // The client goes between two rounds: what it obtains during the first one is caught by the second.
+  await deleteGrantsOf(storage, id);
+  await storage.commit({ deletes: [client.key, unusedClients.key(...unusedClientId(client.value))] });
+  await deleteGrantsOf(storage, id);
+  return true;
+}
+
+async function deleteGrantsOf(storage: Storage, clientId: string): Promise<void> {
+  const granted = await Array.fromAsync(grants.all(storage));
+  await deleteGrants(storage, granted.map(({ value }) => value).filter((grant) => grant.clientId === clientId));
 }

@@ -1,10 +1,11 @@
 /** The operator's commands on people: add, list, disable, enable, reset. They work while the server runs. */
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Batch, Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/port.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
+import { randomId } from "./random_secret.ts";
 import { type Stored, unchanged } from "./record_family.ts";
-import { grants, subjectGrants } from "./records/grant.ts";
+import { deleteGrants, subjectGrants } from "./records/grant.ts";
 import { type User, users } from "./records/user.ts";
 import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
 
@@ -21,11 +22,9 @@ export interface UserProblem {
 }
 
 /** A user as lists show one. */
-export type UserSummary = Omit<User, "passwordHash">;
+export type UserSummary = Omit<User, "passwordHash" | "epoch">;
 
 const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
-const maxListed = 10_000;
-const maxGrantsOfUser = 10_000;
 
 const noSuchUser: UserProblem = { field: "name", message: "there is no such user" };
 
@@ -44,7 +43,7 @@ export async function addUser(
   const summary: UserSummary = { id: name, disabled: false, createdAt: now, passwordChangedAt: now };
   const added = await storage.commit({
     checks: [{ key: users.key(name), version: null }],
-    puts: [users.put(name, { ...summary, passwordHash: await hashPassword(passphrase) })],
+    puts: [users.put(name, { ...summary, epoch: randomId(), passwordHash: await hashPassword(passphrase) })],
   });
   return added
     ? success(summary)
@@ -53,18 +52,18 @@ export async function addUser(
 
 /** Everybody, by name. */
 export async function listUsers({ storage }: ManageUsersDeps): Promise<UserSummary[]> {
-  const stored = await users.list(storage, { limit: maxListed });
-  return stored.map(({ value: { passwordHash: _, ...summary } }) => summary);
+  const stored = await Array.fromAsync(users.all(storage));
+  return stored.map(({ value }) => summarise(value));
 }
 
-/** Locks somebody out: sessions and tokens end at once, all grants are gone. */
+/** Locks somebody out: sessions, grants and tokens end at once. */
 export function disableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
-  return changeUser(deps, name, (user) => ({ ...user, disabled: true }), { endGrants: true });
+  return changeUser(deps, name, (user) => ({ ...user, disabled: true }));
 }
 
 /** Lets somebody sign in again; the grants from before are not restored. */
 export function enableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
-  return changeUser(deps, name, (user) => ({ ...user, disabled: false }), { endGrants: false });
+  return changeUser(deps, name, (user) => ({ ...user, disabled: false }));
 }
 
 /** Sets a new passphrase: sessions end, and so does every grant that was approved under the old one. */
@@ -76,31 +75,26 @@ export async function resetUser(
   if (problem !== null) return failure({ field: "passphrase", message: problem });
   const passwordHash = await hashPassword(passphrase);
   const passwordChangedAt = deps.clock();
-  return await changeUser(deps, name, (user) => ({ ...user, passwordHash, passwordChangedAt }), { endGrants: true });
+  return await changeUser(deps, name, (user) => ({ ...user, passwordHash, passwordChangedAt }));
 }
 
-/** Changes a user and, in the same commit, ends the grants. */
+/** Changes a user. The new epoch cuts off all grants with that one commit; removing them afterwards is tidying. */
 function changeUser(
   { storage }: ManageUsersDeps,
   name: string,
   change: (user: User) => User,
-  { endGrants }: { readonly endGrants: boolean },
 ): Promise<Result<UserSummary, UserProblem>> {
   return retryOnConflict(async (): Promise<Result<UserSummary, UserProblem> | typeof conflict> => {
     const stored: Stored<User> | null = name === "" ? null : await users.read(storage, name);
     if (stored === null) return failure(noSuchUser);
-    const changed = change(stored.value);
-    const committed = await storage.commit({
-      checks: [unchanged(stored)],
-      puts: [users.put(name, changed)],
-      deletes: endGrants ? await keysOfGrants(storage, name) : [],
-    });
-    const { passwordHash: _, ...summary } = changed;
-    return committed ? success(summary) : conflict;
+    const changed = { ...change(stored.value), epoch: randomId() };
+    if (!await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] })) return conflict;
+    const index = await Array.fromAsync(subjectGrants.all(storage, name));
+    await deleteGrants(storage, index.map(({ value }) => ({ id: value.grantId, subject: name })));
+    return success(summarise(changed));
   });
 }
 
-async function keysOfGrants(storage: Storage, subject: string): Promise<NonNullable<Batch["deletes"]>> {
-  const index = await subjectGrants.list(storage, { below: [subject], limit: maxGrantsOfUser });
-  return index.flatMap(({ key, value }) => [key, grants.key(value.grantId)]);
+function summarise({ passwordHash: _hash, epoch: _epoch, ...summary }: User): UserSummary {
+  return summary;
 }

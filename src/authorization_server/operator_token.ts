@@ -36,7 +36,6 @@ export interface OperatorTokenProblem {
 export type OperatorTokenSummary = Omit<OperatorToken, "tokenHash">;
 
 const maxLifetimeSeconds = 31_536_000;
-const maxListed = 10_000;
 const pattern = /^pct_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/;
 
 /** Makes a token. It is shown this once; only its hash is kept. */
@@ -87,7 +86,7 @@ async function findProblem(storage: Storage, request: OperatorTokenRequest): Pro
 
 /** The tokens that are alive, oldest first. */
 export async function listOperatorTokens({ storage }: OperatorTokenDeps): Promise<OperatorTokenSummary[]> {
-  const stored = await operatorTokens.list(storage, { limit: maxListed });
+  const stored = await Array.fromAsync(operatorTokens.all(storage));
   return stored.map(({ value: { tokenHash: _, ...summary } }) => summary).sort((a, b) => a.createdAt - b.createdAt);
 }
 

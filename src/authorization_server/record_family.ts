@@ -15,8 +15,12 @@ export interface RecordFamily<T> {
   read(storage: Storage, ...id: [string, ...string[]]): Promise<Stored<T> | null>;
   /** The records below `id`, or of the whole family, in key order. */
   list(storage: Storage, options: { readonly limit: number; readonly below?: readonly string[] }): Promise<Stored<T>[]>;
+  /** All records below `id`, or of the whole family, page by page. */
+  all(storage: Storage, ...below: string[]): AsyncGenerator<Stored<T>>;
   put(id: string | readonly [string, ...string[]], value: T, expiresAt?: number): Put;
 }
+
+const pageSize = 200;
 
 /** Describes a family by its key prefix and schema. */
 export function defineRecordFamily<Schema extends z.ZodType>(
@@ -36,6 +40,17 @@ export function defineRecordFamily<Schema extends z.ZodType>(
     },
     async list(storage, { limit, below = [] }) {
       return (await storage.list([name, ...below], { limit })).map(parse);
+    },
+    async *all(storage, ...below) {
+      let after: StorageKey | undefined;
+      do {
+        const page = await storage.list([name, ...below], {
+          limit: pageSize,
+          ...(after === undefined ? {} : { after }),
+        });
+        yield* page.map(parse);
+        after = page.length < pageSize ? undefined : page.at(-1)?.key;
+      } while (after !== undefined);
     },
     put(id, value, expiresAt) {
       const key: StorageKey = typeof id === "string" ? [name, id] : [name, ...id];

@@ -18,7 +18,7 @@ import type { Parameters } from "./request_body.ts";
 import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
 import { isWithinScopes, knownScopes, parseScope } from "./scope.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
-import { isActiveUser } from "./user_directory.ts";
+import { isLiveGrant } from "./user_directory.ts";
 
 /** Builds the grant type. */
 export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
@@ -55,7 +55,7 @@ export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
           const scopes = narrowedScopes(stored.value, parameters);
           if (scopes === null) return failure("scope_exceeds_grant");
           if (!deps.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
-          if (!await isActiveUser(storage, stored.value.subject)) return failure("user_not_active");
+          if (!await isLiveGrant(deps.users, stored.value)) return failure("user_not_active");
           const generation = verdict.kind === "grace" ? verdict.generation : null;
           return await answer(deps, { stored, family, client, scopes, generation });
         }

@@ -11,6 +11,7 @@ import { type AccountPage, findPending, type InteractionDeps, pathsOf, type Sign
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { redirectResponse, seeOther } from "./pages/page.ts";
 import { servicenowProblemPage } from "./pages/servicenow_page.ts";
+import { randomId } from "./random_secret.ts";
 import { users } from "./records/user.ts";
 import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
 
@@ -101,6 +102,7 @@ async function addUser(
     id,
     displayName: displayName.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "").slice(0, 100) || id,
     passwordHash: unknownPasswordHash(),
+    epoch: randomId(),
     disabled: false,
     createdAt: now,
     passwordChangedAt: now,

@@ -5,7 +5,7 @@ import { pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { setUpDonePage, setUpPage } from "./pages/set_up_page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
-import { hashSecret, matchesHash, randomSecret } from "./random_secret.ts";
+import { hashSecret, matchesHash, randomId, randomSecret } from "./random_secret.ts";
 import { type Stored, unchanged } from "./record_family.ts";
 import { setUpCodes } from "./records/set_up_code.ts";
 import { ownerId, users } from "./records/user.ts";
@@ -83,7 +83,14 @@ async function makeOwner(
   const passwordHash = await passwords.hash(passphrase);
   if (passwordHash === "busy") return showPage(deps, code, "The server is busy. Try again in a moment.");
   const now = clock();
-  const owner = { id: ownerId, passwordHash, disabled: false, createdAt: now, passwordChangedAt: now };
+  const owner = {
+    id: ownerId,
+    passwordHash,
+    epoch: randomId(),
+    disabled: false,
+    createdAt: now,
+    passwordChangedAt: now,
+  };
   // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
   const claimed = await storage.commit({
     checks: [unchanged(found), { key: users.key(ownerId), version: null }],

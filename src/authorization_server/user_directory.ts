@@ -2,6 +2,7 @@
 import type { Storage, VersionCheck } from "../storage/port.ts";
 import { hashSecret } from "./random_secret.ts";
 import type { Stored } from "./record_family.ts";
+import type { Grant } from "./records/grant.ts";
 import { ownerId, type User, users } from "./records/user.ts";
 
 /** Somebody who may sign in. */
@@ -10,7 +11,7 @@ export interface Account {
   /** What people are shown; the id itself where there is nothing better. */
   readonly displayName: string;
   readonly passwordHash: string;
-  /** Changes with the passphrase; sessions hold on to it. */
+  /** Changes with the passphrase: sessions, codes and grants hold on to it and end with it. */
   readonly credentialHash: string;
   /** For a commit that must not overtake a change of this user. */
   readonly unchanged: VersionCheck;
@@ -20,15 +21,16 @@ export interface Account {
 export interface UserDirectory {
   /** The account, or `null` when there is none or it is disabled. */
   find(id: string): Promise<Account | null>;
+  /** Whether tokens of the command line may act for this person; the owner may have them before set-up. */
+  isActive(id: string): Promise<boolean>;
   hasOwner(): Promise<boolean>;
   /** Whether anybody besides the owner can sign in, so that the page has to ask who it is. */
   hasNamedUsers(): Promise<boolean>;
 }
 
-/** Whether a user's tokens are still good: a disabled user's are not, from the moment of disabling on. */
-export async function isActiveUser(storage: Storage, id: string): Promise<boolean> {
-  const stored = await users.read(storage, id);
-  return stored === null ? id === ownerId : !stored.value.disabled;
+/** Whether a stored grant still holds: its person may sign in and has not changed the passphrase since. */
+export async function isLiveGrant(users: UserDirectory, grant: Grant): Promise<boolean> {
+  return grant.kind === "client" || (await users.find(grant.subject))?.credentialHash === grant.credentialHash;
 }
 
 /** Users in storage; `ownerPasswordHash` takes the place of the owner's stored passphrase. */
@@ -38,7 +40,7 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
     displayName: stored?.value.displayName ?? id,
     unchanged: { key: users.key(id), version: stored?.version ?? null },
     passwordHash,
-    credentialHash: hashSecret(passwordHash),
+    credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${passwordHash}`),
   });
   return {
     async find(id) {
@@ -46,6 +48,10 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
       if (stored?.value.disabled) return null;
       if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
       return stored === null ? null : account(id, stored.value.passwordHash, stored);
+    },
+    async isActive(id) {
+      const stored = await users.read(storage, id);
+      return stored === null ? id === ownerId : !stored.value.disabled;
     },
     hasOwner: async () => ownerPasswordHash !== undefined || await users.read(storage, ownerId) !== null,
     async hasNamedUsers() {

@@ -8,7 +8,7 @@ import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { grants } from "./records/grant.ts";
 import { operatorTokens } from "./records/operator_token.ts";
 import { revokedTokens } from "./records/revoked_token.ts";
-import { isActiveUser } from "./user_directory.ts";
+import { isLiveGrant, type UserDirectory } from "./user_directory.ts";
 
 /** Why a bearer token is refused. */
 export type TokenProblem = AccessTokenProblem | "refresh_token_as_bearer" | "unknown_operator_token" | "revoked_token";
@@ -22,25 +22,30 @@ export interface Verifier {
   changeCount(): number | Promise<number>;
 }
 
-/** Whether the grant of a verified token is alive and the token itself not revoked. */
-export async function isLiveToken(
-  storage: Storage,
-  token: Pick<AccessTokenClaims, "grantId" | "tokenId">,
-): Promise<boolean> {
-  const [grant, revoked] = await Promise.all([
-    grants.read(storage, token.grantId),
-    revokedTokens.read(storage, token.tokenId),
-  ]);
-  if (grant === null || revoked !== null) return false;
-  return grant.value.kind === "client" || await isActiveUser(storage, grant.value.subject);
+/** Whether a verified access token is alive: not revoked, its grant still there, and its person still the same. */
+export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId">) => Promise<boolean>;
+
+/** Builds the check. */
+export function createLivenessCheck(storage: Storage, users: UserDirectory): LivenessCheck {
+  return async ({ grantId, tokenId }) => {
+    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    return grant !== null && revoked === null && await isLiveGrant(users, grant.value);
+  };
 }
 
 /** Builds the verifier. */
-export function createVerifier(storage: Storage, accessTokens: AccessTokens): Verifier {
+export function createVerifier(
+  { storage, users, accessTokens, isLiveToken }: {
+    readonly storage: Storage;
+    readonly users: UserDirectory;
+    readonly accessTokens: AccessTokens;
+    readonly isLiveToken: LivenessCheck;
+  },
+): Verifier {
   const isLive = async (principal: Principal): Promise<boolean> => {
-    if (principal.clientId !== operatorClientId) return await isLiveToken(storage, principal);
+    if (principal.clientId !== operatorClientId) return await isLiveToken(principal);
     return await operatorTokens.read(storage, principal.tokenId) !== null &&
-      await isActiveUser(storage, principal.subject);
+      await users.isActive(principal.subject);
   };
   const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
     const found = await findOperatorToken(storage, token);

@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { exportJWK, generateKeyPair, SignJWT } from "@panva/jose";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import { createClient } from "../../src/authorization_server/manage_clients.ts";
+import { addUser, resetUser } from "../../src/authorization_server/manage_users.ts";
 import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
+import { rotateSigningKeys } from "../../src/authorization_server/signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import {
   authorizePath,
+  basic,
   decide,
   type Harness,
   hiddenField,
+  issuer,
   locationOf,
   openBrowser,
   passphrase,
@@ -18,6 +24,7 @@ import {
   refresh,
   register,
   startHarness,
+  type TestBrowser,
   verifier,
 } from "./harness.ts";
 
@@ -41,7 +48,9 @@ async function runEverything(harness: Harness): Promise<Record<string, string>> 
   });
   await redeem(harness, client, code, { code_verifier: `${verifier}wrong` });
   await refresh(harness, client, second.body.refresh_token, { client_secret: "pcs_wrong-secret-of-somebody" });
+  const rest = await runOperatorFlows(harness, browser);
   return {
+    ...rest,
     passphrase,
     setUpCode,
     verifier,
@@ -56,6 +65,55 @@ async function runEverything(harness: Harness): Promise<Record<string, string>> 
     successor: second.body.refresh_token,
     operatorToken: operator.ok ? operator.value.token : "",
     ...Object.fromEntries([...browser.cookies].map(([name, value]) => [`cookie ${name}`, value])),
+  };
+}
+
+/** Named users, machines with secrets and with keys, introspection, the grants page. */
+async function runOperatorFlows(harness: Harness, browser: TestBrowser): Promise<Record<string, string>> {
+  const userPassphrase = "passphrase of alice";
+  const newPassphrase = "new passphrase of alice";
+  await addUser(harness.deps, { name: "alice", passphrase: userPassphrase });
+  await resetUser(harness.deps, { name: "alice", passphrase: newPassphrase });
+  const machine = await createClient(harness.deps, {
+    name: "Job",
+    grantTypes: ["client_credentials"],
+    scope: "files:read",
+  });
+  const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+  const signer = await createClient(harness.deps, {
+    name: "Signer",
+    grantTypes: ["client_credentials"],
+    scope: "files:read",
+    authentication: "private_key_jwt",
+    jwks: JSON.stringify({ keys: [await exportJWK(publicKey)] }),
+  });
+  assert.ok(machine.ok && signer.ok);
+  const machineSecret = machine.value.secret ?? "";
+  const byBasic = basic(machine.value.client.id, machineSecret);
+  const machineToken = (await postForm(harness, "/oauth/token", { grant_type: "client_credentials" }, byBasic)).body;
+  await postForm(harness, "/oauth/introspect", { token: machineToken.access_token }, byBasic);
+  const seconds = Math.floor(harness.time.now / 1_000);
+  const id = signer.value.client.id;
+  const jti = "the-jti-of-the-assertion";
+  const assertion = await new SignJWT({ iss: id, sub: id, aud: issuer, jti, exp: seconds + 60 })
+    .setProtectedHeader({ alg: "ES256" }).sign(privateKey);
+  const form = {
+    grant_type: "client_credentials",
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    client_assertion: assertion,
+  };
+  assert.equal((await postForm(harness, "/oauth/token", form)).status, 200);
+  const grants = await (await browser.get("/oauth/grants")).text();
+  await rotateSigningKeys(harness.deps, { overlapSeconds: 3_600 });
+  return {
+    userPassphrase,
+    newPassphrase,
+    machineSecret,
+    machineToken: machineToken.access_token,
+    assertion,
+    jti,
+    clientPrivateKey: (await exportJWK(privateKey)).d ?? "",
+    csrf: hiddenField(grants, "csrf"),
   };
 }
 

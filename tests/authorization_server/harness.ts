@@ -11,7 +11,6 @@ import {
   defaultLimits,
   type Endpoint,
 } from "../../src/authorization_server/context.ts";
-import { hashPassword } from "../../src/authorization_server/password_hash.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -21,7 +20,18 @@ export const issuer = "https://mcp.test";
 export const resource = `${issuer}/mcp`;
 export const passphrase = "correct horse battery";
 export const peer = { address: "198.51.100.7" };
-export const ownerPasswordHash: string = await hashPassword(passphrase);
+/** A hash of the passphrase that costs next to nothing, since these tests sign in hundreds of times. */
+export const ownerPasswordHash: string = await cheapHash(passphrase);
+
+async function cheapHash(text: string): Promise<string> {
+  const nonce = new TextEncoder().encode("salt of the tests");
+  const key = await crypto.subtle.importKey("raw-secret", new TextEncoder().encode(text), "Argon2id", false, [
+    "deriveBits",
+  ]);
+  const algorithm = { name: "Argon2id", nonce, memory: 8, passes: 1, parallelism: 1 } as Algorithm;
+  const bits = new Uint8Array(await crypto.subtle.deriveBits(algorithm, key, 256));
+  return `$argon2id$v=19$m=8,t=1,p=1$${nonce.toBase64({ omitPadding: true })}$${bits.toBase64({ omitPadding: true })}`;
+}
 
 export interface LogLine {
   readonly level: string;
@@ -48,7 +58,7 @@ export type HarnessOptions =
   & Partial<
     Pick<
       AuthorizationServerDeps,
-      "issuer" | "registration" | "fetchDocument" | "resourceAliases" | "lifetimes" | "limits"
+      "issuer" | "ownerPasswordHash" | "registration" | "fetchDocument" | "resourceAliases" | "lifetimes" | "limits"
     >
   >
   & { readonly setUp?: boolean; readonly address?: string };
@@ -75,7 +85,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     lifetimes: options.lifetimes ?? defaultLifetimes,
     limits: options.limits ?? defaultLimits,
     ...(options.fetchDocument === undefined ? {} : { fetchDocument: options.fetchDocument }),
-    ...(options.setUp === false ? {} : { ownerPasswordHash }),
+    ...(options.setUp === false ? {} : { ownerPasswordHash: options.ownerPasswordHash ?? ownerPasswordHash }),
   };
   const server = createAuthorizationServer(deps);
   const mounted = mount(server);

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
+import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import { removeClient } from "../../src/authorization_server/manage_clients.ts";
+import { hashPassword } from "../../src/authorization_server/password_hash.ts";
+import { type Grant, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
+import type { Storage } from "../../src/storage/port.ts";
 import { addUser, disableUser, enableUser, listUsers, resetUser } from "../../src/authorization_server/manage_users.ts";
 import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
 import {
   authorizePath,
+  connect,
   decide,
   type Harness,
   hiddenField,
@@ -133,4 +139,54 @@ Deno.test("a code cannot be redeemed past a change of passphrase that is stored 
   ]);
   if (answer.status === 200) assert.ok(!await isAccepted(harness, answer.body.access_token));
   assert.deepEqual(await harness.storage.list(["grant"], { limit: 10 }), []);
+});
+
+Deno.test("a person with very many grants loses all of them at once, and a client with very many too", async () => {
+  await using harness = await startHarness();
+  await addUser(harness.deps, { name: "alice", passphrase: first });
+  const { client, code } = await connectAs(harness, "alice", first);
+  const { body } = await redeem(harness, client, code);
+  const [entry] = await harness.storage.list(["grant"], { limit: 1 });
+  const grant = entry?.value as Grant;
+  const copies = Array.from({ length: 450 }, (_, index) => ({ ...grant, id: String(index).padStart(32, "0") }));
+  for (let start = 0; start < copies.length; start += 40) {
+    const puts = copies.slice(start, start + 40).flatMap((copy) => putsOfGrant(copy, harness.time.now + 60_000));
+    await harness.storage.commit({ puts });
+  }
+  const left = async () => (await harness.storage.list(["grant"], { limit: 1_000 })).length;
+  assert.equal(await left(), 451);
+  assert.ok((await resetUser(harness.deps, { name: "alice", passphrase: second })).ok);
+  assert.ok(!await isAccepted(harness, body.access_token));
+  assert.equal(await left(), 0);
+  assert.deepEqual(await harness.storage.list(["subject_grant"], { limit: 1 }), []);
+  for (let start = 0; start < copies.length; start += 40) {
+    const puts = copies.slice(start, start + 40).flatMap((copy) => putsOfGrant(copy, harness.time.now + 60_000));
+    await harness.storage.commit({ puts });
+  }
+  assert.ok(await removeClient(harness.deps, client.client_id));
+  assert.equal(await left(), 0);
+});
+
+Deno.test("the new passphrase alone cuts grants off, even if the process dies before it has tidied up", async () => {
+  await using harness = await startHarness();
+  await addUser(harness.deps, { name: "alice", passphrase: first });
+  const { client, code } = await connectAs(harness, "alice", first);
+  const { body } = await redeem(harness, client, code);
+  let commits = 0;
+  const dying: Storage = {
+    ...harness.storage,
+    commit: (batch) => ++commits > 1 ? Promise.reject(new Error("killed")) : harness.storage.commit(batch),
+  };
+  await assert.rejects(resetUser({ ...harness.deps, storage: dying }, { name: "alice", passphrase: second }), /killed/);
+  assert.equal((await harness.storage.list(["grant"], { limit: 10 })).length, 1);
+  assert.ok(!await isAccepted(harness, body.access_token));
+  assert.equal((await refresh(harness, client, body.refresh_token)).body.error, "invalid_grant");
+});
+
+Deno.test("a new OWNER_PASSWORD_HASH ends the owner's grants like any other change of passphrase", async () => {
+  await using harness = await startHarness();
+  const { tokens } = await connect(harness);
+  assert.ok(await isAccepted(harness, tokens.access_token));
+  const restarted = createAuthorizationServer({ ...harness.deps, ownerPasswordHash: await hashPassword(second) });
+  assert.deepEqual(await restarted.verifier.verify(tokens.access_token), { ok: false, error: "revoked_token" });
 });

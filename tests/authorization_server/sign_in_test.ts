@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hashPassword } from "../../src/authorization_server/password_hash.ts";
 import {
   authorizePath,
   hiddenField,
@@ -39,7 +40,7 @@ Deno.test("on plain http, which is loopback, cookies have no __Host- and no Secu
 });
 
 Deno.test("K7: a wrong passphrase and an unknown user look alike, and cost the same hashing", async () => {
-  await using harness = await startHarness();
+  await using harness = await startHarness({ ownerPasswordHash: await hashPassword(passphrase) });
   const { browser, request } = await openSignIn(harness);
   await browser.post("/oauth/sign-in", { request, username: "warm-up", passphrase: "x" });
   const timed = async (username: string) => {

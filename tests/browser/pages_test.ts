@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { challenge } from "../authorization_server/harness.ts";
+import { challenge, verifier } from "../authorization_server/harness.ts";
 import { launchChromium, missingBrowser } from "./chromium.ts";
 import { type RunningServer, startClient, startServer, type WaitingClient } from "./servers.ts";
 
@@ -224,6 +225,86 @@ browserTest("pages fit a narrow and a wide window, in light and dark", async (br
     await picture(page, `error-${width}-${colorScheme}`);
   }
 });
+
+/** What axe-core finds wrong with a page, by the rules of WCAG 2.2 A and AA and its best practices. */
+async function accessibilityProblems(page: Page): Promise<string[]> {
+  // Evaluated by the debugger, past the page's policy, which forbids every script.
+  await page.evaluate(axe.source);
+  const results: axe.AxeResults = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })");
+  assert.ok(results.passes.length > 5, "axe-core looked at the page");
+  return results.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+browserTest("axe-core finds nothing on any page, in light and dark", async (browser, server) => {
+  const setUpLink = await server.server.issueSetUpLink() ?? "";
+  await using client = startClient("127.0.0.1");
+  const url = await authorizeUrl(server, client);
+  for (const colorScheme of ["light", "dark"] as const) {
+    const page = await openPage(browser, { colorScheme, bypassCSP: true });
+    const check = async (name: string): Promise<void> => assert.deepEqual(await accessibilityProblems(page), [], name);
+    if (colorScheme === "light") {
+      await page.goto(setUpLink);
+      await check("set-up");
+      await setUp(page, server);
+      await check("ready");
+    }
+    await page.goto(url);
+    await check("sign-in");
+    await page.getByLabel("Passphrase").fill("wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    await check("sign-in with a problem");
+    await signIn(page);
+    await check("consent");
+    await page.goto(`${server.issuer}/oauth/authorize?client_id=unknown`);
+    await check("error");
+    await approveAndRedeem(page, server);
+    await page.goto(`${server.issuer}/oauth/grants`);
+    await page.getByRole("heading", { name: "Claude Code" }).first().waitFor();
+    await check("grants");
+    await picture(page, `grants-${colorScheme}`);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+    await check("signed out");
+  }
+});
+
+browserTest("a person takes access back and signs out, by keyboard, without JavaScript", async (browser, server) => {
+  const page = await openPage(browser, { javaScriptEnabled: false });
+  await setUp(page, server);
+  await page.goto(`${server.issuer}/oauth/grants`);
+  await page.keyboard.type(passphrase);
+  await page.keyboard.press("Enter");
+  await page.getByText("No application has access now.").waitFor();
+  await approveAndRedeem(page, server);
+  await page.goto(`${server.issuer}/oauth/grants`);
+  await page.getByRole("button", { name: "Take back" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("No application has access now.").waitFor();
+  await page.getByRole("button", { name: "Sign out" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+});
+
+/** Lets a new client through the consent page of a signed-in browser, so that there is a grant. */
+async function approveAndRedeem(page: Page, server: RunningServer): Promise<void> {
+  await using client = startClient("127.0.0.1");
+  const url = await authorizeUrl(server, client);
+  await page.goto(url);
+  await page.getByRole("button", { name: "Allow" }).click();
+  const code = (await client.answered).get("code") ?? "";
+  const response = await fetch(`${server.issuer}/oauth/token`, {
+    method: "POST",
+    body: new URLSearchParams({
+      grant_type: "authorization_code",
+      client_id: new URL(url).searchParams.get("client_id") ?? "",
+      code,
+      code_verifier: verifier,
+      redirect_uri: client.redirectUri,
+    }),
+  });
+  assert.equal(response.status, 200, await response.text());
+}
 
 browserTest("K3: a page of another site cannot frame the consent page", async (browser, server) => {
   const page = await openPage(browser);

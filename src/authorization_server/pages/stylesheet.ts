@@ -73,7 +73,7 @@ ul.plain { margin: 0 0 1rem; padding: 0; list-style: none; }
 .grant { border-top: 1px solid var(--line); padding: .25rem 0 1.1rem; }
 .grant ul { margin: 0 0 .35rem; }
 a { color: var(--accent); }
-footer { margin: 1.1rem .25rem 0; color: var(--quiet); font-size: .85rem; }
+main > :last-child { margin-bottom: 0; }
 @media (max-width: 26rem) {
   dl.facts div { grid-template-columns: 1fr; gap: 0; }
   .actions { flex-direction: column; }

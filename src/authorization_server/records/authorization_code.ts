@@ -6,7 +6,7 @@ const authorizationCodeSchema = z.object({
   grantId: z.string(),
   clientId: z.string(),
   userId: z.string(),
-  /** SHA-256 of the user's password hash: a passphrase changed since then voids the code. */
+  /** The account's credential hash at the time of consent: a passphrase changed since then voids the code. */
   credentialHash: z.string(),
   redirectUri: z.string(),
   codeChallenge: z.string(),

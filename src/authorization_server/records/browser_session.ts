@@ -4,7 +4,7 @@ import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
 
 const browserSessionSchema = z.object({
   userId: z.string(),
-  /** SHA-256 of the user's password hash: a changed passphrase ends the session. */
+  /** The account's credential hash at sign-in: a changed passphrase ends the session. */
   credentialHash: z.string(),
   signedInAt: z.number(),
 });

@@ -8,6 +8,8 @@ const grantSchema = z.object({
   /** The `sub` of its tokens: a user, or the client itself for client credentials (RFC 9068 §2.2). */
   subject: z.string(),
   kind: z.enum(["user", "client"]),
+  /** The approving account's {@link credentialHash} at the time; `null` for a client's own grant. */
+  credentialHash: z.string().nullable(),
   clientId: z.string(),
   clientName: z.string(),
   /** Host of the redirect URI, to recognise the client by; `null` without one. */
@@ -57,4 +59,16 @@ export async function revokeGrant(storage: Storage, grantId: string): Promise<St
   if (stored === null) return null;
   await storage.commit({ deletes: [grants.key(grantId), subjectGrants.key(stored.value.subject, grantId)] });
   return stored;
+}
+
+const grantsPerCommit = 40; // two deletes each, within the storage port's limit of writes
+
+/** Ends many grants, some at a time; for what no longer counts anyway, or will be asked for again. */
+export async function deleteGrants(storage: Storage, doomed: readonly Pick<Grant, "id" | "subject">[]): Promise<void> {
+  for (let start = 0; start < doomed.length; start += grantsPerCommit) {
+    const batch = doomed.slice(start, start + grantsPerCommit);
+    await storage.commit({
+      deletes: batch.flatMap(({ id, subject }) => [grants.key(id), subjectGrants.key(subject, id)]),
+    });
+  }
 }

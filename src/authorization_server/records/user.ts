@@ -9,6 +9,8 @@ const userSchema = z.object({
   displayName: z.string().optional(),
   /** Argon2id, as a PHC string. */
   passwordHash: z.string(),
+  /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
+  epoch: z.string(),
   disabled: z.boolean(),
   createdAt: z.number(),
   passwordChangedAt: z.number(),

@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+
+Deno.test("docs/storage.md describes every family of records, and none that does not exist", () => {
+  const records = new URL("../../src/authorization_server/records/", import.meta.url);
+  const families = readdirSync(records).flatMap((file) =>
+    [...readFileSync(new URL(file, records), "utf8").matchAll(/defineRecordFamily\(\s*"([a-z_]+)"/g)].map(([, name]) =>
+      name
+    )
+  );
+  const document = readFileSync(new URL("../../docs/storage.md", import.meta.url), "utf8");
+  const described = [...document.matchAll(/^\| `([a-z_]+),/gm)].map(([, name]) => name);
+  assert.ok(families.length > 10);
+  for (const family of families) assert.ok(described.includes(family), `${family} is not described`);
+  const others = described.filter((name) => !families.includes(name));
+  assert.deepEqual(others, ["servicenow_link", "servicenow_link_state", "mcp_session", "mcp_task", "installation"]);
+});
