@@ -102,6 +102,17 @@ Deno.test("ServiceNow's answers: 200 for initialized, empty last cursor, media_t
   assert.equal(failed.isError, true);
 });
 
+Deno.test("a client that calls itself ServiceNow has its habits from its handshake on", async () => {
+  const profiles = profilesWith();
+  const harness = createHarness({ profileOf: profiles.of, noteClient: profiles.noteName });
+  const eventStream = { accept: "text/event-stream" };
+  const params = { protocolVersion: "2025-06-18", clientInfo: { name: "Servicenow", version: "1" } };
+  const response = await harness.post(rpc("initialize", params), eventStream);
+  assert.equal(response.headers.get("mcp-session-id"), null);
+  assert.equal((await response.json()).result.capabilities.tools.listChanged, false);
+  assert.equal((await harness.post({ jsonrpc: "2.0", method: "notifications/initialized" })).status, 200);
+});
+
 Deno.test("a tool's failure as -32603 at HTTP 200 is opt-in", async () => {
   const profile = { ...serviceNowProfile, toolFailureIsProtocolError: true };
   const harness = createHarness({ tools: createToolRegistry([picture]), profileOf: () => profile });
