@@ -1,8 +1,10 @@
 /** The openings: `initialize` of the legacy era, `server/discover` of the modern one. */
+import type { Principal } from "../lib/principal.ts";
 import type { JsonAnswer } from "./answer.ts";
 import { answerResult, type Call } from "./call.ts";
 import { parseClientCapabilities } from "./client_capabilities.ts";
 import { isObject } from "./json.ts";
+import type { Profile } from "./profile.ts";
 import { latestLegacyRevision, legacyRevisions } from "./revisions/legacy.ts";
 import type { CacheHint, ServerInfo } from "./revisions/revision.ts";
 import { encodeModernCapabilities, encodeServerCapabilities, type ServerFeatures } from "./server_capabilities.ts";
@@ -15,6 +17,8 @@ export interface OpeningOptions {
   readonly instructions: string;
   readonly features: ServerFeatures;
   readonly sessions: Sessions;
+  /** Hears what a client calls itself, and says whose habits to follow from here on. */
+  readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
 }
 
 /** Who a client says it is. It may say nothing: then both are `null`. */
@@ -41,7 +45,11 @@ export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswe
     asked: asked?.slice(0, 40),
     answered: revision.version,
   });
-  const hasSession = exchange.principal !== null && exchange.profile.streams && exchange.acceptsStream;
+  const { principal } = exchange;
+  const profile = principal === null
+    ? exchange.profile
+    : options.noteClient?.(principal, client.name) ?? exchange.profile;
+  const hasSession = principal !== null && profile.streams && exchange.acceptsStream;
   const answer = answerResult(
     call,
     JSON.stringify({
@@ -51,9 +59,9 @@ export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswe
       instructions: options.instructions,
     }),
   );
-  if (!hasSession || exchange.principal === null) return answer;
+  if (!hasSession) return answer;
   const abilities = parseClientCapabilities(capabilities);
-  return { ...answer, sessionId: options.sessions.begin(exchange.principal, revision, abilities) };
+  return { ...answer, sessionId: options.sessions.begin(principal, revision, abilities) };
 }
 
 /** Answers `server/discover`. */

@@ -1,6 +1,7 @@
 /** The protocol server: takes one parsed body and says what to answer. It knows no HTTP beyond statuses. */
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Admit } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
@@ -10,11 +11,12 @@ import { createChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerInitialize } from "./initialize.ts";
 import { createInFlight } from "./in_flight.ts";
-import { echoedId, errorText } from "./jsonrpc.ts";
+import { echoedId, errorText, type RpcId } from "./jsonrpc.ts";
 import type { McpStorage } from "./mcp_storage.ts";
 import { createMessageHandler } from "./message_handler.ts";
 import { createMethodTable } from "./method_table.ts";
 import { createPendingQuestions } from "./pending_questions.ts";
+import type { Profile } from "./profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
 import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
 import { type ClassificationRefusal, classifyMessage, legacyRevisionOf } from "./revisions/classify.ts";
@@ -45,6 +47,8 @@ export interface McpServerOptions {
   /** Receives one record per request. */
   readonly audit: (entry: AuditEntry) => void;
   readonly admit: Admit;
+  /** Hears what a client calls itself, and says whose habits to follow from here on; see `createProfiles`. */
+  readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
   readonly clock?: Clock;
   /** Those that are left out are {@link defaultMcpLimits}. */
   readonly limits?: Partial<McpLimits>;
@@ -129,15 +133,21 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       }
       const found = sessions.find(sessionId, principal);
       if (!(found instanceof Promise)) {
-        return found === null ? sessionNotFound : answerLegacy(body, exchange, revision, found);
+        return found === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, found);
       }
-      return found.then((later) => later === null ? sessionNotFound : answerLegacy(body, exchange, revision, later));
+      return found.then((later) =>
+        later === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, later)
+      );
     },
     async openStream(exchange) {
-      return exchange.principal === null ? sessionNotFound : await sessionStreams.open(exchange, exchange.principal);
+      return exchange.principal === null
+        ? sessionNotFound(null)
+        : await sessionStreams.open(exchange, exchange.principal);
     },
     async endSession(exchange) {
-      return exchange.principal === null ? sessionNotFound : await sessionStreams.end(exchange, exchange.principal);
+      return exchange.principal === null
+        ? sessionNotFound(null)
+        : await sessionStreams.end(exchange, exchange.principal);
     },
     resourceUpdated: (uri) => changes.publish({ kind: "resource", uri }),
     get openStreams() {
@@ -159,7 +169,10 @@ function isInitialize(body: unknown): boolean {
   return (body as { readonly method?: unknown } | null)?.method === "initialize";
 }
 
+function idOf(body: unknown): RpcId | null {
+  return Array.isArray(body) ? null : echoedId(body);
+}
+
 function refuse(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
-  const id = Array.isArray(body) ? null : echoedId(body);
-  return { kind: "json", status: 400, body: errorText(id, code, message, data) };
+  return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
 }

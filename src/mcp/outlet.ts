@@ -31,14 +31,14 @@ function createOutlet(call: Call, onGone: () => void): Outlet {
 
   const open = (): MessageStream | null => {
     if (stream !== undefined) return stream;
-    const { exchange, session, revision, runtime } = call;
+    const { exchange, session, runtime } = call;
     const { principal } = exchange;
     const possible = call.isSingle && principal !== null && exchange.profile.streams && exchange.acceptsStream;
     stream = possible
       ? runtime.streams.open({ principal, session, onClosed: (abandoned) => abandoned && onGone() })
       : null;
     if (stream === null) return null;
-    if (session !== null && revision.primesStreams) stream.push("", false);
+    if (session !== null && session.revision.primesStreams) stream.push("", false);
     answer = { kind: "stream", reader: stream.attach(-1) };
     resolve(answer);
     return stream;

@@ -67,8 +67,8 @@ export interface ProfileOptions {
 export interface Profiles {
   /** The profile of a caller; `null` is one without a token. */
   of(principal: Principal | null): Profile | Promise<Profile>;
-  /** Takes note of what a client calls itself in its handshake. */
-  noteName(principal: Principal, clientName: string | null): void;
+  /** Takes note of what a client calls itself in its handshake, and says which profile that leaves it with. */
+  noteName(principal: Principal, clientName: string | null): Profile;
 }
 
 /** Builds the choice. */
@@ -108,9 +108,9 @@ export function createProfiles(options: ProfileOptions): Profiles {
       return found instanceof Promise ? found.then((client) => choose(clientId, client)) : choose(clientId, found);
     },
     noteName({ clientId }, clientName) {
-      const known = settled.get(clientId);
-      if (known === undefined || known.fixed || clientName === null) return;
-      if (options.namePattern.test(clientName)) remember(clientId, serviceNow, false);
+      const known = settled.get(clientId) ?? { profile: specProfile, fixed: false };
+      if (known.fixed || clientName === null || !options.namePattern.test(clientName)) return known.profile;
+      return remember(clientId, serviceNow, false);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
-import { errorCode, errorText, notificationText, refusalCode } from "./jsonrpc.ts";
+import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "./jsonrpc.ts";
 import type { MessageStream } from "./message_stream.ts";
 import type { Session, Sessions } from "./session.ts";
 import type { StreamTable } from "./stream_table.ts";
@@ -26,11 +26,9 @@ export interface SessionStreams {
 }
 
 /** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
-export const sessionNotFound: McpAnswer = {
-  kind: "json",
-  status: 404,
-  body: errorText(null, errorCode.invalidRequest, "Session not found"),
-};
+export function sessionNotFound(id: RpcId | null): McpAnswer {
+  return { kind: "json", status: 404, body: errorText(id, errorCode.invalidRequest, "Session not found") };
+}
 
 /** Builds the service. */
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
@@ -54,7 +52,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         return { kind: "method_not_allowed", allow: "POST" };
       }
       const session = await sessions.find(id, principal);
-      if (session === null) return sessionNotFound;
+      if (session === null) return sessionNotFound(null);
       const lastEventId = exchange.header("last-event-id");
       const resumed = lastEventId === null ? null : streams.find(session, lastEventId);
       if (resumed !== null) return { kind: "stream", reader: resumed.stream.attach(resumed.after) };
@@ -78,7 +76,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const id = exchange.header("mcp-session-id");
       if (id === null) return { kind: "method_not_allowed", allow: "POST" };
       const session = await sessions.find(id, principal);
-      if (session === null) return sessionNotFound;
+      if (session === null) return sessionNotFound(null);
       await sessions.end(session);
       open.get(session.key)?.stream.end();
       return { kind: "accepted", status: 204 };

@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { createMcpEndpoint } from "../../src/http/mcp_endpoint.ts";
+import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createMcpServer, type McpServer } from "../../src/mcp/mcp_server.ts";
 import { specProfile } from "../../src/mcp/profile.ts";
@@ -23,7 +23,18 @@ import { fixture, text } from "./fixture_tool.ts";
 export interface ConformanceServer {
   readonly url: string;
   readonly mcp: McpServer;
+  /** Answers a request without the socket. */
+  readonly fetch: (request: Request, address: string) => Promise<Response>;
   close(): Promise<void>;
+}
+
+/** How a conformance server is started. */
+export interface ConformanceServerOptions {
+  readonly port?: number;
+  /** The one bearer token that is accepted; without it, and without `guard`, nobody is asked for one. */
+  readonly token?: string | undefined;
+  /** The product's own guard. */
+  readonly guard?: Pick<McpEndpointOptions, "authenticate" | "challenge">;
 }
 
 const principal = {
@@ -37,7 +48,7 @@ const principal = {
 
 /** Starts the server on loopback. */
 export function startConformanceServer(
-  { port = 0, token }: { readonly port?: number; readonly token?: string | undefined } = {},
+  { port = 0, token, guard }: ConformanceServerOptions = {},
 ): ConformanceServer {
   const tools = createToolRegistry([...contentTools, ...askingTools, ...taskTools]);
   const promptRegistry = createPromptRegistry(prompts);
@@ -81,14 +92,18 @@ export function startConformanceServer(
     maxBodyBytes: 1_000_000,
     maxPublicBodyBytes: 10_000,
     log,
+    ...guard,
   });
-  const server = Deno.serve({ port, hostname: "127.0.0.1", onListen: () => {} }, (request, info) => {
-    if (!isOwnHost(request)) return new Response("Foreign host or origin", { status: 403 });
-    return endpoint(request, { address: info.remoteAddr.hostname });
-  });
+  const fetch = async (request: Request, address: string): Promise<Response> =>
+    isOwnHost(request) ? await endpoint(request, { address }) : new Response("Foreign host or origin", { status: 403 });
+  const server = Deno.serve(
+    { port, hostname: "127.0.0.1", onListen: () => {} },
+    (request, info) => fetch(request, info.remoteAddr.hostname),
+  );
   return {
     url: `http://127.0.0.1:${server.addr.port}/mcp`,
     mcp,
+    fetch,
     async close() {
       mcp.drain();
       mcp.close();

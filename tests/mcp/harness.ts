@@ -5,8 +5,9 @@ import type { LogFields } from "../../src/lib/log.ts";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
+import { checkBody } from "./wire_check.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
-import { createMcpServer, type McpServerOptions } from "../../src/mcp/mcp_server.ts";
+import { createMcpServer, type McpServer, type McpServerOptions } from "../../src/mcp/mcp_server.ts";
 import { serviceNowProfile, specProfile } from "../../src/mcp/profile.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { createToolRegistry, type ToolRegistry } from "../../src/mcp/tool_registry.ts";
@@ -99,12 +100,30 @@ export function harnessTools(): Tool[] {
 /** What a test looks at, and how it talks to the endpoint. */
 export interface Harness {
   readonly tools: ToolRegistry;
+  readonly mcp: McpServer;
   readonly endpoint: McpEndpoint;
   readonly audit: AuditEntry[];
   readonly logged: { readonly event: string; readonly fields: LogFields | undefined }[];
   /** Posts a body (text as it is, anything else as JSON) with a token of all scopes unless told otherwise. */
   post(body: unknown, headers?: Record<string, string | null>): Promise<Response>;
+  /** Posts a request of 2026-07-28 with its envelope and headers. */
+  modern(method: string, params?: Record<string, unknown>, options?: ModernOptions): Promise<Response>;
+  /** Opens a legacy session and gives the headers that belong to it. */
+  openSession(version?: string, capabilities?: Record<string, unknown>): Promise<Record<string, string>>;
 }
+
+/** What a modern request may say of itself. */
+export interface ModernOptions {
+  readonly id?: string | number;
+  readonly headers?: Record<string, string | null>;
+  readonly capabilities?: Record<string, unknown>;
+  readonly meta?: Record<string, unknown>;
+}
+
+/** The version string of the modern era. */
+export const modernVersion = "2026-07-28";
+
+const eventStream = "application/json, text/event-stream";
 
 /** Builds a harness; `options` replace its settings. */
 export function createHarness(options: Partial<McpServerOptions & McpEndpointOptions> = {}): Harness {
@@ -149,7 +168,49 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     endpoint,
     audit,
     logged,
-    post: (body, headers = {}) => endpoint(postRequest(body, headers), { address: "192.0.2.1" }),
+    mcp,
+    async post(body, headers = {}) {
+      const response = await endpoint(postRequest(body, headers), { address: "192.0.2.1" });
+      const isJson = response.headers.get("content-type") === "application/json";
+      if (isJson) {
+        checkBody(
+          body,
+          headers["mcp-protocol-version"] === modernVersion,
+          await response.clone().json(),
+        );
+      }
+      return response;
+    },
+    modern(method, params = {}, options = {}) {
+      const { id = 1, headers = {}, capabilities = {}, meta = {} } = options;
+      const name = params["name"] ?? params["uri"] ?? params["taskId"];
+      return this.post({
+        jsonrpc: "2.0",
+        id,
+        method,
+        params: {
+          ...params,
+          _meta: {
+            "io.modelcontextprotocol/protocolVersion": modernVersion,
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+            ...meta,
+          },
+        },
+      }, {
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": modernVersion,
+        "mcp-method": method,
+        ...(typeof name === "string" ? { "mcp-name": name } : {}),
+        ...headers,
+      });
+    },
+    async openSession(version = "2025-11-25", capabilities = {}) {
+      const params = { protocolVersion: version, capabilities, clientInfo: { name: "test", version: "1" } };
+      const response = await this.post(rpc("initialize", params), { accept: eventStream });
+      await response.body?.cancel();
+      const id = response.headers.get("mcp-session-id") ?? "";
+      return { accept: eventStream, "mcp-session-id": id, "mcp-protocol-version": version };
+    },
   };
 }
 

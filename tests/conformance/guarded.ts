@@ -1,0 +1,58 @@
+/** The product's own token guard over a database of its own, and one token that it accepts. */
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { createAdministration } from "../../src/administration.ts";
+import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
+import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createChallenges } from "../../src/resource_server/challenge.ts";
+import { createGuard } from "../../src/resource_server/guard.ts";
+import { createSpellings } from "../../src/resource_server/resource_spelling.ts";
+import { scopeCatalogue } from "../../src/scopes.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+
+/** A guard with a token. */
+export interface Guarded extends AsyncDisposable {
+  readonly authenticate: McpEndpointOptions["authenticate"];
+  readonly challenge: McpEndpointOptions["challenge"];
+  readonly token: string;
+}
+
+const log = { write: () => {}, flush: () => {} };
+
+/** Opens a database and makes the guard and a token of an hour. */
+export async function openGuard(serverUrl: string): Promise<Guarded> {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-conformance-" });
+  const storage = openSqliteStorage({ path: join(directory, "portcullis.db"), clock: systemClock });
+  const secrets = createSecretBox(randomBytes(32));
+  const resource = `${serverUrl}/mcp`;
+  const { verifier } = createAuthorizationServer({
+    issuer: serverUrl,
+    resource,
+    resourceAliases: [],
+    storage,
+    secrets,
+    clock: systemClock,
+    log,
+    registration: { mode: "open" },
+    lifetimes: defaultLifetimes,
+    limits: defaultLimits,
+  });
+  const scopes = scopeCatalogue.map(({ name }) => name);
+  const challenges = createChallenges({ spellingOf: createSpellings([resource]).spellingOf, scopes });
+  const guard = createGuard({ verifier, challenges, clock: systemClock, maxCachedTokens: 100 });
+  const created = await createAdministration({ storage, secrets }, systemClock)
+    .createToken({ scope: scopes.join(" "), lifetimeSeconds: 3_600, name: "conformance" });
+  if (!created.ok) throw new Error(`no token could be made: ${JSON.stringify(created.error)}`);
+  return {
+    authenticate: guard.authenticate,
+    challenge: challenges,
+    token: created.value.token,
+    async [Symbol.asyncDispose]() {
+      await storage.close();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** ServiceNow's habits, and who gets them. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import {
+  createProfiles,
+  type Profile,
+  type ProfileOptions,
+  type RegisteredClient,
+  serviceNowProfile,
+} from "../../src/mcp/profile.ts";
+import { defineTool } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createHarness, principalWith, rpc, toolCall } from "./harness.ts";
+
+const clients: Readonly<Record<string, RegisteredClient>> = {
+  plain: { setting: "auto", redirectHosts: ["claude.ai"] },
+  now: { setting: "auto", redirectHosts: ["dev1.service-now.com"] },
+  forced: { setting: "servicenow", redirectHosts: [] },
+  spared: { setting: "spec", redirectHosts: ["dev1.service-now.com"] },
+};
+
+function profilesWith(options: Partial<ProfileOptions> = {}): ReturnType<typeof createProfiles> {
+  return createProfiles({
+    defaultSetting: "auto",
+    findClient: (clientId) => Promise.resolve(clients[clientId] ?? null),
+    namePattern: /servicenow/i,
+    hostPattern: /\.service-now\.com$/,
+    toolFailureIsProtocolError: false,
+    maxRememberedClients: 10,
+    ...options,
+  });
+}
+
+const as = (clientId: string) => ({ ...principalWith([]), clientId });
+
+Deno.test("a client's profile is its own setting, or the default, or follows from its redirect host and name", async () => {
+  const auto = profilesWith();
+  const spec = profilesWith({ defaultSetting: "spec" });
+  const all = profilesWith({ defaultSetting: "servicenow" });
+  const name = async (profile: Profile | Promise<Profile>): Promise<string> => (await profile).name;
+  const cases: [string | null, string, string, string][] = [
+    ["plain", "spec", "spec", "servicenow"],
+    ["now", "servicenow", "spec", "servicenow"],
+    ["forced", "servicenow", "servicenow", "servicenow"],
+    ["spared", "spec", "spec", "spec"],
+    ["unknown", "spec", "spec", "servicenow"],
+    [null, "servicenow", "spec", "servicenow"],
+  ];
+  for (const [clientId, ...names] of cases) {
+    const principal = clientId === null ? null : as(clientId);
+    assert.deepEqual(
+      await Promise.all([auto, spec, all].map((each) => name(each.of(principal)))),
+      names,
+      `${clientId}`,
+    );
+  }
+  auto.noteName(as("plain"), "ServiceNow Universal MCP Client");
+  auto.noteName(as("spared"), "ServiceNow");
+  assert.equal(await name(auto.of(as("plain"))), "servicenow");
+  assert.equal(await name(auto.of(as("spared"))), "spec");
+});
+
+Deno.test("clients are looked up once, and forgotten when there are too many", async () => {
+  let asked = 0;
+  const profiles = profilesWith({
+    maxRememberedClients: 2,
+    findClient: () => {
+      asked += 1;
+      return null;
+    },
+  });
+  for (const clientId of ["a", "a", "b", "b", "c", "a"]) await profiles.of(as(clientId));
+  assert.equal(asked, 4);
+});
+
+const picture = defineTool({
+  name: "picture",
+  title: "Picture",
+  description: "Shows a picture, or fails.",
+  scopes: [],
+  annotations: {},
+  input: z.object({ fail: z.boolean().optional().describe("Whether to fail") }),
+  run: ({ fail }) =>
+    fail
+      ? { ok: false, code: "no", message: "No picture" }
+      : { ok: true, content: [{ type: "image", data: "AA==", mimeType: "image/png" }] },
+});
+
+Deno.test("ServiceNow's answers: 200 for initialized, empty last cursor, media_type, no sessions, no streams", async () => {
+  const tools = createToolRegistry([picture]);
+  const harness = createHarness({ tools, profileOf: () => Promise.resolve(serviceNowProfile) });
+  const initialized = await harness.post({ jsonrpc: "2.0", method: "notifications/initialized" });
+  assert.equal(initialized.status, 200);
+  assert.equal((await (await harness.post(rpc("tools/list"))).json()).result.nextCursor, "");
+  const { result } = await (await harness.post(toolCall("picture"))).json();
+  assert.deepEqual(result.content, [{ type: "image", data: "AA==", mimeType: "image/png", media_type: "image/png" }]);
+  const get = new Request("http://host/mcp", {
+    headers: { authorization: "Bearer all-scopes", accept: "text/event-stream" },
+  });
+  assert.equal((await harness.endpoint(get, { address: "" })).status, 405);
+  const failed = (await (await harness.post(toolCall("picture", { fail: true }))).json()).result;
+  assert.equal(failed.isError, true);
+});
+
+Deno.test("a client that calls itself ServiceNow has its habits from its handshake on", async () => {
+  const profiles = profilesWith();
+  const harness = createHarness({ profileOf: profiles.of, noteClient: profiles.noteName });
+  const eventStream = { accept: "text/event-stream" };
+  const params = { protocolVersion: "2025-06-18", clientInfo: { name: "Servicenow", version: "1" } };
+  const response = await harness.post(rpc("initialize", params), eventStream);
+  assert.equal(response.headers.get("mcp-session-id"), null);
+  assert.equal((await response.json()).result.capabilities.tools.listChanged, false);
+  assert.equal((await harness.post({ jsonrpc: "2.0", method: "notifications/initialized" })).status, 200);
+});
+
+Deno.test("a tool's failure as -32603 at HTTP 200 is opt-in", async () => {
+  const profile = { ...serviceNowProfile, toolFailureIsProtocolError: true };
+  const harness = createHarness({ tools: createToolRegistry([picture]), profileOf: () => profile });
+  const response = await harness.post(toolCall("picture", { fail: true }, 3));
+  assert.equal(response.status, 200);
+  const error = { code: -32603, message: "Tool execution failed: No picture" };
+  assert.deepEqual(await response.json(), { jsonrpc: "2.0", id: 3, error });
+  assert.deepEqual([harness.audit[0]?.outcome, harness.audit[0]?.code], ["tool_error", "no"]);
+});

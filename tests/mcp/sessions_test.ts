@@ -1,0 +1,127 @@
+/** Legacy sessions: sealed into their ids, bound to their principal, ended for good. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
+import { serviceNowProfile } from "../../src/mcp/profile.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
+
+const eventStream = { accept: "application/json, text/event-stream" };
+
+function asClient(clientId: string): () => AuthOutcome {
+  return () => ({ kind: "principal", principal: { ...principalWith(["files:read"]), clientId } });
+}
+
+async function end(harness: Harness, session: Record<string, string>): Promise<number> {
+  const headers = { authorization: "Bearer all-scopes", ...session };
+  const response = await harness.endpoint(new Request("http://host/mcp", { method: "DELETE", headers }), {
+    address: "",
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+Deno.test("initialize begins a session for clients that read streams, and for no other", async () => {
+  const harness = createHarness();
+  const session = await harness.openSession();
+  assert.match(session["mcp-session-id"] ?? "", /^[\x21-\x7e]+$/); // MCP 2025-03-26, basic/transports: visible ASCII
+  assert.equal((await harness.post(rpc("ping"), session)).status, 200);
+  const json = await harness.post(rpc("initialize", { protocolVersion: "2025-11-25" }));
+  assert.equal(json.headers.get("mcp-session-id"), null);
+  const open = createHarness({ publicInitialize: "always" });
+  const publicly = await open.post(rpc("initialize", {}), { authorization: null, ...eventStream });
+  assert.equal(publicly.headers.get("mcp-session-id"), null);
+  const serviceNow = createHarness({ profileOf: () => serviceNowProfile });
+  const quirky = await serviceNow.post(rpc("initialize", {}), eventStream);
+  assert.equal(quirky.headers.get("mcp-session-id"), null);
+  assert.equal((await quirky.json()).result.capabilities.tools.listChanged, false);
+});
+
+Deno.test("requests without a session are served, those of an unknown, altered or foreign one are 404", async () => {
+  const harness = createHarness();
+  const session = await harness.openSession();
+  const id = session["mcp-session-id"] ?? "";
+  assert.equal((await harness.post(rpc("ping"))).status, 200);
+  for (const bad of ["nonsense", `${id}x`, id.slice(0, -2)]) {
+    assert.equal((await harness.post(rpc("ping"), { ...session, "mcp-session-id": bad })).status, 404, bad);
+  }
+  const other = createHarness({ authenticate: asClient("another-client") });
+  assert.equal((await other.post(rpc("ping"), session)).status, 404);
+});
+
+Deno.test("a session ends by DELETE, for good, and only once", async () => {
+  const harness = createHarness();
+  const session = await harness.openSession();
+  assert.equal(await end(harness, session), 204);
+  assert.equal((await harness.post(rpc("ping"), session)).status, 404);
+  assert.equal(await end(harness, session), 404);
+  assert.equal(await end(harness, {}), 405);
+});
+
+Deno.test("a session outlives the server, and so does its end", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = join(directory, "portcullis.db");
+  const clock = systemClock;
+  const secretBox = createSecretBox(new Uint8Array(32).fill(7));
+  const session = await (async () => {
+    const storage = openSqliteStorage({ path, clock });
+    const begun = await createHarness({ storage, secretBox }).openSession("2025-06-18");
+    await storage.close();
+    return begun;
+  })();
+  {
+    const storage = openSqliteStorage({ path, clock });
+    const restarted = createHarness({ storage, secretBox });
+    assert.equal((await restarted.post(rpc("ping"), session)).status, 200);
+    assert.equal(await end(restarted, session), 204);
+    await storage.close();
+  }
+  const storage = openSqliteStorage({ path, clock });
+  const again = createHarness({ storage, secretBox });
+  assert.equal((await again.post(rpc("ping"), session)).status, 404);
+  const elsewhere = createHarness({ storage, secretBox: createSecretBox(new Uint8Array(32).fill(8)) });
+  assert.equal((await elsewhere.post(rpc("ping"), session)).status, 404);
+  await storage.close();
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("a session that another instance ended is noticed at the next request", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = join(directory, "portcullis.db");
+  const [one, two] = [1, 2].map(() => openSqliteStorage({ path, clock: systemClock }));
+  assert.ok(one && two);
+  const [first, second] = [createHarness({ storage: one }), createHarness({ storage: two })];
+  const session = await first.openSession();
+  assert.equal((await second.post(rpc("ping"), session)).status, 200);
+  assert.equal(await end(first, session), 204);
+  assert.equal((await second.post(rpc("ping"), session)).status, 404);
+  await one.close();
+  await two.close();
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("a session expires, and its version stands in for an absent header", async () => {
+  let now = 1_000_000;
+  const harness = createHarness({ clock: () => now, limits: { sessionLifetimeSeconds: 60 } });
+  const session = await harness.openSession("2025-11-25");
+  const { "mcp-protocol-version": _, ...withoutVersion } = session;
+  const call = rpc("tools/call", { name: "echo", arguments: {} });
+  assert.equal((await (await harness.post(call, withoutVersion)).json()).result.isError, true); // as 2025-11-25 has it
+  now += 61_000;
+  assert.equal((await harness.post(rpc("ping"), session)).status, 404);
+});
+
+Deno.test("logging/setLevel takes the levels of RFC 5424 and nothing else", async () => {
+  const harness = createHarness();
+  const session = await harness.openSession();
+  assert.deepEqual(
+    (await (await harness.post(rpc("logging/setLevel", { level: "notice" }), session)).json()).result,
+    {},
+  );
+  for (const params of [undefined, {}, { level: "loud" }, { level: 3 }]) {
+    const { error } = await (await harness.post(rpc("logging/setLevel", params), session)).json();
+    assert.equal(error.code, -32602);
+  }
+});

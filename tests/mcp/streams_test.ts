@@ -1,0 +1,291 @@
+/** Answers as streams: progress, logging, keep-alive, resumption, cancellation, notices, limits. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { type EventReader, readEvents } from "./event_reader.ts";
+import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
+
+const eventStream = { accept: "application/json, text/event-stream" };
+const legacyCall = { method: "tools/call", isModern: false };
+
+function tool(name: string, run: (context: ToolContext) => ToolOutcome | Promise<ToolOutcome>): Tool {
+  return defineTool({
+    name,
+    title: name,
+    description: `Does ${name}.`,
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    run: (_input, context) => run(context),
+  });
+}
+
+const done: ToolOutcome = { ok: true, content: [{ type: "text", text: "done" }] };
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+const counting = tool("count", async (context) => {
+  for (const progress of [1, 1, 2, 0, 3]) {
+    context.progress({ progress, total: 3 });
+    await Promise.resolve();
+  }
+  return done;
+});
+
+function withMeta(name: string, _meta: Record<string, unknown>): Record<string, unknown> {
+  return rpc("tools/call", { name, arguments: {}, _meta });
+}
+
+async function openChannel(
+  harness: Harness,
+  session: Record<string, string>,
+  lastEventId?: string,
+): Promise<EventReader> {
+  const headers = new Headers({ authorization: "Bearer all-scopes", ...session });
+  if (lastEventId !== undefined) headers.set("last-event-id", lastEventId);
+  const response = await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
+  return readEvents(response, { isModern: false, method: "tools/call" });
+}
+
+Deno.test("progress goes to callers that asked for it and read streams, and only ever grows", async () => {
+  const harness = createHarness({ tools: createToolRegistry([counting]) });
+  const events = await readEvents(
+    await harness.post(withMeta("count", { progressToken: "t" }), eventStream),
+    legacyCall,
+  )
+    .rest();
+  assert.deepEqual(
+    events.slice(0, -1).map(({ message }) => message?.["params"]),
+    [1, 2, 3].map((progress) => ({
+      progressToken: "t",
+      progress,
+      total: 3,
+    })),
+  );
+  assert.deepEqual((events.at(-1)?.message?.["result"] as { isError: boolean }).isError, false);
+  assert.deepEqual(events.map(({ id }) => id), [undefined, undefined, undefined, undefined]);
+
+  for (
+    const [body, headers] of [[toolCall("count"), eventStream], [withMeta("count", { progressToken: 1 }), {}]] as const
+  ) {
+    const response = await harness.post(body, headers);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    await response.body?.cancel();
+  }
+  const batch = await harness.post([withMeta("count", { progressToken: 1 })], eventStream);
+  assert.equal(batch.headers.get("content-type"), "application/json");
+  await batch.body?.cancel();
+});
+
+Deno.test("a stream that has ended before it is sent goes out as one text", async () => {
+  const quick = tool("quick", (context) => {
+    context.progress({ progress: 1 });
+    return done;
+  });
+  const harness = createHarness({ tools: createToolRegistry([quick]) });
+  const response = await harness.post(withMeta("quick", { progressToken: 1 }), eventStream);
+  assert.equal((await readEvents(response, legacyCall).rest()).length, 2);
+});
+
+Deno.test("log messages go where a level was set: per session before 2026-07-28, per request since", async () => {
+  const talking = tool("talk", async (context) => {
+    context.log("debug", "quiet");
+    await Promise.resolve();
+    context.log("warning", { words: "loud" }, "talker");
+    return done;
+  });
+  const harness = createHarness({ tools: createToolRegistry([talking]) });
+  const session = await harness.openSession("2025-06-18");
+  const silent = await harness.post(toolCall("talk"), session);
+  assert.equal(silent.headers.get("content-type"), "application/json");
+  await silent.body?.cancel();
+  await harness.post(rpc("logging/setLevel", { level: "info" }), session);
+  const [first] = await readEvents(await harness.post(toolCall("talk"), session), legacyCall).rest();
+  assert.deepEqual(first?.message?.["params"], { level: "warning", logger: "talker", data: { words: "loud" } });
+
+  const modern = { method: "tools/call", isModern: true };
+  const asked = await harness.modern("tools/call", { name: "talk", arguments: {} }, {
+    meta: { "io.modelcontextprotocol/logLevel": "debug" },
+  });
+  assert.equal((await readEvents(asked, modern).rest()).length, 3);
+  const unasked = await harness.modern("tools/call", { name: "talk", arguments: {} });
+  assert.equal(unasked.headers.get("content-type"), "application/json");
+  await unasked.body?.cancel();
+});
+
+Deno.test("a long call becomes a stream whose idle connection is kept alive by comments", async () => {
+  const slow = tool("slow", async () => {
+    await pause(120);
+    return done;
+  });
+  const harness = createHarness({
+    tools: createToolRegistry([slow]),
+    limits: { streamAfterMs: 10 },
+    eventStreams: { keepAliveMs: 20, retryMs: 7 },
+  });
+  const reader = readEvents(await harness.post(toolCall("slow"), eventStream), legacyCall);
+  assert.equal((await reader.rest()).length, 1);
+  assert.ok(reader.comments >= 2, `${reader.comments} comments`);
+});
+
+Deno.test("a lost stream of a session is resumed by Last-Event-ID, in its own session only (SEP-1699)", async () => {
+  const released = tool("release", async (context) => {
+    context.progress({ progress: 1 });
+    context.release();
+    await pause(20);
+    context.progress({ progress: 2 });
+    return done;
+  });
+  const harness = createHarness({ tools: createToolRegistry([released]) });
+  const session = await harness.openSession("2025-11-25");
+  const stranger = await harness.openSession("2025-11-25");
+  const response = await harness.post(withMeta("release", { progressToken: 1 }), session);
+  const before = await readEvents(response, legacyCall).rest();
+  assert.deepEqual(before.map(({ message, retry }) => [message?.["method"], retry]), [
+    [undefined, "1000"], // the priming event
+    ["notifications/progress", undefined],
+  ]);
+  await pause(40);
+  const lastEventId = before.at(-1)?.id ?? "";
+  const foreign = await openChannel(harness, stranger, lastEventId);
+  assert.equal((await foreign.next())?.message, null); // a fresh stream of its own
+  await foreign.cancel();
+  for (let attempt = 0; attempt < 2; attempt += 1) { // again, as long as the window is open
+    const after = await (await openChannel(harness, session, lastEventId)).rest();
+    assert.deepEqual(after.map(({ message }) => message?.["method"]), ["notifications/progress", undefined]);
+    assert.ok("result" in (after.at(-1)?.message ?? {}));
+  }
+  harness.mcp.close();
+});
+
+Deno.test("a session's call goes on without its connection; one that cannot be resumed is cancelled", async () => {
+  let stopped = 0;
+  const working = tool("work", async (context) => {
+    context.signal.addEventListener("abort", () => stopped++);
+    context.progress({ progress: 1 });
+    await pause(40);
+    return done;
+  });
+  const harness = createHarness({ tools: createToolRegistry([working]) });
+  const session = await harness.openSession("2025-06-18");
+  const reader = readEvents(await harness.post(withMeta("work", { progressToken: 1 }), session), legacyCall);
+  const first = await reader.next();
+  await reader.cancel();
+  await pause(60);
+  const rest = await (await openChannel(harness, session, first?.id)).rest();
+  assert.ok("result" in (rest.at(-1)?.message ?? {}));
+  assert.equal(stopped, 0);
+
+  const modern = await harness.modern("tools/call", { name: "work", arguments: {} }, { meta: { progressToken: 1 } });
+  const abandoned = readEvents(modern, { method: "tools/call", isModern: true });
+  await abandoned.next();
+  await abandoned.cancel(); // MCP 2026-07-28, basic/patterns/cancellation: closing the stream cancels
+  await pause(60);
+  assert.equal(stopped, 1);
+  assert.equal(harness.audit.at(-1)?.outcome, "cancelled");
+  harness.mcp.close();
+});
+
+Deno.test("notifications/cancelled stops the call it names, of the same session, and gets no response", async () => {
+  const started = Promise.withResolvers<void>();
+  const waiting = tool("wait", (context) =>
+    new Promise((resolve) => {
+      context.progress({ progress: 1 });
+      started.resolve();
+      context.signal.addEventListener("abort", () => resolve({ ok: false, code: "stopped", message: "stopped" }));
+    }));
+  const harness = createHarness({ tools: createToolRegistry([waiting]) });
+  const session = await harness.openSession("2025-06-18");
+  const stranger = await harness.openSession("2025-06-18");
+  const reader = readEvents(await harness.post(withMeta("wait", { progressToken: 1 }), session), legacyCall);
+  await started.promise;
+  const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1, reason: "enough" } };
+  await harness.post(cancelled, stranger);
+  await harness.post({ ...cancelled, params: { requestId: "1" } }, session); // another id
+  assert.equal(harness.audit.some(({ outcome }) => outcome === "cancelled"), false);
+  await harness.post(cancelled, session);
+  const events = await reader.rest();
+  assert.deepEqual(events.map(({ message }) => message?.["method"]), ["notifications/progress"]);
+  assert.equal(harness.audit.at(-1)?.outcome, "cancelled");
+  harness.mcp.close();
+});
+
+Deno.test("a session's stream tells when the tools change, and ends with the session or the server", async () => {
+  const harness = createHarness();
+  const [session, other] = [await harness.openSession("2025-06-18"), await harness.openSession("2025-11-25")];
+  const [reader, otherReader] = [await openChannel(harness, session), await openChannel(harness, other)];
+  assert.equal((await otherReader.next())?.message, null); // primed
+  harness.tools.remove("wait");
+  for (const each of [reader, otherReader]) {
+    assert.equal((await each.next())?.message?.["method"], "notifications/tools/list_changed");
+  }
+  const headers = { authorization: "Bearer all-scopes", ...session };
+  await harness.endpoint(new Request("http://host/mcp", { method: "DELETE", headers }), { address: "" });
+  assert.equal(await reader.next(), null);
+  harness.mcp.drain();
+  assert.equal(await otherReader.next(), null);
+  harness.mcp.close();
+});
+
+Deno.test("subscriptions/listen acknowledges, keeps to its filter, tags every frame, and ends with a result", async () => {
+  const harness = createHarness();
+  const wanted = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ["a://b"] };
+  const context = { method: "subscriptions/listen", isModern: true };
+  const response = await harness.modern("subscriptions/listen", { notifications: wanted }, { id: "sub" });
+  const deaf = await harness.modern("subscriptions/listen", { notifications: {} }, { id: 2 });
+  const [reader, deafReader] = [readEvents(response, context), readEvents(deaf, context)];
+  const _meta = { "io.modelcontextprotocol/subscriptionId": "sub" };
+  assert.deepEqual((await reader.next())?.message, {
+    jsonrpc: "2.0",
+    method: "notifications/subscriptions/acknowledged",
+    params: { _meta, notifications: { toolsListChanged: true } }, // what the server lacks is left out
+  });
+  harness.tools.remove("wait");
+  assert.deepEqual((await reader.next())?.message, {
+    jsonrpc: "2.0",
+    method: "notifications/tools/list_changed",
+    params: { _meta },
+  });
+  harness.mcp.drain();
+  const last = (await reader.next())?.message;
+  assert.deepEqual(last, { jsonrpc: "2.0", id: "sub", result: { resultType: "complete", _meta } });
+  assert.equal(await reader.next(), null);
+  assert.equal((await deafReader.rest()).length, 2); // the acknowledgement and the end
+  assert.equal(harness.mcp.openStreams, 0);
+});
+
+Deno.test("streams are limited per principal and in all, and those without a stream go on in JSON", async () => {
+  const harness = createHarness({ tools: createToolRegistry([counting]), limits: { maxStreamsPerPrincipal: 1 } });
+  const context = { method: "subscriptions/listen", isModern: true };
+  const first = readEvents(await harness.modern("subscriptions/listen", { notifications: {} }), context);
+  await first.next();
+  const second = await harness.modern("subscriptions/listen", { notifications: {} });
+  assert.equal(second.status, 429);
+  assert.ok(Number(second.headers.get("retry-after")) > 0);
+  await second.body?.cancel();
+  const call = await harness.post(withMeta("count", { progressToken: 1 }), eventStream);
+  assert.equal(call.headers.get("content-type"), "application/json");
+  await call.body?.cancel();
+  await first.cancel();
+  assert.equal(harness.mcp.openStreams, 0);
+  const third = readEvents(await harness.modern("subscriptions/listen", { notifications: {} }), context);
+  await third.next();
+  await third.cancel();
+});
+
+Deno.test("a client that reads nothing holds a bounded queue, and loses progress rather than memory", async () => {
+  const flooding = tool("flood", async (context) => {
+    for (let progress = 1; progress <= 10_000; progress += 1) context.progress({ progress });
+    await pause(5);
+    return done;
+  });
+  const harness = createHarness({ tools: createToolRegistry([flooding]), limits: { maxQueuedMessages: 10 } });
+  const response = await harness.post(withMeta("flood", { progressToken: 1 }), eventStream);
+  await pause(20);
+  const events = await readEvents(response, legacyCall).rest();
+  assert.equal(events.length, 11);
+  assert.ok("result" in (events.at(-1)?.message ?? {}));
+});

@@ -1,0 +1,251 @@
+/** The tasks extension (SEP-2663): calls that outlive their connection. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { readEvents } from "./event_reader.ts";
+import { createHarness, type Harness, principalWith } from "./harness.ts";
+import { createMemoryStorage } from "./memory_storage.ts";
+
+const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
+
+function tool(name: string, run: (context: ToolContext) => Promise<ToolOutcome>): Tool {
+  return defineTool({
+    name,
+    title: name,
+    description: `Does ${name}.`,
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    run: (_input, context) => run(context),
+  });
+}
+
+interface Task {
+  readonly resultType: string;
+  readonly taskId: string;
+  readonly status: string;
+  readonly statusMessage?: string;
+  readonly inputRequests?: Record<string, unknown>;
+  readonly result?: { readonly isError: boolean; readonly content: { readonly text: string }[] };
+  readonly error?: { readonly code: number };
+}
+
+async function call(harness: Harness, method: string, params: Record<string, unknown>): Promise<Task> {
+  const response = await harness.modern(method, params, { capabilities });
+  assert.equal(response.status, 200);
+  return (await response.json()).result;
+}
+
+const begin = (harness: Harness, name: string): Promise<Task> => call(harness, "tools/call", { name, arguments: {} });
+
+async function until(harness: Harness, taskId: string, status: string): Promise<Task> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const task = await call(harness, "tasks/get", { taskId });
+    if (task.status === status) return task;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.fail(`the task never became ${status}`);
+}
+
+Deno.test("a call is handed out as a task, polled, and inlines its result", async () => {
+  const gate = Promise.withResolvers<void>();
+  const harness = createHarness({
+    tools: createToolRegistry([tool("long", async (context) => {
+      await context.handOut();
+      context.progress({ progress: 1, total: 2 });
+      await gate.promise;
+      return { ok: true, content: [{ type: "text", text: "done" }] };
+    })]),
+  });
+  const seed = await begin(harness, "long");
+  assert.equal(seed.resultType, "task");
+  assert.equal(seed.status, "working");
+  assert.equal((await until(harness, seed.taskId, "working")).statusMessage, "1 of 2");
+  gate.resolve();
+  const task = await until(harness, seed.taskId, "completed");
+  assert.equal(task.result?.content[0]?.text, "done");
+  harness.mcp.close();
+});
+
+Deno.test("a client that takes no tasks gets the result itself, or -32021 where the tool insists", async () => {
+  const harness = createHarness({
+    tools: createToolRegistry([
+      tool("may", async (context) => {
+        await context.handOut();
+        return { ok: true, content: [{ type: "text", text: "at once" }] };
+      }),
+      tool("must", async (context) => {
+        await context.handOut({ required: true });
+        return { ok: true, content: [] };
+      }),
+    ]),
+  });
+  const may = await harness.modern("tools/call", { name: "may", arguments: {} });
+  assert.equal((await may.json()).result.content[0].text, "at once");
+  const must = await harness.modern("tools/call", { name: "must", arguments: {} });
+  assert.equal(must.status, 400);
+  const { error } = await must.json();
+  assert.equal(error.code, -32021);
+  assert.deepEqual(error.data.requiredCapabilities, { extensions: { "io.modelcontextprotocol/tasks": {} } });
+  for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+    assert.equal((await (await harness.modern(method, { taskId: "x" })).json()).error.code, -32021);
+  }
+});
+
+Deno.test("a tool's error completes its task, a broken tool fails it, and neither tells why it broke", async () => {
+  const harness = createHarness({
+    tools: createToolRegistry([
+      tool("error", async (context) => {
+        await context.handOut();
+        return { ok: false, code: "no", message: "It did not work" };
+      }),
+      tool("break", async (context) => {
+        await context.handOut();
+        throw new Error("secret");
+      }),
+    ]),
+  });
+  const error = await until(harness, (await begin(harness, "error")).taskId, "completed");
+  assert.equal(error.result?.isError, true);
+  const broken = await until(harness, (await begin(harness, "break")).taskId, "failed");
+  assert.equal(broken.error?.code, -32603);
+  assert.ok(!JSON.stringify(broken).includes("secret"));
+  harness.mcp.close();
+});
+
+Deno.test("tasks/cancel stops the tool, and is acknowledged again once the task has ended", async () => {
+  let aborted = false;
+  const harness = createHarness({
+    tools: createToolRegistry([tool("endless", async (context) => {
+      await context.handOut();
+      return await new Promise(() => context.signal.addEventListener("abort", () => aborted = true));
+    })]),
+  });
+  const { taskId } = await begin(harness, "endless");
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    assert.equal((await call(harness, "tasks/cancel", { taskId })).resultType, "complete");
+    await until(harness, taskId, "cancelled");
+  }
+  assert.equal(aborted, true);
+  harness.mcp.close();
+});
+
+Deno.test("a task asks whoever polls it, takes answers one by one, and never uses a key twice", async () => {
+  const form = (message: string) => ({
+    method: "elicitation/create" as const,
+    params: { message, requestedSchema: { type: "object" as const, properties: {} } },
+  });
+  const harness = createHarness({
+    tools: createToolRegistry([tool("ask", async (context) => {
+      await context.handOut();
+      const first = await context.ask({ a: form("A?"), b: form("B?") });
+      const second = await context.ask({ a: form("A again?") });
+      return { ok: true, content: [{ type: "text", text: JSON.stringify([first, second]) }] };
+    })]),
+  });
+  const { taskId } = await begin(harness, "ask");
+  const accept = { action: "accept", content: {} };
+  assert.deepEqual(Object.keys((await until(harness, taskId, "input_required")).inputRequests ?? {}), ["a", "b"]);
+  await call(harness, "tasks/update", { taskId, inputResponses: { a: accept, unknown: 7 } });
+  assert.deepEqual(Object.keys((await until(harness, taskId, "input_required")).inputRequests ?? {}), ["b"]);
+  const wrong = await harness.modern("tasks/update", { taskId, inputResponses: { b: 12 } }, { capabilities });
+  assert.equal((await wrong.json()).error.code, -32602);
+  await call(harness, "tasks/update", { taskId, inputResponses: { a: accept, b: accept } });
+  assert.deepEqual(Object.keys((await until(harness, taskId, "input_required")).inputRequests ?? {}), ["a#2"]);
+  await call(harness, "tasks/update", { taskId, inputResponses: { "a#2": accept } });
+  assert.equal((await until(harness, taskId, "completed")).result?.isError, false);
+  harness.mcp.close();
+});
+
+Deno.test("a task belongs to its principal, and unknown ones are -32602", async () => {
+  const storage = createMemoryStorage();
+  const secretBox = createSecretBox(new Uint8Array(32));
+  const tools = createToolRegistry([tool("quick", async (context) => {
+    await context.handOut();
+    return { ok: true, content: [] };
+  })]);
+  const harness = createHarness({ storage, secretBox, tools });
+  const { taskId } = await begin(harness, "quick");
+  await until(harness, taskId, "completed");
+  const authenticate = (): AuthOutcome => ({
+    kind: "principal",
+    principal: { ...principalWith([]), subject: "somebody-else" },
+  });
+  const stranger = createHarness({ storage, secretBox, tools, authenticate });
+  for (const [each, id] of [[stranger, taskId], [harness, "nonsense"]] as const) {
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/update"]) {
+      const response = await each.modern(method, { taskId: id, inputResponses: {} }, { capabilities });
+      assert.equal((await response.json()).error.code, -32602, method);
+    }
+  }
+  harness.mcp.close();
+});
+
+Deno.test("another process serves a finished task, and says when the one that ran it is gone", async () => {
+  let now = 1_000_000;
+  const storage = createMemoryStorage();
+  const tools = createToolRegistry([
+    tool("quick", async (context) => {
+      await context.handOut();
+      return { ok: true, content: [] };
+    }),
+    tool("endless", async (context) => {
+      await context.handOut();
+      return await new Promise(() => {});
+    }),
+  ]);
+  const clock = () => now;
+  const first = createHarness({ storage, tools, clock });
+  const quick = await begin(first, "quick");
+  await until(first, quick.taskId, "completed");
+  const endless = await begin(first, "endless");
+  const second = createHarness({ storage, tools, clock });
+  assert.equal((await until(second, quick.taskId, "completed")).result?.isError, false);
+  assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "working");
+  now += 31_000; // no sign of life from the first
+  assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "failed");
+  first.mcp.close();
+  second.mcp.close();
+});
+
+Deno.test("subscriptions/listen follows tasks by id", async () => {
+  const gate = Promise.withResolvers<void>();
+  const harness = createHarness({
+    tools: createToolRegistry([tool("long", async (context) => {
+      await context.handOut();
+      await gate.promise;
+      return { ok: true, content: [] };
+    })]),
+  });
+  const { taskId } = await begin(harness, "long");
+  const params = { notifications: { taskIds: [taskId, "nonsense"] } };
+  const without = await harness.modern("subscriptions/listen", params);
+  assert.equal((await without.json()).error.code, -32021);
+  const response = await harness.modern("subscriptions/listen", params, { capabilities, id: "s" });
+  const reader = readEvents(response, { method: "subscriptions/listen", isModern: true });
+  const acknowledged = (await reader.next())?.message?.["params"] as { notifications: unknown };
+  assert.deepEqual(acknowledged.notifications, { taskIds: [taskId] });
+  gate.resolve();
+  const notice = (await reader.next())?.message;
+  assert.equal(notice?.["method"], "notifications/tasks");
+  assert.equal((notice?.["params"] as Task).status, "completed");
+  await reader.cancel();
+  harness.mcp.close();
+});
+
+Deno.test("tasks are limited per principal", async () => {
+  const harness = createHarness({
+    tools: createToolRegistry([tool("endless", async (context) => {
+      await context.handOut();
+      return await new Promise(() => {});
+    })]),
+    limits: { maxTasksPerPrincipal: 1 },
+  });
+  assert.equal((await begin(harness, "endless")).resultType, "task");
+  const refused = await harness.modern("tools/call", { name: "endless", arguments: {} }, { capabilities });
+  assert.equal((await refused.json()).result.isError, true);
+  harness.mcp.close();
+});
