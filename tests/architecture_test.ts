@@ -73,7 +73,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   tools: {
     mcp: /^src\/mcp\/tool\.ts$/,
     workspace: /^src\/workspace\/(?!disk_|store_)/,
-    ollama: /\/port\.ts$/,
+    ollama: /\/(port|models_report)\.ts$/,
     servicenow: /\/(port|failure|tables|record_text)\.ts$/,
   },
   resources: { servicenow: /\/(port|failure|tables|record_text)\.ts$/ },
