@@ -1,7 +1,7 @@
-/** The tool `llm_models`, and the same as data for a resource: which models there are, loaded, and allowed. */
+/** The tool `llm_models`: which models there are, loaded, and allowed. */
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
-import type { HostReport, LocalModel } from "../ollama/port.ts";
+import { describeModels, type DescribeModelsOptions, type ModelsReport } from "../ollama/models_report.ts";
 
 const modelEntry = z.object({
   name: z.string().describe("What to pass as model"),
@@ -23,39 +23,8 @@ const hostEntry = z.object({
 });
 const report = z.object({ models: z.array(modelEntry), hosts: z.array(hostEntry) });
 
-/** What {@link describeModels} tells. */
-export type ModelsReport = z.output<typeof report>;
-
-/** What {@link llmModelsTool} needs. */
-export interface LlmModelsOptions {
-  readonly model: LocalModel;
-  /** The operator's allow list. */
-  readonly models: readonly string[];
-  readonly embeddingModels?: readonly string[];
-}
-
-/** Asks every host now. Allowed models come first, in the operator's order. */
-export async function describeModels(options: LlmModelsOptions, signal: AbortSignal): Promise<ModelsReport> {
-  const hosts = await options.model.report(signal);
-  const allowed = [...options.models, ...options.embeddingModels ?? []];
-  const others = [...new Set(hosts.flatMap((host) => host.installed.map((it) => it.name)))]
-    .filter((name) => !allowed.some((it) => isSame(it, name))).sort();
-  return {
-    models: [
-      ...allowed.map((name) => describe(name, true, hosts)),
-      ...others.map((name) => describe(name, false, hosts)),
-    ],
-    hosts: hosts.map(({ origin, version, failure }) => ({
-      host: origin,
-      ok: failure === undefined,
-      ...(version === undefined ? {} : { version }),
-      ...(failure === undefined ? {} : { problem: failure.message }),
-    })),
-  };
-}
-
 /** Builds the tool. */
-export function llmModelsTool(options: LlmModelsOptions): Tool {
+export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({
     name: "llm_models",
     title: "List the local models",
@@ -74,33 +43,10 @@ export function llmModelsTool(options: LlmModelsOptions): Tool {
       return {
         ok: true,
         content: [{ type: "text", text: toLines(described) }],
-        structuredContent: described,
+        structuredContent: { ...described },
       };
     },
   });
-}
-
-function describe(name: string, allowed: boolean, hosts: readonly HostReport[]): z.output<typeof modelEntry> {
-  const having = hosts.filter((host) => host.installed.some((it) => isSame(it.name, name)));
-  const details = having[0]?.installed.find((it) => isSame(it.name, name));
-  return {
-    name,
-    installed: having.length > 0,
-    loaded: hosts.some((host) => host.loaded.some((it) => isSame(it.name, name))),
-    allowed,
-    hosts: having.map((host) => host.origin),
-    ...(details?.sizeBytes === undefined ? {} : { size_bytes: details.sizeBytes }),
-    ...(details?.parameterSize === undefined ? {} : { parameter_size: details.parameterSize }),
-    ...(details?.quantization === undefined ? {} : { quantization: details.quantization }),
-    ...(details?.family === undefined ? {} : { family: details.family }),
-    ...(details?.capabilities === undefined ? {} : { capabilities: [...details.capabilities] }),
-  };
-}
-
-/** A name without a tag means `latest`. */
-function isSame(a: string, b: string): boolean {
-  const whole = (name: string): string => name.includes(":") ? name : `${name}:latest`;
-  return whole(a) === whole(b);
 }
 
 function toLines({ models, hosts }: ModelsReport): string {

@@ -21,6 +21,9 @@ export interface LlmToolOptions {
   readonly pace?: ProgressPace;
 }
 
+/** Callers that take tasks get one for an answer that may be longer: nobody holds a connection for minutes. */
+const longAnswerTokens = 1024;
+
 /** One call. */
 export interface ModelRun {
   readonly model: string;
@@ -39,6 +42,7 @@ export async function runModel(run: ModelRun): Promise<ToolOutcome> {
   if (problem !== null) {
     return { ok: false, code: "invalid_request", message: `The schema in format cannot be used: ${problem}.` };
   }
+  if (run.maxTokens > longAnswerTokens) await run.context.handOut();
   const followed = await followAnswer(run.start(), run.context, run);
   if (!followed.ok) return { ok: false, ...followed.error };
   const answer = followed.value;

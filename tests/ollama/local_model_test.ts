@@ -121,3 +121,19 @@ Deno.test("leaving the iteration frees the place", async () => {
   }
   await ollama.until((requests) => requests.every((it) => it.outcome === "aborted"));
 });
+
+Deno.test("a principal with one call does not wait behind another's ten", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 2, answer: (prompt) => `${prompt} `.repeat(10) }],
+  });
+  using local = testModel(ollama.url, { maxInFlight: 1, totalSeconds: 60 });
+  const finished: string[] = [];
+  const ask1 = async (prompt: string, fairnessKey: string): Promise<void> => {
+    await gather(local.model.generate(ask(prompt), call({ fairnessKey })));
+    finished.push(prompt);
+  };
+  const many = Array.from({ length: 10 }, (_, index) => ask1(`a${index}`, "ann"));
+  const one = ask1("b", "bob");
+  await Promise.all([...many, one]);
+  assert.ok(finished.indexOf("b") <= 2, finished.join(" "));
+});

@@ -235,3 +235,17 @@ Deno.test("llm_generate refuses JSON that is nested too deeply to be passed on",
   using it = toolFor(ollama);
   assert.match(messageOf(await call(it.tool, { prompt: "x", format: "json" })), /nested too deeply/);
 });
+
+Deno.test("llm_generate hands a long answer out as a task before the model is asked, and a short one not", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama);
+  const askedBefore: number[] = [];
+  const context: ToolContext = {
+    ...testContext(),
+    handOut: () => Promise.resolve(void askedBefore.push(ollama.requests.length)),
+  };
+  assert.ok((await call(it.tool, { prompt: "x", max_tokens: 1024 }, context)).ok);
+  assert.deepEqual(askedBefore, []);
+  assert.ok((await call(it.tool, { prompt: "x", max_tokens: 1025 }, context)).ok);
+  assert.deepEqual(askedBefore, [1]);
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { describeModels, llmModelsTool } from "../../src/tools/llm_models.ts";
+import { describeModels, type HostEntry, type ModelEntry } from "../../src/ollama/models_report.ts";
+import { llmModelsTool } from "../../src/tools/llm_models.ts";
 import { llmTools } from "../../src/tools/llm_tools.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, callTool, codeOf, gather, noImages, noSignal, structured, testModel } from "../fixtures/ollama_calls.ts";
@@ -11,7 +12,7 @@ Deno.test("llm_models tells which models are installed, in memory and allowed, o
   await gather(local.model.generate(ask("hi"), { signal: noSignal(), fairnessKey: "ann" }));
   const tool = llmModelsTool({ model: local.model, models: ["tinyllama", "phi3"], embeddingModels: ["all-minilm"] });
   const outcome = await callTool(tool, {});
-  const { models, hosts } = structured(outcome) as Awaited<ReturnType<typeof describeModels>>;
+  const { models, hosts } = structured(outcome) as { models: readonly ModelEntry[]; hosts: readonly HostEntry[] };
   assert.deepEqual(
     models.map(({ name, installed, loaded, allowed, hosts }) => [name, installed, loaded, allowed, hosts]),
     [
