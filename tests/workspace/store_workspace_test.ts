@@ -20,6 +20,7 @@ Deno.test("a crash before any commit of a change leaves the old state or the new
       ["remove", (workspace) => workspace.remove(at("d"), { recursive: true })],
     ];
     for (const [what, change] of changes) {
+      const changed = await reference(storage, `${what}-reference`, change);
       for (let survived = 0, isDone = false; !isDone; survived++) {
         const name = `${what}-${survived}`;
         const before = openStoreWorkspace({ storage, name, clock: () => clock.now });
@@ -36,7 +37,6 @@ Deno.test("a crash before any commit of a change leaves the old state or the new
         clock.now += 2 * oneHour;
         const after = openStoreWorkspace({ storage, name, clock: () => clock.now });
         const now = await snapshot(after);
-        const changed = await reference(storage, `${name}-reference`, change);
         assert.ok(now === changed || (!isDone && now === old), `${what}, ${survived} commits: ${now}`);
         await assertNothingLost(storage, name, after);
       }
