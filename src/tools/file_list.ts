@@ -75,14 +75,15 @@ async function listTree(
   let isCut = false;
   for await (const step of walk(workspace, path, { depth, details, ...after === undefined ? {} : { after } })) {
     if (!step.ok) return toFailure("list directory", path, step.error);
-    if (found.length === limit || visited === workspace.limits.maxTreeEntries || isCancelled(visited, context)) {
-      isCut = true;
-      break;
-    }
     visited++;
-    const { segments, kind } = step.value;
+    const { segments, kind, mayHaveNext } = step.value;
     last = { segments, isDirectory: kind === "directory" };
     if (matches(segments)) found.push(step.value);
+    const isEnough = found.length === limit || visited === workspace.limits.maxTreeEntries;
+    if (isEnough || isCancelled(visited, context)) {
+      isCut = mayHaveNext;
+      break;
+    }
   }
   const nextCursor = isCut && last !== undefined ? toWalkCursorText(last) : undefined;
   const lines = found.map(toLine);

@@ -16,6 +16,8 @@ export interface AccessPatterns {
 export interface AccessRules {
   isDenied(segments: readonly string[]): boolean;
   isProtected(segments: readonly string[]): boolean;
+  /** Whether anything is ever denied. */
+  readonly hasDenied: boolean;
   /** Whether moving a directory can change how entries below it are judged. */
   readonly isPlaceDependent: boolean;
 }
@@ -29,6 +31,7 @@ export function createAccessRules(patterns: AccessPatterns = {}): AccessRules {
   return {
     isDenied: toPredicate(denied),
     isProtected: toPredicate(protectedNames),
+    hasDenied: denied.length > 0,
     isPlaceDependent: [...denied, ...protectedNames].some(({ names, isAnchored }) => isAnchored || names.length > 1),
   };
 }

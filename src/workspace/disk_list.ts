@@ -6,7 +6,7 @@ import { findInside, isSame, isStillInside, lstatOrNull } from "./disk_resolve.t
 import { compareNames, isReserved, type WorkspacePath } from "./path.ts";
 import type { DirectoryEntry, EntryKind, Listing, ListOptions, Outcome } from "./port.ts";
 
-const largestSynchronousDirectory = 64 * 1024; // bytes of the directory itself: at most some 3,000 entries
+const largestSynchronousDirectory = 512 * 1024; // bytes of the directory itself: some 20,000 entries, some 20 ms
 
 /** The entries of the directory at `path`, sorted by name. */
 export async function listDiskDirectory(
@@ -21,10 +21,11 @@ export async function listDiskDirectory(
   const wanted = Math.min(limit, disk.limits.maxListEntries);
   try {
     const page = createPage(wanted + 1);
+    const { hasDenied } = disk.rules;
     const take = (entry: Deno.DirEntry): void => {
       if (after !== undefined && compareNames(entry.name, after) <= 0) return;
-      const below = [...segments, entry.name];
-      if (isReserved(below) || disk.rules.isDenied(below)) return;
+      if (segments.length === 0 && isReserved([entry.name])) return;
+      if (hasDenied && disk.rules.isDenied([...segments, entry.name])) return;
       page.add(entry);
     };
     if (info.size <= largestSynchronousDirectory) {
@@ -52,17 +53,24 @@ interface Page {
 /** Keeps the `size` entries that sort first, in memory for about as many. */
 function createPage(size: number): Page {
   let kept: Deno.DirEntry[] = [];
+  let isPlain = true;
   const sorted = (): Deno.DirEntry[] => {
-    kept.sort((a, b) => compareNames(a.name, b.name));
+    kept.sort(isPlain ? compareCodeUnits : (a, b) => compareNames(a.name, b.name));
     return kept = kept.slice(0, size);
   };
   return {
     add(entry) {
       kept.push(entry);
+      isPlain &&= !/[\ud800-\udfff]/.test(entry.name);
       if (kept.length >= 2 * size + 1000) sorted();
     },
     sorted,
   };
+}
+
+/** The same as comparing names where there are no surrogates, and quicker. */
+function compareCodeUnits(a: Deno.DirEntry, b: Deno.DirEntry): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
 function toEntry(entry: Deno.DirEntry, directory: string | null): DirectoryEntry {

@@ -1,5 +1,6 @@
 /** Walks the entries below a directory of the disk workspace, links never followed, giving others their turn. */
-import { type DiskRoot } from "./disk_context.ts";
+import { setImmediate } from "node:timers/promises";
+import type { DiskRoot } from "./disk_context.ts";
 import { absolutePath, lstatOrNull } from "./disk_resolve.ts";
 import { isReserved } from "./path.ts";
 
@@ -23,7 +24,7 @@ export async function* walkTree(root: DiskRoot, segments: readonly string[]): As
       if (isReserved(below)) continue;
       const info = lstatOrNull(absolutePath(root, below));
       if (info === null || info.dev !== root.device) continue;
-      if (++count % entriesPerTurn === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+      if (++count % entriesPerTurn === 0) await setImmediate();
       yield { segments: below, info };
       if (info.isDirectory) directories.push(below);
     }

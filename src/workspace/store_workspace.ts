@@ -32,10 +32,10 @@ export interface StoreWorkspaceOptions {
   readonly randomId?: () => string;
 }
 
-/** Opens the workspace and sweeps what crashes have left. */
-export async function openStoreWorkspace(options: StoreWorkspaceOptions): Promise<Workspace> {
+/** Opens the workspace. What crashes have left is swept before its first operation. */
+export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
   const limits = { ...defaultWorkspaceLimits, ...options.limits };
-  const store: Store = {
+  const opened: Store = {
     storage: options.storage,
     keys: createStoreKeys(options.name),
     rules: createAccessRules(options.access),
@@ -44,17 +44,22 @@ export async function openStoreWorkspace(options: StoreWorkspaceOptions): Promis
     randomId: options.randomId ?? (() => crypto.randomUUID()),
     changes: createKeyedMutex(),
   };
-  await sweepStore(store);
+  let swept: Promise<Store> | null = null;
+  const store = (): Promise<Store> =>
+    swept ??= sweepStore(opened).then(() => opened).catch((error: unknown) => {
+      swept = null; // the next operation tries again
+      throw error;
+    });
   return {
     limits,
-    read: (path, range) => readStoreFile(store, path, range),
-    stat: (path) => statStoreEntry(store, path),
-    list: (path, listOptions) => listStoreDirectory(store, path, listOptions),
-    write: (path, bytes, writeOptions) => writeStoreFile(store, path, bytes, writeOptions),
-    copy: (from, to, copyOptions) => copyStoreFile(store, from, to, copyOptions),
-    move: (from, to, moveOptions) => moveStoreEntry(store, from, to, moveOptions),
-    remove: (path, removeOptions) => removeStoreEntry(store, path, removeOptions),
-    makeDirectory: (path) => makeStoreDirectory(store, path),
+    read: async (path, range) => await readStoreFile(await store(), path, range),
+    stat: async (path) => await statStoreEntry(await store(), path),
+    list: async (path, listOptions) => await listStoreDirectory(await store(), path, listOptions),
+    write: async (path, bytes, writeOptions) => await writeStoreFile(await store(), path, bytes, writeOptions),
+    copy: async (from, to, copyOptions) => await copyStoreFile(await store(), from, to, copyOptions),
+    move: async (from, to, moveOptions) => await moveStoreEntry(await store(), from, to, moveOptions),
+    remove: async (path, removeOptions) => await removeStoreEntry(await store(), path, removeOptions),
+    makeDirectory: async (path) => await makeStoreDirectory(await store(), path),
     close: () => Promise.resolve(),
   };
 }

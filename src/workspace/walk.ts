@@ -1,4 +1,5 @@
 /** Walks a directory of any workspace in the order of names, a directory before what is in it; links are not followed. */
+import { setImmediate } from "node:timers/promises";
 import { success } from "../lib/result.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
@@ -6,6 +7,8 @@ import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
 /** An entry that the walk met, with its names below the directory where the walk began. */
 export interface WalkedEntry extends DirectoryEntry {
   readonly segments: readonly string[];
+  /** `false` when it is the last one; `true` when others may follow. */
+  readonly mayHaveNext: boolean;
 }
 
 /** Where a walk goes on: after the entry with these names, and what is in it if it is a directory. */
@@ -29,7 +32,9 @@ interface OpenDirectory {
   readonly segments: readonly string[];
   /** The name after which to list on. */
   last: string | undefined;
-  entries: Iterator<DirectoryEntry>;
+  entries: readonly DirectoryEntry[];
+  /** How many of the entries were given. */
+  given: number;
   hasMore: boolean;
 }
 
@@ -46,21 +51,23 @@ export async function* walk(
     path: childPath(path, segments),
     segments,
     last,
-    entries: [].values(),
+    entries: [],
+    given: 0,
     hasMore: true,
   });
   const stack = resume(after, depth, open);
   let visited = 0;
   let directory: OpenDirectory | undefined;
   while ((directory = stack.at(-1)) !== undefined) {
-    const { value: entry, done } = directory.entries.next();
-    if (done !== true) {
+    const entry = directory.entries[directory.given];
+    if (entry !== undefined) {
+      directory.given++;
       directory.last = entry.name;
       // listings of small directories come at once: without this a long walk would keep everyone else waiting
-      if (++visited % entriesPerTurn === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+      if (++visited % entriesPerTurn === 0) await setImmediate();
       const segments = [...directory.segments, entry.name];
-      yield success({ ...entry, segments });
       if (entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
+      yield success({ ...entry, segments, mayHaveNext: stack.some(isUnfinished) });
       continue;
     }
     if (!directory.hasMore) {
@@ -70,9 +77,14 @@ export async function* walk(
     const { last } = directory;
     const listing = await workspace.list(directory.path, { details, ...last === undefined ? {} : { after: last } });
     if (!listing.ok && directory.segments.length === 0) yield listing;
-    directory.entries = listing.ok ? listing.value.entries.values() : [].values();
+    directory.entries = listing.ok ? listing.value.entries : [];
+    directory.given = 0;
     directory.hasMore = listing.ok && listing.value.hasMore;
   }
+}
+
+function isUnfinished({ entries, given, hasMore }: OpenDirectory): boolean {
+  return given < entries.length || hasMore;
 }
 
 /** The directories that were open when a walk stopped, the innermost last. */

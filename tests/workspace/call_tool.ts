@@ -1,24 +1,28 @@
 /** Calls a tool as the protocol layer does: parse the input, run, and check the result against the output schema. */
 import assert from "node:assert/strict";
-import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
+import type { Principal } from "../../src/lib/principal.ts";
+import type { Tool, ToolOutcome } from "../../src/mcp/tool.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
 
-const context: ToolContext = {
-  principal: {
-    subject: "owner",
+/** A principal with all scopes for files. */
+export function principalOf(subject: string): Principal {
+  return {
+    subject,
     clientId: "test",
     grantId: "grant",
     tokenId: "token",
     scopes: new Set(["files:read", "files:write"]),
     expiresAt: Number.MAX_SAFE_INTEGER,
-  },
-  signal: new AbortController().signal,
-  progress: () => {},
-  ...quietCaller,
-};
+  };
+}
 
 /** The outcome of one call; input that breaks the schema is a failure with the code `invalid_input`. */
-export function callTool(tool: Tool, input: unknown): ToolOutcome | Promise<ToolOutcome> {
+export function callTool(
+  tool: Tool,
+  input: unknown,
+  principal: Principal = principalOf("owner"),
+): ToolOutcome | Promise<ToolOutcome> {
+  const context = { principal, signal: new AbortController().signal, progress: () => {}, ...quietCaller };
   const parsed = tool.input.safeParse(input);
   if (!parsed.success) return { ok: false, code: "invalid_input", message: parsed.error.message };
   const outcome = tool.run(parsed.data as never, context);

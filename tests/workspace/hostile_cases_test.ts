@@ -29,7 +29,7 @@ testBackend("disk", (scene) => {
 testBackend("store", async (scene) => {
   const storage = openSqliteStorage({ path: `${scene.base}/store.sqlite`, clock: systemClock });
   const isFaithful = await copyIntoStore(storage, scene.root);
-  const workspace = await openStoreWorkspace({ storage, name: "shared" });
+  const workspace = openStoreWorkspace({ storage, name: "shared" });
   return { workspace, isFaithful, close: () => workspace.close().then(() => storage.close()) };
 });
 function testBackend(backend: string, open: (scene: ConfinedBase) => Promise<Opened>): void {
@@ -79,7 +79,7 @@ async function judge(
 
 /** Copies the files and directories below `root`; `false` when there is something that the store does not have. */
 async function copyIntoStore(storage: Storage, root: string): Promise<boolean> {
-  const workspace = await openStoreWorkspace({ storage, name: "shared", access: { protected: [] } });
+  const workspace = openStoreWorkspace({ storage, name: "shared", access: { protected: [] } });
   let isFaithful = true;
   const copy = async (names: readonly string[]): Promise<void> => {
     for (const { name } of Deno.readDirSync([root, ...names].join("/"))) {

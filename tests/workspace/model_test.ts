@@ -37,7 +37,7 @@ Deno.test("disk and store do what a plain map does, for random sequences of oper
       fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 40 }), async (operations) => {
         round++;
         const disk = openDiskWorkspace({ root: `${scene.root}/${round}` });
-        const store = await openStoreWorkspace({ storage, name: String(round) });
+        const store = openStoreWorkspace({ storage, name: String(round) });
         const model = createModel();
         try {
           for (const [index, each] of operations.entries()) {

@@ -3,16 +3,16 @@ import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
 import { testWorkspaceContract } from "./contract.ts";
 
-testWorkspaceContract("store-backed workspace", async (settings) => {
+testWorkspaceContract("store-backed workspace", (settings) => {
   const directory = Deno.makeTempDirSync({ prefix: "portcullis-" });
   const storage = openSqliteStorage({ path: `${directory}/store.sqlite`, clock: systemClock });
-  const workspace = await openStoreWorkspace({ storage, name: "shared", ...settings });
-  return {
+  const workspace = openStoreWorkspace({ storage, name: "shared", ...settings });
+  return Promise.resolve({
     workspace,
     async dispose() {
       await workspace.close();
       await storage.close();
       Deno.removeSync(directory, { recursive: true });
     },
-  };
+  });
 });

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { createDiskWatch } from "../../src/workspace/disk_watch.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import type { WorkspaceChange } from "../../src/workspace/watch.ts";
+import { makeConfinedBase } from "./confined_base.ts";
+import { at } from "./contract.ts";
+
+Deno.test("the watch tells of what appears, changes, moves and disappears, in new directories too", () =>
+  withWatch({}, async ({ root, told }) => {
+    Deno.writeTextFileSync(`${root}/a`, "1");
+    await told("a");
+    Deno.writeTextFileSync(`${root}/a`, "2");
+    await told("a");
+    Deno.renameSync(`${root}/a`, `${root}/b`);
+    await told("a", "b");
+    Deno.mkdirSync(`${root}/d/e`, { recursive: true });
+    Deno.writeTextFileSync(`${root}/d/e/f`, "");
+    await told("d", "d/e", "d/e/f");
+    Deno.writeTextFileSync(`${root}/d/e/g`, "");
+    await told("d/e/g");
+    Deno.removeSync(`${root}/d`, { recursive: true });
+    await told("d", "d/e/f");
+  }));
+
+Deno.test("the watch tells of this process's own writes, without their unfinished files", () =>
+  withWatch({}, async ({ root, told, seen }) => {
+    const workspace = openDiskWorkspace({ root });
+    assert.ok((await workspace.write(at("d/own.txt"), new Uint8Array(10))).ok);
+    await told("d/own.txt");
+    await workspace.close();
+    assert.ok(!seen().some((path) => path.includes("portcullis")));
+  }));
+
+Deno.test("the watch is blind outside, whatever links lead there", () =>
+  withWatch({}, async ({ root, outside, told, seen }) => {
+    Deno.symlinkSync("../outside", `${root}/l`);
+    Deno.symlinkSync("/", `${root}/everything`);
+    Deno.mkdirSync(`${root}/d`); // makes the watch anew
+    await told("d");
+    Deno.writeTextFileSync(`${outside}/secret.txt`, "changed");
+    Deno.writeTextFileSync(`${outside}/new-outside`, "");
+    Deno.writeTextFileSync(`${root}/d/last`, "");
+    await told("d/last");
+    Deno.removeSync(`${root}/everything`);
+    await told("everything");
+    assert.ok(!seen().some((path) => path.includes("outside") || path.includes("secret")));
+  }));
+
+Deno.test("many changes are told together, and too many as partial", () =>
+  withWatch({ maxPaths: 10 }, async ({ root, changes }) => {
+    for (let n = 0; n < 100; n++) Deno.writeTextFileSync(`${root}/f${n}`, "x");
+    while (!changes.some(({ isPartial }) => isPartial)) await pause();
+    assert.ok(changes.length < 10, `${changes.length} notices`);
+    assert.ok(changes.every(({ paths }) => paths.length <= 10));
+  }));
+
+interface Watched {
+  readonly root: string;
+  readonly outside: string;
+  readonly changes: readonly WorkspaceChange[];
+  seen(): string[];
+  /** Waits until all these paths have been told of, and forgets what was told. */
+  told(...paths: readonly string[]): Promise<void>;
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+async function withWatch(
+  options: { readonly maxPaths?: number },
+  body: (watched: Watched) => Promise<void>,
+): Promise<void> {
+  const scene = makeConfinedBase();
+  const changes: WorkspaceChange[] = [];
+  const all: string[] = [];
+  let fresh = new Set<string>();
+  const watch = createDiskWatch({ root: scene.root, coalesceMilliseconds: 30, ...options })((change) => {
+    changes.push(change);
+    for (const { text } of change.paths) {
+      all.push(text);
+      fresh.add(text);
+    }
+  });
+  try {
+    await body({
+      root: scene.root,
+      outside: scene.outside,
+      changes,
+      seen: () => all,
+      async told(...paths) {
+        const deadline = performance.now() + 5000;
+        while (!paths.every((path) => fresh.has(path))) {
+          assert.ok(performance.now() < deadline, `not told of ${paths.filter((path) => !fresh.has(path))}`);
+          await pause();
+        }
+        fresh = new Set();
+      },
+    });
+  } finally {
+    await watch.close();
+    scene.remove();
+  }
+}

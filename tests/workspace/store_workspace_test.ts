@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import type { Storage, StoredEntry } from "../../src/storage/port.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
+import { at, tree } from "./contract.ts";
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+const oneHour = 60 * 60 * 1000;
+
+Deno.test("a crash before any commit of a change leaves the old state or the new, and a later start sweeps the rest", () =>
+  withStorage(async (storage, clock) => {
+    const large = new Uint8Array(900_000).fill(7);
+    const changes: readonly (readonly [string, (workspace: Workspace) => Promise<unknown>])[] = [
+      ["replace", (workspace) => workspace.write(at("d/f"), large)],
+      ["append", (workspace) => workspace.write(at("d/f"), large, { mode: "append" })],
+      ["create", (workspace) => workspace.write(at("d/e/new"), large)],
+      ["copy", (workspace) => workspace.copy(at("d/f"), at("g"))],
+      ["move", (workspace) => workspace.move(at("d/f"), at("a"), { overwrite: true })],
+      ["remove", (workspace) => workspace.remove(at("d"), { recursive: true })],
+    ];
+    for (const [what, change] of changes) {
+      const changed = await reference(storage, `${what}-reference`, change);
+      for (let survived = 0, isDone = false; !isDone; survived++) {
+        const name = `${what}-${survived}`;
+        const before = openStoreWorkspace({ storage, name, clock: () => clock.now });
+        for (const path of ["a", "d/f", "d/other"]) {
+          assert.ok((await before.write(at(path), encode(path.repeat(50_000)))).ok);
+        }
+        const old = await snapshot(before);
+        const crashing = crashAfter(storage, survived);
+        const workspace = openStoreWorkspace({ storage: crashing, name, clock: () => clock.now });
+        isDone = await change(workspace).then(() => true, (error) => {
+          assert.ok(error instanceof Crash);
+          return false;
+        });
+        clock.now += 2 * oneHour;
+        const after = openStoreWorkspace({ storage, name, clock: () => clock.now });
+        const now = await snapshot(after);
+        assert.ok(now === changed || (!isDone && now === old), `${what}, ${survived} commits: ${now}`);
+        await assertNothingLost(storage, name, after);
+      }
+    }
+  }));
+
+Deno.test("writers in two processes exclude each other: one conditional winner, one creator, every append kept", () =>
+  withStorage(async (storage, clock) => {
+    const options = { storage, name: "shared", clock: () => clock.now };
+    const two = [openStoreWorkspace(options), openStoreWorkspace(options)] as const;
+    const everyone = Array.from({ length: 10 }, (_, n) => [two[n % 2] ?? two[0], n] as const);
+    const first = await two[0].write(at("f"), encode("start"));
+    assert.ok(first.ok);
+    const ifMatch = first.value.sha256;
+    const won = await Promise.all(everyone.map(([each, n]) => each.write(at("f"), encode(`${n}`), { ifMatch })));
+    assert.equal(won.filter(({ ok }) => ok).length, 1);
+    const made = await Promise.all(everyone.map(([each]) => each.write(at("n"), encode("x"), { mode: "create" })));
+    assert.equal(made.filter(({ ok }) => ok).length, 1);
+    const kept = await Promise.all(
+      everyone.map(([each, n]) => each.write(at("log"), encode(`${n}`), { mode: "append" })),
+    );
+    assert.ok(kept.every(({ ok }) => ok));
+    const log = await two[1].read(at("log"));
+    assert.equal(log.ok && new TextDecoder().decode(log.value.bytes).length, 10);
+    await assertNothingLost(storage, "shared", two[0]);
+  }));
+
+Deno.test("a file made while its directory is deleted is kept with its directory or refused, never lost in between", () =>
+  withStorage(async (storage, clock) => {
+    const options = { storage, name: "shared", clock: () => clock.now };
+    const one = openStoreWorkspace(options);
+    const other = openStoreWorkspace(options);
+    for (let round = 0; round < 30; round++) {
+      assert.ok((await one.makeDirectory(at("d"))).ok);
+      const [written, removed] = await Promise.all([
+        one.write(at("d/f"), encode("x")),
+        other.remove(at("d")),
+      ]);
+      assert.ok(written.ok, "the directory is made again if need be");
+      assert.ok(removed.ok || removed.error.reason === "not_empty");
+      assert.deepEqual(await tree(one), ["d/", "d/f"]);
+      assert.ok((await one.remove(at("d"), { recursive: true })).ok);
+    }
+    await assertNothingLost(storage, "shared", one);
+  }));
+
+class Crash extends Error {}
+
+/** A storage that dies, for good, before commit number `commits` + 1. */
+function crashAfter(storage: Storage, commits: number): Storage {
+  let left = commits;
+  const step = <T>(task: () => Promise<T>): Promise<T> => left < 0 ? Promise.reject(new Crash()) : task();
+  return {
+    ...storage,
+    get: (key) => step(() => storage.get(key)),
+    list: (prefix, options) => step(() => storage.list(prefix, options)),
+    commit: (batch) => {
+      left--;
+      return step(() => storage.commit(batch));
+    },
+  };
+}
+
+async function reference(
+  storage: Storage,
+  name: string,
+  change: (workspace: Workspace) => Promise<unknown>,
+): Promise<string> {
+  const workspace = openStoreWorkspace({ storage, name });
+  for (const path of ["a", "d/f", "d/other"]) await workspace.write(at(path), encode(path.repeat(50_000)));
+  await change(workspace);
+  return await snapshot(workspace);
+}
+
+/** Every path with its content's size and hash. */
+async function snapshot(workspace: Workspace): Promise<string> {
+  const lines: string[] = [];
+  for (const path of await tree(workspace)) {
+    const read = path.endsWith("/") ? null : await workspace.read(at(path), { offsetBytes: 0, lengthBytes: 2_000_000 });
+    lines.push(
+      read === null
+        ? path
+        : `${path} ${read.ok ? `${read.value.sizeBytes} ${read.value.bytes[0]}` : read.error.reason}`,
+    );
+  }
+  return lines.join("\n");
+}
+
+/** Asserts that chunks and records are those of the files that are there, and that the usage is right. */
+async function assertNothingLost(storage: Storage, name: string, workspace: Workspace): Promise<void> {
+  const all: StoredEntry[] = await storage.list(["workspace", name], { limit: 100_000 });
+  const files = all.map(({ value }) => value).filter(isFile);
+  const chunks = all.filter(({ key }) => key[2] === "chunk").map(({ key }) => `${key[3]}/${Number(key[4])}`).sort();
+  const expected = files.flatMap(({ generation, chunkCount }) =>
+    Array.from({ length: chunkCount }, (_, index) => `${generation}/${index}`)
+  );
+  assert.deepEqual(chunks, expected.sort());
+  assert.deepEqual(all.filter(({ key }) => key[2] === "gone" || key[2] === "staged"), []);
+  const usage = all.find(({ key }) => key[2] === "usage")?.value;
+  const bytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  assert.deepEqual(usage, { bytes, entries: (await tree(workspace)).length });
+}
+
+function isFile(value: unknown): value is { generation: string; chunkCount: number; sizeBytes: number } {
+  return typeof value === "object" && value !== null && "generation" in value;
+}
+
+async function withStorage(body: (storage: Storage, clock: { now: number }) => Promise<void>): Promise<void> {
+  const directory = Deno.makeTempDirSync({ prefix: "portcullis-" });
+  const clock = { now: 1_700_000_000_000 };
+  const storage = openSqliteStorage({ path: `${directory}/store.sqlite`, clock: () => clock.now });
+  try {
+    await body(storage, clock);
+  } finally {
+    await storage.close();
+    Deno.removeSync(directory, { recursive: true });
+  }
+}
