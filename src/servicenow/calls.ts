@@ -12,10 +12,13 @@ import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
 /** Whether a person may call now, or in how many seconds. */
 export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
+/** A request, or how to make it for the account that it is made for. */
+export type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);
+
 /** Sends a request with the caller's own token. */
 export type CallAs = (
   caller: Caller,
-  request: UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest),
+  request: RequestOf,
 ) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
 const maxPausedSubjects = 10_000;
@@ -23,11 +26,13 @@ const maxPauseSeconds = 3_600;
 
 /** Builds {@link CallAs}. `admit` takes one call from the person's share. */
 export function createCallAs(
-  { links, send, admit, clock }: {
+  { links, send, admit, clock, callSeconds }: {
     readonly links: ServicenowLinks;
     readonly send: Send;
     readonly admit: (subject: string) => Admission;
     readonly clock: Clock;
+    /** The whole call, however many requests it takes. */
+    readonly callSeconds: number;
   },
 ): CallAs {
   /** By person: when the instance will answer again, by its own word. */
@@ -55,19 +60,46 @@ export function createCallAs(
     return error;
   };
 
-  return async ({ subject, signal }, request) => {
-    const refusal = admission(subject);
-    if (refusal !== null) return failure(refusal);
-    let access = await links.access(subject, { signal });
+  const call = async (
+    { subject, signal }: Caller,
+    request: RequestOf,
+    onSend: (request: UpstreamRequest) => void,
+  ): Promise<Result<UpstreamReply, UpstreamFailure>> => {
+    const access = await links.access(subject, { signal });
     if (!access.ok) return access;
     const upstream = typeof request === "function" ? request(access.value.account) : request;
-    let answer = await send(upstream, { accessToken: access.value.accessToken, signal });
-    if (!answer.ok && answer.error.reason === "unauthorized") {
-      // An administrator may end a token before its time. Nothing was done with it, so a change may be sent again.
-      access = await links.access(subject, { signal, refused: access.value.accessToken });
-      if (!access.ok) return access;
-      answer = await send(upstream, { accessToken: access.value.accessToken, signal });
-    }
-    return answer.ok ? answer : failure(settle(subject, answer.error));
+    const { accessToken } = access.value;
+    onSend(upstream);
+    const answer = await send(upstream, { accessToken, signal });
+    if (answer.ok || answer.error.reason !== "unauthorized") return answer;
+    // An administrator may end a token before its time. Nothing was done with it, so a change may be sent again.
+    const renewed = await links.access(subject, { signal, refused: accessToken });
+    return renewed.ok ? await send(upstream, { accessToken: renewed.value.accessToken, signal }) : renewed;
   };
+
+  return async (caller, request) => {
+    const refusal = admission(caller.subject);
+    if (refusal !== null) return failure(refusal);
+    const controller = new AbortController();
+    const stop = (): void => controller.abort();
+    const timer = setTimeout(stop, callSeconds * 1_000);
+    if (caller.signal.aborted) stop();
+    else caller.signal.addEventListener("abort", stop, { once: true });
+    let uncertain = false;
+    try {
+      const answer = await call({ subject: caller.subject, signal: controller.signal }, request, ({ method }) => {
+        uncertain = method !== "GET";
+      });
+      if (answer.ok) return answer;
+      const isLate = answer.error.reason === "cancelled" && !caller.signal.aborted;
+      return failure(isLate ? timedOut(uncertain) : settle(caller.subject, answer.error));
+    } finally {
+      clearTimeout(timer);
+      caller.signal.removeEventListener("abort", stop);
+    }
+  };
+}
+
+function timedOut(uncertain: boolean): ServicenowFailure {
+  return { reason: "unavailable", because: "timed_out", ...(uncertain ? { uncertain } : {}) };
 }

@@ -4,7 +4,7 @@
 export interface ServicenowLimits {
   /** One request, to the end of its answer. */
   readonly attemptSeconds: number;
-  /** A call with all its attempts and waits. Agents of ServiceNow give up after 30 seconds. */
+  /** A call with its attempts, its waits and a new token. Agents of ServiceNow give up after 30 seconds; a tool makes two calls at most. */
   readonly callSeconds: number;
   /** How often a call that only reads is sent, the first time included. */
   readonly maxAttempts: number;
@@ -34,8 +34,8 @@ export interface ServicenowLimits {
 
 /** What holds unless the operator says otherwise. */
 export const defaultServicenowLimits: ServicenowLimits = {
-  attemptSeconds: 12,
-  callSeconds: 25,
+  attemptSeconds: 10,
+  callSeconds: 14,
   maxAttempts: 3,
   retryDelaySeconds: 0.25,
   maxRetryAfterSeconds: 3,

@@ -56,7 +56,7 @@ export function createSearch(
 }
 
 /** The fields to ask for: each known for the kind, the sys_id always among them. */
-export function checkFields(
+function checkFields(
   table: TableDefinition,
   fields: readonly string[] | undefined,
 ): Result<readonly string[], string> {

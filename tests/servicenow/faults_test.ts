@@ -118,6 +118,26 @@ Deno.test("a call ends when its caller is gone", async () => {
   assert.deepEqual(await pending, { ok: false, error: { reason: "cancelled" } });
 });
 
+Deno.test("a call ends in time, whatever it is made of", async () => {
+  await using place = await openPlace({ attemptSeconds: 10, tokenSeconds: 10, callSeconds: 0.3 });
+  await place.link("owner", "ada");
+  const path = `/api/now/table/incident/${sysId("1c", 1)}`;
+  for (const silent of [/^\/api\//, /^\/oauth_token/]) {
+    place.instance.faults.play("unauthorized", { path: new RegExp(path) });
+    place.instance.faults.play("silence", { path: silent, times: 9 });
+    const started = performance.now();
+    const found = await place.servicenow.reader.read("incident", sysId("1c", 1), callerOf("owner"));
+    assert.deepEqual(found, { ok: false, error: { reason: "unavailable", because: "timed_out" } });
+    assert.ok(performance.now() - started < 2_000);
+    place.instance.faults.clear();
+  }
+  const changed = await (async () => {
+    place.instance.faults.play("silence");
+    return await place.servicenow.changes.createIncident({ shortDescription: "x" }, callerOf("owner"));
+  })();
+  assert.ok(!changed.ok && changed.error.reason === "unavailable" && changed.error.uncertain === true);
+});
+
 Deno.test("an instance that is switched off is unavailable, not an exception", async () => {
   await using place = await openPlace();
   await place.link("owner", "ada");
