@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Builds the image with buildah and runs it as its users do: not root, root file system read-only, volumes new.
+#   scripts/try_container.sh           with the images that the Dockerfile names
+#   scripts/try_container.sh --local   with stand-ins made of Debian's packages and this machine's Deno, for machines
+#                                      that reach no image registry (needs mmdebstrap; COMPILE_DENO and DENORT_BIN, if
+#                                      set, come along)
+# Needs root, since it mounts and changes root by itself: buildah's own `run` cannot make the file system read-only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export BUILDAH_ISOLATION=chroot
+work="$(mktemp -d)"
+port=39871
+server=
+container=
+finish() {
+  [ -z "$server" ] || kill "$server" 2>/dev/null || true
+  [ -z "$container" ] || buildah rm "$container" >/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+
+# An image of what is below a directory or in a tar file.
+image_of() { # NAME SOURCE [buildah config flags]
+  local name="$1" source="$2" from
+  shift 2
+  from="$(buildah from scratch)"
+  buildah add --quiet "$from" "$source" / >/dev/null
+  [ $# = 0 ] || buildah config "$@" "$from"
+  buildah commit --quiet "$from" "$name" >/dev/null
+  buildah rm "$from" >/dev/null
+}
+
+images=()
+if [ "${1:-}" = --local ]; then
+  images=(--build-arg BUILD_IMAGE=localhost/portcullis-build --build-arg RUNTIME_IMAGE=localhost/portcullis-runtime)
+fi
+# Stand-ins stay for the next run; `buildah rmi` removes them.
+if [ "${1:-}" = --local ] && ! buildah images --quiet localhost/portcullis-build >/dev/null 2>&1; then
+  mmdebstrap --quiet --variant=extract --include=base-files,libc6,libgcc-s1,ca-certificates bookworm "$work/runtime.tar"
+  image_of localhost/portcullis-runtime "$work/runtime.tar"
+  mmdebstrap --quiet --variant=essential --include=ca-certificates bookworm "$work/build"
+  cp "$(readlink -f "$(command -v deno)")" "$work/build/usr/local/bin/deno"
+  cp -r "${DENO_DIR:-$HOME/.cache/deno}" "$work/build/deno-dir"
+  settings=(--env DENO_DIR=/deno-dir)
+  if [ -n "${DENORT_BIN:-}" ]; then
+    cp "$DENORT_BIN" "$work/build/opt/denort"
+    cp "$COMPILE_DENO" "$work/build/opt/deno"
+    settings+=(--env DENORT_BIN=/opt/denort --env COMPILE_DENO=/opt/deno)
+  fi
+  image_of localhost/portcullis-build "$work/build" "${settings[@]}"
+  rm -rf "$work/build"
+fi
+
+buildah build --quiet --format docker "${images[@]}" --build-arg COMMIT="$(git rev-parse HEAD)" --tag portcullis-try . >/dev/null
+container="$(buildah from localhost/portcullis-try)"
+root="$(buildah mount "$container")"
+cp -a "$root/var/lib/portcullis" "$work/volumes" # a new volume gets what the image has there
+mkdir -p "$root/proc"
+
+# Each step replaces the one before it, so the process that a shell starts with this is the program itself.
+in_container=(unshare --mount /bin/bash -c '
+    set -e
+    mount --bind "$1" "$1"
+    mount -o remount,ro,bind "$1"
+    mount --bind "$2/data" "$1/var/lib/portcullis/data"
+    mount --bind "$2/workspace" "$1/var/lib/portcullis/workspace"
+    mount --rbind /proc "$1/proc"
+    root="$1" port="$3"
+    shift 3
+    exec env -i HOST=127.0.0.1 PORT="$port" SERVER_URL="http://localhost:$port" NO_COLOR=1 \
+      DATA_DIR=/var/lib/portcullis/data WORKSPACE_DIR=/var/lib/portcullis/workspace \
+      "$(command -v chroot)" --userspec=65532:65532 "$root" /usr/local/bin/portcullis "$@"
+  ' - "$root" "$work/volumes" "$port")
+
+"${in_container[@]}" --version
+"${in_container[@]}" serve >"$work/stdout" 2>"$work/stderr" &
+server=$!
+for _ in $(seq 100); do
+  grep -q '^portcullis listening' "$work/stdout" && break
+  kill -0 "$server" 2>/dev/null || { cat "$work/stderr" >&2; exit 1; }
+  sleep 0.1
+done
+"${in_container[@]}" healthcheck
+token="$("${in_container[@]}" token create --scope files:write 2>/dev/null)"
+answer="$(curl --silent --show-error --fail "http://127.0.0.1:$port/mcp" -H "Authorization: Bearer $token" \
+  -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"file_write",
+  "arguments":{"filename":"hello.txt","content":"Hello"}}}')"
+grep -q '"isError":false' <<<"$answer" || { echo "$answer" >&2; exit 1; }
+[ "$(stat --format=%u "$work/volumes/workspace/hello.txt")" = 65532 ]
+kill -TERM "$server"
+wait "$server"
+server=
+if "${in_container[@]}" healthcheck 2>/dev/null; then echo "healthcheck passes without a server" >&2; exit 1; fi
+echo "the container serves as user 65532 on a read-only root, is well, writes to its volumes alone, and stops"
