@@ -12,6 +12,7 @@ import { clientsCommand } from "./clients.ts";
 import { createCompletionsCommand } from "./completions.ts";
 import { connectCommand } from "./connect.ts";
 import { doctorCommand } from "./doctor.ts";
+import { hardenCommand } from "./harden.ts";
 import { hashPasswordCommand } from "./hash_password.ts";
 import { healthcheckCommand } from "./healthcheck.ts";
 import { helpText } from "./help.ts";
@@ -24,6 +25,7 @@ import { usersCommand } from "./users.ts";
 
 const commands: readonly Command[] = [
   serveCommand,
+  hardenCommand,
   stdioCommand,
   connectCommand,
   tokenCommand,

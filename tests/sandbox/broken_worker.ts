@@ -23,6 +23,7 @@ const moreAttempts: typeof attempts = {
     Deno.writeTextFileSync(`${workspaceDir}/made.txt`, "made");
     return Deno.readTextFileSync(`${workspaceDir}/made.txt`);
   },
+  "follow a link that was planted": ({ workspaceDir }) => Deno.readTextFileSync(`${workspaceDir}/planted`),
   "import code from elsewhere": ({ elsewhere }) => import(`http://${elsewhere.hostname}:${elsewhere.port}/code.js`),
   "import a file": ({ secretPath }) => import(`file://${secretPath}`),
   "start a worker that may do more": () =>

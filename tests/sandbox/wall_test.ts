@@ -1,36 +1,12 @@
 /** Tools broken on purpose, in the real server: what the permission wall stops, and what it lets through. */
 import assert from "node:assert/strict";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
-import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { attempts, type Targets } from "./attempts.ts";
+import { call, createToken } from "./call.ts";
 
 const program = "tests/sandbox/broken_server.ts";
 const env = { PORT: "0", OLLAMA_HOST: "127.0.0.1:1", SHUTDOWN_TIMEOUT: "0" };
-
-async function createToken(dataDir: string): Promise<string> {
-  const { code, stdout, stderr } = await runCommand([
-    "token",
-    "create",
-    "--scope",
-    "files:read",
-    "--data-dir",
-    dataDir,
-  ]);
-  assert.equal(code, 0, stderr);
-  return stdout.trim();
-}
-
-async function call(
-  server: RunningServer,
-  token: string,
-  name: string,
-  input: Record<string, unknown>,
-): Promise<string> {
-  const response = await postMcp(server.url, toolCall(name, input), { token });
-  assert.equal(response.status, 200);
-  const { result } = await response.json();
-  return result.content[0]?.text ?? "";
-}
 
 Deno.test("a broken tool gets at nothing but the workspace: every attempt that works in a free process is stopped", async (t) => {
   await using place = await makeServerPlace();

@@ -1,0 +1,38 @@
+/** `harden`: `serve`, in a process from which Linux keeps every file that it does not need. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { describeProblems } from "../config/describe_problems.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
+
+/** Takes the settings that `serve` takes; `deno task start:hardened` has the flags that it needs. */
+export const hardenCommand: Command = {
+  name: "harden",
+  summary: "starts the server under Landlock (Linux 6.2 or later, from source)",
+  usage: ["harden [as serve]      by: deno task start:hardened"],
+  flags: {},
+  run: harden,
+};
+
+async function harden({ words, flags, loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  if (words.length > 0) {
+    say(`error: harden takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
+    return 2;
+  }
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const { launchHardened } = await import("../sandbox/launch_hardened.ts");
+  const cacheHome = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  const root = new URL("../..", import.meta.url).pathname;
+  const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
+  const problem = launchHardened(config.value, {
+    root,
+    args: [join(root, "main.ts"), "serve", ...settings],
+    denoDir: process.env["DENO_DIR"] ?? join(cacheHome, "deno"), // Deno's own variable, no setting of ours
+  });
+  say(`error: ${problem}\nhint: start it without: deno task start\n`);
+  return 1;
+}

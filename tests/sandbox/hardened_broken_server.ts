@@ -1,0 +1,13 @@
+/** {@link ./broken_server.ts}, launched as `harden` launches the server. Argument: Deno's cache directory. */
+import { readFileSync, writeSync } from "node:fs";
+import process from "node:process";
+import { loadConfig } from "../../src/config/config.ts";
+import { launchHardened } from "../../src/sandbox/launch_hardened.ts";
+
+const config = loadConfig({ flags: {}, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
+if (!config.ok) throw new Error(JSON.stringify(config.error));
+const [, , denoDir = ""] = Deno.args;
+const root = new URL("../..", import.meta.url).pathname;
+const problem = launchHardened(config.value, { root, args: ["tests/sandbox/broken_server.ts"], denoDir });
+writeSync(process.stderr.fd, problem);
+process.exit(1);
