@@ -4,22 +4,37 @@ import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import type { Principal } from "./lib/principal.ts";
 import { createMcpServer, type McpServer } from "./mcp/mcp_server.ts";
+import type { Profile } from "./mcp/profile.ts";
+import { createResourceRegistry, type ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createToolRegistry } from "./mcp/tool_registry.ts";
 import { version } from "./version.ts";
+
+/** What the protocol server stands on. */
+export interface ProtocolServerDependencies extends Installation {
+  readonly tools: readonly Tool[];
+  readonly resources: readonly ResourceFamily[];
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Takes note of what a client calls itself, which may decide whose habits its answers follow. */
+  readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
+}
 
 const minute = 60_000;
 
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(
   config: Config,
-  dependencies: Installation & { readonly tools: readonly Tool[]; readonly log: Log; readonly clock: Clock },
+  dependencies: ProtocolServerDependencies,
 ): McpServer {
-  const { tools, storage, secrets, log, clock } = dependencies;
+  const { tools, resources, storage, secrets, log, clock, noteClient } = dependencies;
   const toolCalls = createRateLimiter({ count: config.toolCallsPerMinute, windowMilliseconds: minute, clock });
   return createMcpServer({
     tools: createToolRegistry(tools),
+    resources: createResourceRegistry(resources),
+    ...(noteClient === undefined ? {} : { noteClient }),
     serverInfo: { name: "portcullis", title: "Portcullis", version },
     instructions:
       "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",

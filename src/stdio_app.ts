@@ -34,7 +34,7 @@ const maxInFlight = 64;
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
   const toolbox = createToolbox(config);
-  const mcp = createProtocolServer(config, { ...dependencies, tools: toolbox.tools });
+  const mcp = createProtocolServer(config, { ...dependencies, tools: toolbox.tools, resources: toolbox.resources });
   try {
     await serveStdio({
       mcp,

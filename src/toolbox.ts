@@ -1,11 +1,13 @@
-/** The tools that a configuration gives, each wired to its adapter. */
+/** The tools and resources that a configuration gives, each wired to its adapter. */
 import type { Config } from "./config/config.ts";
+import type { ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createAdmission } from "./ollama/admission.ts";
 import { createOllamaClient, type OllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
 import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { createLocalModel } from "./ollama/local_model.ts";
+import { llmModelsResource } from "./resources/llm_models.ts";
 import { directoryCreateTool } from "./tools/directory_create.ts";
 import { fileDeleteTool } from "./tools/file_delete.ts";
 import { fileEditTool } from "./tools/file_edit.ts";
@@ -22,6 +24,7 @@ import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 /** Tools and what they hold open. */
 export interface Toolbox {
   readonly tools: readonly Tool[];
+  readonly resources: readonly ResourceFamily[];
   close(): Promise<void>;
 }
 
@@ -64,7 +67,9 @@ export function createToolbox(config: Config): Toolbox {
   const [firstHost, ...otherHosts] = config.ollamaHosts;
   const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
   const model = createLocalModel({ clients, admission: createAdmission(limits), limits, clock, random: Math.random });
+  const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
   return {
+    resources: [llmModelsResource(models)],
     tools: [
       fileReadTool(workspace),
       fileWriteTool(workspace),
@@ -76,13 +81,7 @@ export function createToolbox(config: Config): Toolbox {
       fileDeleteTool(workspace),
       directoryCreateTool(workspace),
       fileSearchTool(workspace),
-      ...llmTools({
-        model,
-        models: config.llmModels,
-        embeddingModels: config.llmEmbeddingModels ?? [],
-        readImage: workspaceImages(workspace),
-        clock,
-      }),
+      ...llmTools({ ...models, readImage: workspaceImages(workspace), clock }),
     ],
     async close() {
       for (const client of clients) client.close();

@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // The composition roots: the only ones that know everybody.
   "installation.ts": ["config", "lib", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
-  "toolbox.ts": ["config", "mcp", "ollama", "tools", "workspace"],
+  "toolbox.ts": ["config", "mcp", "ollama", "resources", "tools", "workspace"],
   stdio: ["lib", "mcp"],
   "protocol_server.ts": ["config", "http", "installation.ts", "lib", "mcp", "version.ts"],
   "stdio_app.ts": [
