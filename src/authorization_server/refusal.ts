@@ -116,7 +116,8 @@ const refusals = {
 /** A reason for a refusal; a stable name for the audit log. */
 export type RefusalReason = keyof typeof refusals;
 
-const noStore = { "cache-control": "no-store", pragma: "no-cache" } as const; // RFC 6749 §5.1
+/** No cache keeps what has a token in it (RFC 6749 §5.1). */
+export const noStore: Readonly<Record<string, string>> = { "cache-control": "no-store", pragma: "no-cache" };
 
 /** A JSON answer that no cache keeps. */
 export function jsonResponse(

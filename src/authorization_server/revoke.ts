@@ -6,7 +6,7 @@ import type { Client } from "./records/client.ts";
 import { grants, revokeGrant } from "./records/grant.ts";
 import { revokedTokens } from "./records/revoked_token.ts";
 import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
-import { jsonResponse, methodNotAllowed, refuse } from "./refusal.ts";
+import { methodNotAllowed, noStore, refuse } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
 
 /** What revocation works with. */
@@ -48,7 +48,7 @@ export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
       const { what, grantId, subject } = outcome;
       log.write("audit", "revocation", { outcome: "revoked", what, grant: grantId, user: subject, ...clientFields });
     } else log.write("audit", "revocation", { outcome: "nothing_to_revoke", ...clientFields });
-    return jsonResponse({});
+    return new Response(null, { headers: noStore });
   };
 }
 

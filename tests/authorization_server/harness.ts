@@ -278,7 +278,12 @@ export async function postForm(
   headers: Record<string, string> = {},
 ): Promise<TokenAnswer> {
   const response = await harness.fetch(path, { method: "POST", body: new URLSearchParams(form), headers });
-  return { status: response.status, body: await response.json(), headers: response.headers };
+  const text = await response.text();
+  return {
+    status: response.status,
+    body: text === "" ? {} as TokenAnswer["body"] : JSON.parse(text),
+    headers: response.headers,
+  };
 }
 
 export function basic(id: string, secret: string): Record<string, string> {

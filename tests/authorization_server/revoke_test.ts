@@ -18,8 +18,9 @@ Deno.test("L1: unknown, malformed and expired tokens answer 200 (RFC 7009 §2.2)
   const { client, tokens } = await connect(harness);
   harness.time.now += 3_601_000;
   for (const token of ["garbage", "pcr_x", "pct_x", "a.b.c", tokens.access_token]) {
-    const { status } = await postForm(harness, "/oauth/revoke", { token, client_id: client.client_id });
+    const { status, body } = await postForm(harness, "/oauth/revoke", { token, client_id: client.client_id });
     assert.equal(status, 200, token);
+    assert.deepEqual(body, {}); // empty
   }
 });
 

@@ -36,7 +36,8 @@ export async function spawnServer(
     ended: child.status,
     async post(path, form) {
       const response = await fetch(`${url}${path}`, { method: "POST", body: new URLSearchParams(form) });
-      return { status: response.status, body: await response.json() };
+      const text = await response.text();
+      return { status: response.status, body: text === "" ? {} : JSON.parse(text) };
     },
     async [Symbol.asyncDispose]() {
       try {
