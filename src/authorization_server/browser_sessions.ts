@@ -27,7 +27,8 @@ export interface SignedIn {
 export interface Browsers {
   /** The browser of a request, given a cookie if it has none yet. */
   identify(request: Request): Browser;
-  isKnown(browser: Browser): Promise<boolean>;
+  /** Whether this person signed in there before. */
+  isKnown(browser: Browser, userId: string): Promise<boolean>;
   signedIn(request: Request): Promise<SignedIn | null>;
   /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
   signIn(request: Request, account: Account): Promise<string>;
@@ -53,7 +54,7 @@ export function createBrowsers(options: {
   };
   return {
     identify,
-    isKnown: async (browser) => await knownBrowsers.read(storage, browser.hash) !== null,
+    isKnown: async (browser, userId) => await knownBrowsers.read(storage, browser.hash, userId) !== null,
     async signedIn(request) {
       const cookie = cookies.readSession(request);
       const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
@@ -70,7 +71,11 @@ export function createBrowsers(options: {
       await storage.commit({
         puts: [
           browserSessions.put(hashSecret(cookie), session, now + sessionLifetimeSeconds * 1_000),
-          knownBrowsers.put(identify(request).hash, { signedInAt: now }, now + knownBrowserLifetimeMilliseconds),
+          knownBrowsers.put(
+            [identify(request).hash, account.id],
+            { signedInAt: now },
+            now + knownBrowserLifetimeMilliseconds,
+          ),
         ],
         deletes: previous === null ? [] : [browserSessions.key(hashSecret(previous))],
       });

@@ -10,7 +10,8 @@ export type ThrottleDecision = { readonly ok: true } | { readonly ok: false; rea
 /** Counts attempts. An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
 export interface PasswordThrottle {
   begin(address: string, known: boolean): ThrottleDecision;
-  succeed(address: string): void;
+  /** Takes back the one attempt that succeeded; earlier failures stay, so that nobody wipes them by signing in as themselves. */
+  succeed(address: string, known: boolean): void;
 }
 
 interface Bucket {
@@ -33,7 +34,7 @@ const newAddressBucket = (): Bucket => ({
 const newGlobalBucket = (): Bucket => ({ failures: 0, freeFailures: 50, maxDelaySeconds: 5, notBefore: 0, lastAt: 0 });
 
 /**
- * Builds the throttle. `known` attempts come from a browser that signed in before: they skip the common delay, so that
+ * Builds the throttle. `known` attempts come from a browser in which the same person signed in before: they skip the common delay, so that
  * a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
 export function createPasswordThrottle(clock: Clock): PasswordThrottle {
@@ -46,6 +47,11 @@ export function createPasswordThrottle(clock: Clock): PasswordThrottle {
     bucket.lastAt = now;
     const excess = bucket.failures - bucket.freeFailures;
     if (excess > 0) bucket.notBefore = now + 1_000 * Math.min(2 ** Math.min(excess - 1, 20), bucket.maxDelaySeconds);
+  };
+  const forgive = (bucket: Bucket | undefined): void => {
+    if (bucket === undefined) return;
+    bucket.failures = Math.max(0, bucket.failures - 1);
+    bucket.notBefore = 0;
   };
   const bucketOf = (address: string, now: number): Bucket => {
     const present = addresses.get(address);
@@ -68,9 +74,9 @@ export function createPasswordThrottle(clock: Clock): PasswordThrottle {
       if (!known) count(everyone, now);
       return { ok: true };
     },
-    succeed(address) {
-      addresses.delete(address);
-      everyone.failures = Math.max(0, everyone.failures - 1);
+    succeed(address, known) {
+      forgive(addresses.get(address));
+      if (!known) forgive(everyone);
     },
   };
 }

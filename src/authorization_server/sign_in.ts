@@ -69,7 +69,7 @@ async function checkPassphrase(
   const userName = (form.get("username") ?? "").trim().toLowerCase() || ownerId;
   const client = purpose.kind === "request" ? purpose.waiting.client.id : undefined;
   const fields = { user: userName.slice(0, 64), client, address: peer.address };
-  const known = await browsers.isKnown(browser);
+  const known = await browsers.isKnown(browser, userName);
   const throttleKey = known ? `browser ${browser.hash}` : peer.address;
   const admission = throttle.begin(throttleKey, known);
   if (!admission.ok) {
@@ -88,7 +88,7 @@ async function checkPassphrase(
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
     return await showSignIn(deps, purpose, { userName, status: 403, problem: "That is not right. Try again." });
   }
-  throttle.succeed(throttleKey);
+  throttle.succeed(throttleKey, known);
   const cookie = await browsers.signIn(request, account);
   log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
   const paths = pathsOf(issuer);

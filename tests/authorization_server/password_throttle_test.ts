@@ -19,15 +19,33 @@ Deno.test("the delay of an address doubles up to five minutes, never further", (
   assert.ok(waits.slice(9).every((wait) => wait === 300));
 });
 
-Deno.test("success and an hour of quiet both wipe an address clean", () => {
+Deno.test("an hour of quiet wipes an address clean; success takes back one attempt and no more", () => {
   const { time, throttle } = start();
   for (let count = 0; count < 6; count++) throttle.begin("a", true);
   assert.ok(!throttle.begin("a", true).ok);
-  throttle.succeed("a");
-  assert.ok(throttle.begin("a", true).ok);
-  for (let count = 0; count < 6; count++) throttle.begin("a", true);
   time.now += 3_600_000;
   for (let count = 0; count < 5; count++) assert.ok(throttle.begin("a", true).ok);
+  throttle.succeed("a", true);
+  assert.ok(throttle.begin("a", true).ok);
+  assert.ok(throttle.begin("a", true).ok);
+  assert.ok(!throttle.begin("a", true).ok);
+});
+
+Deno.test("somebody who signs in as themselves in between guesses another's passphrase no faster", () => {
+  const { time, throttle } = start();
+  const began = time.now;
+  for (let guesses = 0; guesses < 20;) {
+    for (const isOwn of [true, false]) {
+      const decision = throttle.begin("insider", true);
+      if (!decision.ok) {
+        time.now += decision.retryAfterSeconds * 1_000;
+        throttle.begin("insider", true);
+      }
+      if (isOwn) throttle.succeed("insider", true);
+      else guesses++;
+    }
+  }
+  assert.ok(time.now - began > 1_000_000, `${(time.now - began) / 1_000} s for 20 guesses`);
 });
 
 Deno.test("an attack from many addresses slows strangers by seconds, and a browser that signed in before not at all", () => {
