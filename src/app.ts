@@ -89,12 +89,6 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   const challenges = createChallenges({ spellingOf, scopes });
   const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock, maxCachedTokens });
 
-  const toolbox = createToolbox(config);
-  const mcp = createProtocolServer(config, {
-    ...dependencies,
-    tools: [...toolbox.tools, ...dependencies.extraTools ?? []],
-  });
-
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {
@@ -105,6 +99,13 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     hostPattern: /(^|\.)service-now\.com$/i,
     toolFailureIsProtocolError: config.toolFailures === "error",
     maxRememberedClients: 10_000,
+  });
+
+  const toolbox = createToolbox(config);
+  const mcp = createProtocolServer(config, {
+    ...dependencies,
+    tools: [...toolbox.tools, ...dependencies.extraTools ?? []],
+    noteClient: profiles.noteName,
   });
 
   const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);

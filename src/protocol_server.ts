@@ -4,19 +4,26 @@ import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
-import { createMcpServer, type McpServer } from "./mcp/mcp_server.ts";
+import { createMcpServer, type McpServer, type McpServerOptions } from "./mcp/mcp_server.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createToolRegistry } from "./mcp/tool_registry.ts";
 import { version } from "./version.ts";
 
 const minute = 60_000;
 
+/** What the transports give beside the installation. */
+export interface ProtocolServerParts extends Pick<McpServerOptions, "noteClient"> {
+  readonly tools: readonly Tool[];
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(
   config: Config,
-  dependencies: Installation & { readonly tools: readonly Tool[]; readonly log: Log; readonly clock: Clock },
+  dependencies: Installation & ProtocolServerParts,
 ): McpServer {
-  const { tools, storage, secrets, log, clock } = dependencies;
+  const { tools, noteClient, storage, secrets, log, clock } = dependencies;
   const toolCalls = createRateLimiter({ count: config.toolCallsPerMinute, windowMilliseconds: minute, clock });
   return createMcpServer({
     tools: createToolRegistry(tools),
@@ -26,6 +33,7 @@ export function createProtocolServer(
     admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
     audit: ({ time: _, ...entry }) => log.write("audit", "request", entry),
     log,
+    ...(noteClient === undefined ? {} : { noteClient }),
     secretBox: secrets,
     storage,
     clock,

@@ -44,11 +44,11 @@ function sdkV1(url: URL): Driver {
   return {
     connect: () => client.connect(new StreamableHTTPClientTransport(url)),
     tools: async () => (await client.listTools()).tools.map(({ name }: { name: string }) => name),
-    call: async (name, args = {}, onProgress) => {
+    call: async (name, args, onProgress) => {
       const options = onProgress === undefined
         ? {}
         : { onprogress: (each: { progress: number }) => onProgress(each.progress) };
-      return (await client.callTool({ name, arguments: args }, undefined, options)).content as Content[];
+      return (await client.callTool({ name, arguments: args ?? {} }, undefined, options)).content as Content[];
     },
     readText: async (uri) => (await client.readResource({ uri })).contents[0],
     prompt: async (name, args) => (await client.getPrompt({ name, arguments: args })).messages,
@@ -73,11 +73,11 @@ function sdkV2(mode: v2.VersionNegotiationMode): (url: URL) => Driver {
     return {
       connect: () => client.connect(new v2.StreamableHTTPClientTransport(url)),
       tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-      call: async (name, args = {}, onProgress) => {
+      call: async (name, args, onProgress) => {
         const options = onProgress === undefined
           ? {}
           : { onprogress: (each: { progress: number }) => onProgress(each.progress) };
-        return (await client.callTool({ name, arguments: args }, options)).content as Content[];
+        return (await client.callTool({ name, arguments: args ?? {} }, options)).content as Content[];
       },
       readText: async (uri) => (await client.readResource({ uri })).contents[0],
       prompt: async (name, args) => (await client.getPrompt({ name, arguments: args })).messages,
