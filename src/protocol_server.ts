@@ -4,22 +4,18 @@ import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
-import type { Principal } from "./lib/principal.ts";
-import { createMcpServer, type McpServer } from "./mcp/mcp_server.ts";
-import type { Profile } from "./mcp/profile.ts";
+import { createMcpServer, type McpServer, type McpServerOptions } from "./mcp/mcp_server.ts";
 import { createResourceRegistry, type ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createToolRegistry } from "./mcp/tool_registry.ts";
 import { version } from "./version.ts";
 
-/** What the protocol server stands on. */
-export interface ProtocolServerDependencies extends Installation {
+/** What the transports give beside the installation. */
+export interface ProtocolServerDependencies extends Installation, Pick<McpServerOptions, "noteClient"> {
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
   readonly log: Log;
   readonly clock: Clock;
-  /** Takes note of what a client calls itself, which may decide whose habits its answers follow. */
-  readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
 }
 
 const minute = 60_000;

@@ -149,6 +149,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
 
 /** The HTTP side of an exchange. A class, since closures would cost each call. */
 class HttpExchange implements Exchange {
+  readonly hasHeaders = true;
   readonly #request: Request;
   readonly requestId: string;
   readonly principal: Principal | null;

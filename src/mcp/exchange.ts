@@ -11,6 +11,8 @@ export interface Exchange {
   readonly profile: Profile;
   /** Whether the answer may be a stream of messages. */
   readonly acceptsStream: boolean;
+  /** Whether requests come with headers of their own, which must then agree with their bodies. */
+  readonly hasHeaders: boolean;
   /** A header's value; names are in lower case. `null` when absent, and for every header of a transport without any. */
   header(name: string): string | null;
   /** Aborts when the caller is gone. Costly to read: only for calls that wait for something. */

@@ -34,8 +34,8 @@ export interface MessageStreamOptions {
 /** The sender's side. */
 export interface MessageStream {
   readonly resumeId: string | null;
-  /** Whether nothing more can be sent. */
-  readonly closed: boolean;
+  /** How many characters it keeps, to be sent or to be sent again. */
+  readonly kept: number;
   /** Queues a message. One that may be lost is dropped when the queue is full; `false` then, and when closed. */
   push(text: string, mayBeLost: boolean): boolean;
   /** Completes the stream: its client gets what is queued, and then the end. */
@@ -99,8 +99,8 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
 
   return {
     resumeId,
-    get closed() {
-      return complete || abandoned;
+    get kept() {
+      return frames.reduce((sum, { text }) => sum + text.length, 0);
     },
     push(text, mayBeLost) {
       if (complete || abandoned || (mayBeLost && nextNumber - position >= maxFrames)) return false;

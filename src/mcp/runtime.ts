@@ -38,6 +38,7 @@ export const defaultMcpLimits: McpLimits = {
   maxStreamsPerPrincipal: 1_000,
   maxQueuedMessages: 256,
   resumeWindowMs: 5 * 60_000,
+  maxReplayCharacters: 16 * 1024 * 1024,
   toolTimeoutMs: 10 * 60_000,
   askTimeoutMs: 5 * 60_000,
   streamAfterMs: 10_000,

@@ -59,13 +59,15 @@ const recordShape = z.object({
   subscriptions: z.array(z.string()),
 });
 
+const nothing: ReadonlySet<string> = new Set();
+
 interface OpenSession extends Session {
   readonly subject: string;
   readonly clientId: string;
   readonly expiresAt: number;
   ended: boolean;
   logLevel: LogLevel | null;
-  subscriptions: Set<string>;
+  subscriptions: ReadonlySet<string>;
   /** The storage's change count when this was last true. */
   checkedAt: number;
 }
@@ -74,21 +76,24 @@ interface OpenSession extends Session {
 export function createSessions(options: SessionOptions): Sessions {
   const { secretBox, storage, clock, maxCachedSessions } = options;
   const cache = new Map<string, OpenSession>();
+  const capabilitySets = new Map<string, ClientCapabilities>();
 
   const unseal = (id: string): OpenSession | null => {
     const text = secretBox.open(purpose, id, "");
     const sealed = text === null ? null : sealedShape.parse(JSON.parse(text));
     const revision = sealed === null ? undefined : legacyRevisions.get(sealed.version);
     if (sealed === null || revision === undefined) return null;
-    return {
-      ...sealed,
-      revision,
-      capabilities: new Set(sealed.abilities as ClientAbility[]),
-      ended: false,
-      logLevel: null,
-      subscriptions: new Set(),
-      checkedAt: -1,
-    };
+    const { key, subject, clientId, expiresAt, abilities } = sealed;
+    const capabilities = shared(abilities as ClientAbility[]);
+    const state = { ended: false, logLevel: null, subscriptions: nothing, checkedAt: -1 };
+    return { key, subject, clientId, expiresAt, revision, capabilities, ...state };
+  };
+  /** Most sessions declare the same: ten thousand of them should not keep ten thousand sets. */
+  const shared = (abilities: readonly ClientAbility[]): ClientCapabilities => {
+    const name = abilities.join();
+    let set = capabilitySets.get(name);
+    if (set === undefined) capabilitySets.set(name, set = new Set(abilities));
+    return set;
   };
   const remember = (id: string, session: OpenSession): void => {
     if (cache.size >= maxCachedSessions) {
@@ -105,7 +110,7 @@ export function createSessions(options: SessionOptions): Sessions {
       const { ended, logLevel, subscriptions } = recordShape.parse(stored.value);
       session.ended = ended;
       session.logLevel = logLevel;
-      session.subscriptions = new Set(subscriptions);
+      session.subscriptions = subscriptions.length === 0 ? nothing : new Set(subscriptions);
     }
     session.checkedAt = count;
     return session.ended ? null : session;
@@ -154,9 +159,10 @@ export function createSessions(options: SessionOptions): Sessions {
       return store(session);
     },
     setSubscription(session, uri, wanted) {
-      const { subscriptions } = session as OpenSession;
+      const subscriptions = new Set(session.subscriptions);
       if (wanted) subscriptions.add(uri);
       else subscriptions.delete(uri);
+      (session as OpenSession).subscriptions = subscriptions;
       return store(session);
     },
   };

@@ -12,6 +12,8 @@ export interface StreamLimits {
   readonly maxQueuedMessages: number;
   /** How long a stream without its client, or one that is complete, can be resumed. */
   readonly resumeWindowMs: number;
+  /** How many characters complete streams may keep in all, to be sent again; the oldest are forgotten first. */
+  readonly maxReplayCharacters: number;
 }
 
 /** What opens a stream. */
@@ -40,14 +42,25 @@ export function createStreamTable(limits: StreamLimits): StreamTable {
   const open = new Set<MessageStream>();
   const perPrincipal = new Map<string, number>();
   const resumable = new Map<string, { readonly stream: MessageStream; readonly owner: string }>();
-  const timers = new Set<ReturnType<typeof setTimeout>>();
+  const complete = new Map<string, { readonly timer: ReturnType<typeof setTimeout>; readonly kept: number }>();
+  let kept = 0;
 
-  const forgetLater = (resumeId: string): void => {
-    const timer = setTimeout(() => {
-      timers.delete(timer);
-      resumable.delete(resumeId);
-    }, limits.resumeWindowMs);
-    timers.add(timer);
+  const forget = (resumeId: string): void => {
+    const entry = complete.get(resumeId);
+    if (entry === undefined) return;
+    clearTimeout(entry.timer);
+    complete.delete(resumeId);
+    resumable.delete(resumeId);
+    kept -= entry.kept;
+  };
+  const keep = (resumeId: string, stream: MessageStream): void => {
+    const timer = setTimeout(() => forget(resumeId), limits.resumeWindowMs);
+    complete.set(resumeId, { timer, kept: stream.kept });
+    kept += stream.kept;
+    for (const oldest of complete.keys()) {
+      if (kept <= limits.maxReplayCharacters && complete.size <= limits.maxStreams) break;
+      forget(oldest);
+    }
   };
 
   return {
@@ -66,7 +79,8 @@ export function createStreamTable(limits: StreamLimits): StreamTable {
           const left = (perPrincipal.get(owner) ?? 1) - 1;
           if (left === 0) perPrincipal.delete(owner);
           else perPrincipal.set(owner, left);
-          if (resumeId !== null) forgetLater(resumeId);
+          if (resumeId !== null && abandoned) resumable.delete(resumeId);
+          else if (resumeId !== null) keep(resumeId, stream);
           onClosed(abandoned);
         },
       });
@@ -86,9 +100,7 @@ export function createStreamTable(limits: StreamLimits): StreamTable {
     },
     abandonAll() {
       for (const stream of [...open]) stream.abandon();
-      for (const timer of timers) clearTimeout(timer);
-      timers.clear();
-      resumable.clear();
+      for (const resumeId of [...complete.keys()]) forget(resumeId);
     },
   };
 }

@@ -34,7 +34,7 @@ export function callTool(options: ToolCallOptions, call: Call, principal: Princi
   const admission = options.admit(principal);
   if (!admission.ok) return refuseRate(call, admission.retryAfterSeconds);
   if (!isObject(input)) return answerError(call, errorCode.invalidParams, "params.arguments must be an object");
-  if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters) {
+  if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
     const fault = headerParameterFault(registered.headerParameters, input, call.exchange);
     if (fault !== null) return answerError(call, mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
   }

@@ -24,6 +24,7 @@ export function createStdioExchange(options: {
     principal,
     profile: specProfile,
     acceptsStream: true,
+    hasHeaders: false,
     disconnected,
     header: (name) => {
       if (name === "mcp-protocol-version") return session.protocolVersion;

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
-import { createHarness, modernVersion, rpc } from "./harness.ts";
+import type { Exchange } from "../../src/mcp/exchange.ts";
+import { specProfile } from "../../src/mcp/profile.ts";
+import { createHarness, modernVersion, principalWith, rpc } from "./harness.ts";
 
 const versionKey = "io.modelcontextprotocol/protocolVersion";
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
@@ -207,4 +209,21 @@ Deno.test("a tool whose x-mcp-header clients would reject is refused when it is 
     z.object({ a: z.array(named("A")) }),
   ];
   for (const input of bad) assert.throws(() => createToolRegistry([tool(input)]), TypeError);
+});
+
+Deno.test("a transport without headers has nothing that could disagree with the body (stdio)", async () => {
+  const { mcp } = createHarness();
+  const exchange: Exchange = {
+    requestId: "r",
+    principal: principalWith([]),
+    profile: specProfile,
+    acceptsStream: true,
+    hasHeaders: false,
+    header: () => null,
+    disconnected: new AbortController().signal,
+  };
+  const answer = await mcp.handle(rpc("server/discover", { _meta: envelope }), exchange);
+  assert.ok(answer.kind === "json" && answer.body.includes('"supportedVersions"'));
+  const unknown = await mcp.handle(rpc("tools/list", { _meta: { ...envelope, [versionKey]: "v9" } }), exchange);
+  assert.ok(unknown.kind === "json" && unknown.body.includes("-32022"));
 });

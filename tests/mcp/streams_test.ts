@@ -289,3 +289,24 @@ Deno.test("a client that reads nothing holds a bounded queue, and loses progress
   assert.equal(events.length, 11);
   assert.ok("result" in (events.at(-1)?.message ?? {}));
 });
+
+Deno.test("complete streams are kept for resumption up to a budget, the newest ones", async () => {
+  const talking = tool("talk", (context) => {
+    context.progress({ progress: 1 });
+    return { ok: true, content: [{ type: "text", text: "x".repeat(1_000) }] };
+  });
+  const harness = createHarness({ tools: createToolRegistry([talking]), limits: { maxReplayCharacters: 2_000 } });
+  const session = await harness.openSession("2025-06-18");
+  const ids: string[] = [];
+  for (let call = 0; call < 2; call += 1) {
+    const [first] = await readEvents(await harness.post(withMeta("talk", { progressToken: 1 }), session), legacyCall)
+      .rest();
+    ids.push(first?.id ?? "");
+  }
+  const replayed = await (await openChannel(harness, session, ids[1])).rest();
+  assert.ok("result" in (replayed[0]?.message ?? {}));
+  const forgotten = await openChannel(harness, session, ids[0]); // a fresh stream, which waits for notices
+  harness.mcp.drain();
+  assert.deepEqual(await forgotten.rest(), []);
+  harness.mcp.close();
+});

@@ -19,6 +19,8 @@ export interface ClassificationRefusal {
 
 /** Has the headers of the request. */
 export interface HeaderSource {
+  /** Whether the transport has headers of its own, which must then agree with the body. */
+  readonly hasHeaders: boolean;
   header(name: string): string | null;
 }
 
@@ -74,6 +76,9 @@ function admitModern(
     ? null
     : "the version must be a string";
   if (fault !== null) return refuse(errorCode.invalidParams, `Invalid params: ${fault}`);
+  if (!headers.hasHeaders) {
+    return claimed === modernVersion ? success(modern) : refuseVersion(String(claimed), [modernVersion]);
+  }
   if (version === null && isRequest) return mismatch("the MCP-Protocol-Version header is required");
   if (version !== null && version !== claimed) {
     return mismatch("the MCP-Protocol-Version header does not match the body's protocol version");
