@@ -4,9 +4,10 @@ import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { readAnswer } from "./answer_stream.ts";
 import { readBounded, readUntil } from "./bounded_body.ts";
+import { emptyAnswer, fromDeadline, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { createHostFetch, type Fetch } from "./direct_fetch.ts";
-import { type OllamaFailure, ollamaFailure } from "./failure.ts";
+import type { OllamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import type { OllamaLimits } from "./limits.ts";
 import { fromNetworkError } from "./network_error.ts";
@@ -184,52 +185,6 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     ps: (signal) => probe("api/ps", psReply, signal),
     close: hostFetch.close,
   };
-}
-
-function fromDeadline(reason: NonNullable<Deadline["reason"]>, limits: OllamaLimits, at: string): OllamaFailure {
-  switch (reason) {
-    case "cancelled":
-      return ollamaFailure("cancelled", "The call was cancelled.");
-    case "first_byte":
-      return ollamaFailure(
-        "timeout_first_byte",
-        `Ollama at ${at} did not begin to answer within ${limits.firstByteSeconds} s; it may still be loading the ` +
-          "model: try again, or use a smaller one.",
-      );
-    case "idle":
-    case "linger":
-      return ollamaFailure(
-        "timeout_idle",
-        `Ollama at ${at} stopped in the middle of its answer for ${limits.idleSeconds} s; try again.`,
-      );
-    case "total":
-      return ollamaFailure(
-        "timeout_total",
-        "The call took longer than it may and was stopped; ask for less, or lower max_tokens.",
-      );
-  }
-}
-
-function probeTimeout(host: OllamaHost, limits: OllamaLimits): OllamaFailure {
-  return ollamaFailure(
-    "timeout_first_byte",
-    `Ollama at ${host.origin} did not answer within ${limits.probeSeconds} s; see that it runs and is not overloaded.`,
-  );
-}
-
-function notOllama(host: OllamaHost): OllamaFailure {
-  return ollamaFailure("not_ollama", `What answers at ${host.origin} is not Ollama's API; correct OLLAMA_HOST.`);
-}
-
-function wrongEmbeddings(host: OllamaHost): OllamaFailure {
-  return ollamaFailure(
-    "bad_upstream",
-    `Ollama at ${host.origin} did not send one vector for each text; try fewer texts.`,
-  );
-}
-
-function emptyAnswer(host: OllamaHost): OllamaFailure {
-  return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent an empty answer; try again.`);
 }
 
 function parseJson(text: string): unknown {

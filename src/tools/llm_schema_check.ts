@@ -75,7 +75,7 @@ function checkValue(schema: JsonSchema, value: unknown, spend: (amount: number) 
   const same = (a: unknown, b: unknown): boolean => {
     if (a === b || typeof a !== "object" || typeof b !== "object") return a === b;
     const [textA, textB] = [canonical(a), canonical(b)];
-    spend((textA.length + textB.length) / 32);
+    spend((textA.length + textB.length) / 8);
     return textA === textB;
   };
   const limit = (keyword: string): number | undefined => {
@@ -104,13 +104,13 @@ function checkValue(schema: JsonSchema, value: unknown, spend: (amount: number) 
   }
   if (typeof value === "string") {
     if (schema["minLength"] === undefined && schema["maxLength"] === undefined) return null;
-    spend(value.length / 32);
+    spend(value.length / 16);
     return outside([...value].length, "minLength", "maxLength");
   }
   if (Array.isArray(value)) {
     if (schema["uniqueItems"] === true) {
       const texts = value.map(canonical);
-      spend(texts.reduce((sum, text) => sum + text.length, 0) / 32);
+      spend(texts.reduce((sum, text) => sum + text.length, 0) / 8);
       if (new Set(texts).size < value.length) return "repeats an item";
     }
     return outside(value.length, "minItems", "maxItems");

@@ -9,7 +9,9 @@ import { type FaultName, trickyText } from "../fixtures/ollama_faults.ts";
 type Expected = { readonly text: string } | { readonly code: OllamaFailureCode; readonly says?: RegExp };
 const fails = (code: OllamaFailureCode, says?: RegExp): Expected => says === undefined ? { code } : { code, says };
 
+/** For the faults that only a time-out ends; the others get as long as a busy machine may need. */
 const short: Partial<OllamaLimits> = { firstByteSeconds: 0.15, idleSeconds: 0.15, totalSeconds: 0.4 };
+const endedByTime: ReadonlySet<string> = new Set(["silent", "stall_mid_stream", "slow_drip"]);
 
 const table: Readonly<Record<FaultName, Expected>> = {
   close_before_headers: fails("bad_upstream", /closed the connection before it answered/),
@@ -67,13 +69,16 @@ const table: Readonly<Record<FaultName, Expected>> = {
 
 Deno.test("generate() survives every fault of the contract's note with the right outcome", async (t) => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
-  const client = testClient(ollama.url, { limits: { ...short, maxOutputBytes: 100_000 } });
+  const client = testClient(ollama.url, { limits: { maxOutputBytes: 100_000 } });
+  const impatient = testClient(ollama.url, { limits: short });
   for (const [fault, expected] of Object.entries(table)) {
     await t.step(fault, async () => {
       ollama.play(fault as FaultName);
       const started = performance.now();
-      const { text, completion, failure } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
-      assert.ok(performance.now() - started < 1500, "took too long");
+      const { text, completion, failure } = await gather(
+        (endedByTime.has(fault) ? impatient : client).generate(ask("hi"), { signal: noSignal() }),
+      );
+      assert.ok(performance.now() - started < 3000, "took too long");
       if ("text" in expected) {
         assert.equal(failure, undefined);
         assert.equal(text, expected.text);
@@ -90,6 +95,7 @@ Deno.test("generate() survives every fault of the contract's note with the right
   assert.ok(ollama.requests.filter((it) => it.outcome === "aborted").length >= 4);
   assert.equal((await gather(client.generate(ask("hi"), { signal: noSignal() }))).text, "tinyllama heard: hi");
   client.close();
+  impatient.close();
 });
 
 Deno.test("generate() waits for a first byte that is slow but within the limit", async () => {

@@ -41,7 +41,8 @@ Deno.test("with a real client tokens arrive as progress while the model speaks, 
   const done = performance.now();
   const [block] = result["content"] as { text: string }[];
   assert.equal(spoken.map(({ text }) => text).join(""), block?.text);
-  assert.ok(spoken.length >= 5 && spoken.length <= 40, `${spoken.length} updates`);
+  const { duration_ms } = result["structuredContent"] as { duration_ms: number };
+  assert.ok(spoken.length >= 5 && spoken.length <= duration_ms / 100 + 2, `${spoken.length} updates`);
   assert.ok(done - (spoken[0]?.at ?? done) > 500, "the first words came long before the last");
 
   const controller = new AbortController();
@@ -106,3 +107,41 @@ function watched(token: string, input: Record<string, unknown>): Record<string, 
   const message = toolCall("llm_generate", input, token);
   return { ...message, params: { ...message["params"] as object, _meta: { progressToken: token } } };
 }
+
+Deno.test("a long answer becomes a task for a client that takes tasks: polled to its end, or cancelled with its model", async () => {
+  await using ollama = await startOllama({ models: [{ ...slowModel, answer: () => "word ".repeat(40) }] });
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, { env: { OLLAMA_HOST: ollama.url } });
+  const request = async (method: string, params: Record<string, unknown>, name: string) => {
+    const message = { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: modernMeta } };
+    const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": method, "mcp-name": name };
+    const response = await postMcp(server.url, message, { token, headers });
+    const { result, error } = await response.json();
+    assert.equal(error, undefined, JSON.stringify(error));
+    return result;
+  };
+  const input = { name: "llm_generate", arguments: { prompt: "speak", max_tokens: 4096 } };
+
+  const begun = await request("tools/call", input, "llm_generate");
+  assert.equal(begun.resultType, "task");
+  let view = await request("tasks/get", { taskId: begun.taskId }, begun.taskId);
+  assert.equal(view.status, "working");
+  while (view.status === "working") {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    view = await request("tasks/get", { taskId: begun.taskId }, begun.taskId);
+  }
+  assert.equal(view.status, "completed");
+  assert.equal(view.result.structuredContent.text.trim(), "word ".repeat(40).trim());
+
+  const second = await request("tools/call", input, "llm_generate");
+  await ollama.until((requests) => requests.length === 2);
+  await request("tasks/cancel", { taskId: second.taskId }, second.taskId);
+  await ollama.until((requests) => requests.at(-1)?.outcome === "aborted", 1000);
+});
+
+const modernMeta = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "patient", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } },
+};

@@ -50,11 +50,11 @@ Deno.test("with several hosts a call goes to the next before the first byte, and
 Deno.test("a host that accepts connections and says nothing costs a probe, not the time to the first byte", async () => {
   const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   await using b = await startOllama({ models: [{ name: "tinyllama" }] });
-  using local = testModel(`127.0.0.1:${silent.addr.port},${b.url}`, { probeSeconds: 0.1, firstByteSeconds: 60 });
+  using local = testModel(`127.0.0.1:${silent.addr.port},${b.url}`, { probeSeconds: 0.3, firstByteSeconds: 60 });
   const started = performance.now();
   for (let round = 0; round < 3; round++) assert.ok((await gather(local.model.generate(ask("x"), call()))).completion);
   const took = performance.now() - started;
-  assert.ok(took >= 100 && took < 190, `${took} ms: the host is asked once while its health is known`);
+  assert.ok(took >= 300 && took < 800, `${took} ms: the host is asked once while its health is known`);
   silent.close();
 });
 

@@ -66,7 +66,7 @@ Deno.test("the local model lets N calls in, keeps M waiting, and refuses the nex
   assert.deepEqual(local.occupancy(), { inFlight: 2, waiting: 2 });
   const started = performance.now();
   const refused = await gather(local.model.generate(ask("e"), call()));
-  assert.ok(performance.now() - started < 50);
+  assert.ok(performance.now() - started < 500);
   assert.equal(refused.failure?.code, "busy");
   assert.match(refused.failure.message, /2 calls run and 2 wait already/);
   assert.deepEqual((await Promise.all(calls)).map((it) => it.text.slice(0, 1)), ["a", "b", "c", "d"]);

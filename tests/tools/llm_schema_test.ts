@@ -84,7 +84,7 @@ Deno.test("checkAgainstSchema() ends soon, whatever schema and answer it is give
     const started = performance.now();
     const checked = checkAgainstSchema(schema, value);
     assert.match(checked.ok ? "" : checked.error, /too long/);
-    assert.ok(performance.now() - started < 1000);
+    assert.ok(performance.now() - started < 2000);
   }
 });
 

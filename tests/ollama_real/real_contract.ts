@@ -1,0 +1,79 @@
+/** The stand-in against a real Ollama, request by request. Part of `deno task test:ollama`. */
+import assert from "node:assert/strict";
+import { startOllama } from "../fixtures/ollama.ts";
+import { baseUrl, capabilities, real, show, writer } from "./real_server.ts";
+import { shapeOf, shapeProblems } from "./shape.ts";
+
+show("the stand-in answers in the shapes of this server", writer, "completion", async (model) => {
+  await using standIn = await startOllama({ models: [{ name: model }] });
+  const messages = [{ role: "user", content: "hello" }];
+  const options = { num_predict: 4 };
+  const requests: readonly (readonly [path: string, body?: unknown])[] = [
+    ["generate", { model, prompt: "hello", options }],
+    ["chat", { model, messages, options }],
+    ["generate", { model }],
+    ["tags"],
+    ["ps"],
+    ["version"],
+  ];
+  for (const [path, body] of requests) {
+    const ours = await fetch(
+      `${standIn.url}/api/${path}`,
+      body === undefined ? {} : { method: "POST", body: JSON.stringify(body) },
+    );
+    const theirs = await real(path, body);
+    assert.equal(ours.headers.get("content-type"), theirs.headers.get("content-type"), path);
+    const [ourLines, theirLines] = [await linesOf(ours), await linesOf(theirs)];
+    for (const at of [0, -1]) {
+      const problems = shapeProblems(shapeOf(ourLines.at(at)), shapeOf(theirLines.at(at)), path);
+      assert.deepEqual(problems, [], "what the stand-in sends and the server does not");
+    }
+  }
+});
+
+show(
+  "the stand-in refuses with the status and the kind of body of this server",
+  writer,
+  "completion",
+  async (model) => {
+    await using standIn = await startOllama({ models: [{ name: model, capabilities: capabilities.get(model) ?? [] }] });
+    const prompt = "hello";
+    const rows: readonly (readonly [path: string, init: RequestInit])[] = [
+      ["api/generate", post({ model: "nope", prompt })],
+      ["api/chat", post({ model: "nope", messages: [{ role: "user", content: prompt }] })],
+      ["api/embed", post({ model: "nope", input: prompt })],
+      ["api/generate", post("{")],
+      ["api/generate", post({ model, prompt, options: { temperature: "hot" } })],
+      ["api/generate", post({ model, prompt, format: "xml" })],
+      ["api/nothing", {}],
+      ["api/generate", {}],
+      ["api/generate", { ...post({ model, prompt }), headers: { origin: "https://evil.example" } }],
+      ...(capabilities.get(model)?.includes("thinking")
+        ? []
+        : [["api/generate", post({ model, prompt, think: true })] as const]),
+    ];
+    for (const [path, init] of rows) {
+      const ours: Response = await fetch(`${standIn.url}/${path}`, init);
+      const theirs: Response = await fetch(`${baseUrl}${path}`, init);
+      const told = `${path} ${String(init.body ?? "")}`;
+      assert.equal(ours.status, theirs.status, told);
+      assert.deepEqual(shapeOf(parse(await ours.text())), shapeOf(parse(await theirs.text())), told);
+    }
+  },
+);
+
+function post(body: unknown): RequestInit {
+  return { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) };
+}
+
+async function linesOf(response: Response): Promise<unknown[]> {
+  return (await response.text()).trimEnd().split("\n").map((line) => JSON.parse(line));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

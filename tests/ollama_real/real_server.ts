@@ -1,0 +1,90 @@
+/** The real Ollama at OLLAMA_HOST, what its models can do, and tests that are skipped, by name, without what they need. */
+import process from "node:process";
+import { createAdmission } from "../../src/ollama/admission.ts";
+import { createOllamaClient } from "../../src/ollama/client.ts";
+import { environmentHasProxy } from "../../src/ollama/direct_fetch.ts";
+import { parseOllamaHosts } from "../../src/ollama/host.ts";
+import { defaultOllamaLimits } from "../../src/ollama/limits.ts";
+import { createLocalModel } from "../../src/ollama/local_model.ts";
+import { success } from "../../src/lib/result.ts";
+import { llmChatTool } from "../../src/tools/llm_chat.ts";
+import { llmEmbedTool } from "../../src/tools/llm_embed.ts";
+import { llmGenerateTool } from "../../src/tools/llm_generate.ts";
+import { llmModelsTool } from "../../src/tools/llm_models.ts";
+import { noSignal } from "../fixtures/ollama_calls.ts";
+
+const hosts = parseOllamaHosts(process.env["OLLAMA_HOST"] ?? "");
+if (!hosts.ok) throw new Error(`OLLAMA_HOST: ${hosts.error.join("; ")}`);
+const [host] = hosts.value;
+if (host === undefined) throw new Error("OLLAMA_HOST names no host");
+/** Where its paths are appended. */
+export const { baseUrl } = host;
+const apiKey = process.env["OLLAMA_API_KEY"];
+/** Milliseconds. */
+export const clock = (): number => performance.now();
+const limits = defaultOllamaLimits;
+const avoidProxy = environmentHasProxy((name) => process.env[name]);
+const createClient = () =>
+  createOllamaClient({ host, fetch, avoidProxy, clock, limits, ...(apiKey === undefined ? {} : { apiKey }) });
+
+const probe = createClient();
+const installed = await probe.tags(noSignal());
+probe.close();
+/** By model. */
+export const capabilities = new Map<string, readonly string[]>();
+for (const { name } of installed.ok ? installed.value : []) {
+  const response = await real("show", { model: name });
+  const { capabilities: known = ["completion"] } = await response.json();
+  capabilities.set(name, known);
+}
+/** A model that can do this. */
+export const having = (capability: string): string | undefined =>
+  [...capabilities].find(([, known]) => known.includes(capability))?.[0];
+/** A model that completes prompts. */
+export const writer = having("completion");
+
+/** A test that needs something of the machine: without it, it is skipped and says so. */
+export function show(
+  name: string,
+  needed: string | undefined,
+  what: string,
+  run: (model: string) => Promise<void>,
+): void {
+  const reason = installed.ok ? `SKIPPED: no model with ${what}` : `SKIPPED: ${installed.error.message}`;
+  Deno.test({
+    name: needed === undefined ? `${name} (${reason})` : `${name} (${needed})`,
+    ignore: needed === undefined,
+    fn: () => run(needed ?? ""),
+  });
+}
+
+/** A plain request. */
+export function real(path: string, body?: unknown): Promise<Response> {
+  return fetch(`${baseUrl}api/${path}`, {
+    headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+    ...(body === undefined ? {} : { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+}
+
+/** The tools over one model of the real server. */
+export function toolsFor(model: string) {
+  const client = createClient();
+  const local = createLocalModel({
+    clients: [client],
+    admission: createAdmission(limits),
+    limits,
+    clock,
+    random: Math.random,
+  });
+  const pixel = Uint8Array.from(atob(redPixel), (it) => it.charCodeAt(0));
+  const options = { model: local, models: [model], clock, readImage: () => Promise.resolve(success(pixel)) } as const;
+  return {
+    generate: llmGenerateTool(options),
+    chat: llmChatTool(options),
+    models: llmModelsTool(options),
+    embed: llmEmbedTool({ model: local, embeddingModels: [model] }),
+    [Symbol.dispose]: () => client.close(),
+  };
+}
+
+const redPixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
