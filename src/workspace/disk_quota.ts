@@ -32,9 +32,9 @@ export function createDiskQuota(root: DiskRoot, limits: WorkspaceLimits, clock: 
 
   const measureNow = async (): Promise<void> => {
     const found = { bytes: 0, entries: 0 };
-    for await (const { info } of walkTree(root, [])) {
+    for await (const { info, isForeign } of walkTree(root, [])) {
       found.entries++;
-      if (info.isFile) found.bytes += info.size;
+      if (info.isFile && !isForeign) found.bytes += info.size;
     }
     used = found;
     measuredAt = clock();

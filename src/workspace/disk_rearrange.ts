@@ -67,6 +67,7 @@ export async function removeDiskEntry(
       if (++entries > disk.limits.maxTreeEntries) {
         return failure({ reason: "too_many_entries", limit: disk.limits.maxTreeEntries });
       }
+      if (below.isForeign) return failure({ reason: "denied", because: "other_file_system" });
       if (disk.rules.isDenied(below.segments)) return failure({ reason: "denied", because: "denied_name" });
       if (disk.rules.isProtected(below.segments)) return failure({ reason: "denied", because: "protected_name" });
     }

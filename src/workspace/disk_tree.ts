@@ -9,11 +9,16 @@ export interface TreeEntry {
   /** Its names below the root. */
   readonly segments: readonly string[];
   readonly info: Deno.FileInfo;
+  /** Whether it is on another device. */
+  readonly isForeign: boolean;
 }
 
 const entriesPerTurn = 500;
 
-/** Every entry below the directory with these names; what disappears or is on another device is left out. */
+/**
+ * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
+ * walk tells so and goes no further.
+ */
 export async function* walkTree(root: DiskRoot, segments: readonly string[]): AsyncGenerator<TreeEntry> {
   const directories: (readonly string[])[] = [segments];
   let count = 0;
@@ -23,10 +28,11 @@ export async function* walkTree(root: DiskRoot, segments: readonly string[]): As
       const below = [...directory, name];
       if (isReserved(below)) continue;
       const info = lstatOrNull(absolutePath(root, below));
-      if (info === null || info.dev !== root.device) continue;
+      if (info === null) continue;
       if (++count % entriesPerTurn === 0) await setImmediate();
-      yield { segments: below, info };
-      if (info.isDirectory) directories.push(below);
+      const isForeign = info.dev !== root.device;
+      yield { segments: below, info, isForeign };
+      if (info.isDirectory && !isForeign) directories.push(below);
     }
   }
 }
