@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import { bundleProgram, root } from "../scripts/bundle.ts";
-import { compiledPermissions } from "../scripts/compile.ts";
+import { compiledPermissions, unstableFlags } from "../scripts/compile.ts";
 import { cpuSeconds } from "./process_cpu.ts";
 import { makeServerPlace, serverFlags } from "../tests/fixtures/running_server.ts";
 
@@ -43,7 +43,7 @@ const subjects: readonly Subject[] = [
   {
     name: "from the bundle",
     command: deno,
-    args: ["run", "--no-config", "--unstable-no-legacy-abort", ...compiledPermissions(), bundle, "serve"],
+    args: ["run", "--no-config", ...unstableFlags, ...compiledPermissions(), bundle, "serve"],
   },
   ...(program === undefined ? [] : [{ name: "compiled", command: program, args: ["serve"] }]),
 ];

@@ -39,6 +39,9 @@ export function compiledPermissions(): string[] {
   ];
 }
 
+/** The features of Deno that the program turns on. */
+export const unstableFlags: readonly string[] = manifest.unstable.map((feature) => `--unstable-${feature}`);
+
 /** Bundles once and compiles for each target; `null` is this machine. Gives the programs' paths. */
 export async function compileProgram(
   outDirectory: string,
@@ -53,7 +56,7 @@ export async function compileProgram(
       args: [
         "compile",
         ...["--quiet", "--no-check", "--no-config", "--no-lock", "--no-remote", "--no-npm"],
-        ...manifest.unstable.map((feature) => `--unstable-${feature}`),
+        ...unstableFlags,
         ...compiledPermissions(),
         ...(target === null ? [] : ["--target", target]),
         ...["--include", join(outDirectory, workerName), "--output", path, bundle],

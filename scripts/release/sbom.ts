@@ -1,0 +1,43 @@
+/** The software bill of materials (CycloneDX 1.6): Deno, and every npm package that runtime.lock pins. */
+import { Buffer } from "node:buffer";
+
+interface LockFile {
+  readonly npm: Readonly<Record<string, { readonly integrity: string }>>;
+}
+
+/** The document; it names no time and no random number, so that it can be made again. */
+export function billOfMaterials(
+  options: { readonly version: string; readonly denoVersion: string; readonly lockFile: string },
+): Readonly<Record<string, unknown>> {
+  const { version, denoVersion, lockFile } = options;
+  const { npm } = JSON.parse(lockFile) as LockFile;
+  const product = `pkg:generic/portcullis@${version}`;
+  const packages = Object.entries(npm).map(([id, { integrity }]) => packageComponent(id, integrity));
+  const deno = { type: "platform", "bom-ref": `pkg:generic/deno@${denoVersion}`, name: "deno", version: denoVersion };
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: { component: { type: "application", "bom-ref": product, name: "portcullis", version } },
+    components: [deno, ...packages],
+    dependencies: [{ ref: product, dependsOn: [deno["bom-ref"], ...packages.map((each) => each["bom-ref"])] }],
+  };
+}
+
+/** `@scope/name@version`, with peers after an underscore where the lock file tells versions of one package apart. */
+function packageComponent(id: string, integrity: string) {
+  const at = id.indexOf("@", 1);
+  const name = id.slice(0, at);
+  const version = id.slice(at + 1).split("_", 1)[0] ?? "";
+  const purl = `pkg:npm/${name.replace(/^@/, "%40")}@${version}`;
+  const [algorithm = "", digest = ""] = integrity.split(/-(.*)/s);
+  if (algorithm !== "sha512") throw new TypeError(`${id} is pinned by ${algorithm}, not by sha512`);
+  return {
+    type: "library",
+    "bom-ref": purl,
+    name,
+    version,
+    purl,
+    hashes: [{ alg: "SHA-512", content: Buffer.from(digest, "base64").toString("hex") }],
+  };
+}

@@ -1,0 +1,126 @@
+/** What a release has beside its programs, made from stand-ins for the programs. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { inflateRawSync } from "node:zlib";
+import { root } from "../../scripts/bundle.ts";
+import { binaryName, targets } from "../../scripts/compile.ts";
+import { bundleManifest } from "../../scripts/release/mcpb.ts";
+import { registryName } from "../../scripts/release/registry_entry.ts";
+import { makeReleaseFiles } from "../../scripts/release/release_files.ts";
+import { zip } from "../../scripts/release/zip.ts";
+
+async function release(): Promise<{ dist: string; files: string[] }> {
+  const dist = await Deno.makeTempDir({ prefix: "portcullis-release-" });
+  for (const target of targets) await Deno.writeTextFile(`${dist}/${binaryName(target)}`, `program for ${target}`);
+  return { dist, files: await makeReleaseFiles({ dist, repository: "Someone/portcullis", denoVersion: "2.9.6" }) };
+}
+
+Deno.test("a release has a bundle for each program, a bill of materials, the registry entry and checksums of all", async () => {
+  const { dist, files } = await release();
+  assert.equal(files.filter((name) => name.endsWith(".mcpb")).length, targets.length);
+  const sums = new Map(
+    (await Deno.readTextFile(`${dist}/SHA256SUMS`)).trimEnd().split("\n").map((line) => {
+      const [sum = "", name = ""] = line.split("  ");
+      return [name, sum];
+    }),
+  );
+  for (const name of [...files.filter((name) => name !== "SHA256SUMS"), ...targets.map(binaryName)]) {
+    const sum = createHash("sha256").update(await Deno.readFile(`${dist}/${name}`)).digest("hex");
+    assert.equal(sums.get(name), sum, name);
+  }
+  await Deno.remove(dist, { recursive: true });
+});
+
+Deno.test("release files are the same bytes when they are made again", async () => {
+  const [first, second] = [await release(), await release()];
+  assert.equal(
+    await Deno.readTextFile(`${first.dist}/SHA256SUMS`),
+    await Deno.readTextFile(`${second.dist}/SHA256SUMS`),
+  );
+  for (const { dist } of [first, second]) await Deno.remove(dist, { recursive: true });
+});
+
+Deno.test("the registry entry keeps the registry's rules: its name, its lengths, a digest for each bundle", async () => {
+  const { dist } = await release();
+  const entry = JSON.parse(await Deno.readTextFile(`${dist}/server.json`));
+  assert.equal(entry.name, registryName("Someone/portcullis"));
+  assert.match(entry.name, /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
+  assert.ok(entry.description.length <= 100 && entry.title.length <= 100);
+  const { version } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
+  assert.equal(entry.version, version);
+  const [image, ...bundles] = entry.packages;
+  assert.equal(image.identifier, `ghcr.io/someone/portcullis:${version}`);
+  assert.equal(bundles.length, targets.length);
+  for (const bundle of bundles) {
+    assert.match(bundle.fileSha256, /^[a-f0-9]{64}$/);
+    assert.ok(bundle.identifier.startsWith(`https://github.com/Someone/portcullis/releases/download/v${version}/`));
+    assert.deepEqual(bundle.transport, { type: "stdio" });
+  }
+  await Deno.remove(dist, { recursive: true });
+});
+
+Deno.test("the bill of materials names every package that the program runs, with the digest that the lock file pins", async () => {
+  const { dist } = await release();
+  const bill = JSON.parse(await Deno.readTextFile(`${dist}/portcullis.cdx.json`));
+  const lock = JSON.parse(await Deno.readTextFile(`${root}runtime.lock`));
+  const [deno, ...packages] = bill.components;
+  assert.deepEqual([deno.name, deno.version], ["deno", "2.9.6"]);
+  assert.deepEqual(
+    packages.map(({ name, version }: { name: string; version: string }) => `${name}@${version}`),
+    Object.keys(lock.npm),
+  );
+  for (const { name, version, hashes } of packages) {
+    const pinned = `sha512-${Buffer.from(hashes[0].content, "hex").toString("base64")}`;
+    assert.equal(pinned, lock.npm[`${name}@${version}`].integrity);
+  }
+  await Deno.remove(dist, { recursive: true });
+});
+
+Deno.test("a bundle starts `stdio` in the workspace that the person chose, on the platform that it is for", () => {
+  const bytes = new Uint8Array();
+  const options = { version: "1.2.3", program: bytes, license: bytes };
+  for (
+    const [target, platform, entryPoint] of [
+      ["x86_64-pc-windows-msvc", "win32", "server/portcullis.exe"],
+      ["aarch64-apple-darwin", "darwin", "server/portcullis"],
+      ["x86_64-unknown-linux-gnu", "linux", "server/portcullis"],
+    ] as const
+  ) {
+    const manifest = bundleManifest({ ...options, target });
+    assert.deepEqual(manifest["compatibility"], { platforms: [platform] });
+    const server = manifest["server"] as { entry_point: string; mcp_config: { command: string; args: string[] } };
+    assert.equal(server.entry_point, entryPoint);
+    assert.equal(server.mcp_config.command, `\${__dirname}/${entryPoint}`);
+    assert.deepEqual(server.mcp_config.args, ["stdio", "--workspace", "${user_config.workspace}"]);
+  }
+});
+
+Deno.test("zip() keeps names, contents and modes (APPNOTE.TXT 4.3)", () => {
+  const contents = new TextEncoder().encode("żółw ".repeat(1_000));
+  const archive = Buffer.from(zip([
+    { name: "a/żółw.txt", bytes: contents, executable: false },
+    { name: "run", bytes: new Uint8Array(), executable: true },
+  ]));
+  const end = archive.subarray(-22);
+  assert.equal(end.readUInt32LE(0), 0x06054b50);
+  assert.equal(end.readUInt16LE(10), 2);
+  let at = end.readUInt32LE(16);
+  const found: [string, number, string][] = [];
+  for (let entry = 0; entry < 2; entry++) {
+    assert.equal(archive.readUInt32LE(at), 0x02014b50);
+    const [packed, nameLength, offset] = [
+      archive.readUInt32LE(at + 20),
+      archive.readUInt16LE(at + 28),
+      archive.readUInt32LE(at + 42),
+    ];
+    const name = archive.toString("utf8", at + 46, at + 46 + nameLength);
+    const data = archive.subarray(offset + 30 + nameLength, offset + 30 + nameLength + packed);
+    found.push([name, archive.readUInt32LE(at + 38) >>> 16, inflateRawSync(data).toString("utf8")]);
+    at += 46 + nameLength;
+  }
+  assert.deepEqual(found, [
+    ["a/żółw.txt", 0o100644, new TextDecoder().decode(contents)],
+    ["run", 0o100755, ""],
+  ]);
+});
