@@ -33,7 +33,7 @@ export function compiledPermissions(): string[] {
     "--allow-net",
     "--allow-read",
     "--allow-write",
-    "--allow-sys=homedir,uid,gid",
+    "--allow-sys=homedir,statfs,uid,gid",
     `--allow-env=${[...variables, ...proxies, "HOME", "USERPROFILE"].join(",")}`,
     "--ignore-env", // any other variable reads as absent, where a library looks for one
   ];

@@ -79,9 +79,11 @@ async function examineWorkspace(workspaceDir: string): Promise<Check> {
 }
 
 function* examineWall(config: Config): Generator<Check> {
-  const sentences = describeWall(serverPermissions(config, realPathOf), {
+  const sentences = describeWall({
+    permissions: serverPermissions(config, realPathOf),
     dataDir: [...new Set([config.dataDir, realPathOf(config.dataDir)])],
     raceFreedom: raceFreedomOf(realPathOf(config.workspaceDir)),
+    clientMetadataDocuments: config.clientMetadataDocuments,
   });
   for (const text of sentences) yield { name: "wall", state: "well", text };
 }

@@ -1,5 +1,6 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
 import { describeProblems } from "../config/describe_problems.ts";
+import { giveUp } from "../sandbox/own_permissions.ts";
 import { openInstallation } from "../installation.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createJsonLog } from "../lib/json_log.ts";
@@ -27,6 +28,8 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     say(installationProblem(installation.error));
     return 1;
   }
+  // Files and network stay whole here: under a grant of everything, Deno gives up only whole kinds.
+  giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
   const log = createJsonLog({ write: say, level: config.value.logLevel, clock: systemClock });
   const stop = new AbortController();

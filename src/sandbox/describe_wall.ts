@@ -1,22 +1,38 @@
 /** The permission wall in words, for `doctor`. */
-import type { RaceFreedom } from "./race_freedom.ts";
 import type { ServerPermissions } from "./permissions.ts";
+import type { RaceFreedom } from "./race_freedom.ts";
 
-/** What the server will hold while it answers, and what the wall does not cover: a sentence each. */
-export function describeWall(
-  { net, read }: ServerPermissions,
-  { dataDir, raceFreedom }: { readonly dataDir: readonly string[]; readonly raceFreedom: RaceFreedom },
-): string[] {
-  const kept = read.filter((path) => !dataDir.includes(path));
-  return [
-    `network: ${net.join(", ")} (the first to listen, at the start); the main thread fetches client metadata documents`,
-    `files: ${kept.join(", ")} (and ${dataDir.join(", ")} until the database is open)`,
-    "no environment, subprocess, foreign function, system information or code from elsewhere; no link can be made",
-    raceFreedom.raceFree
-      ? "links are followed only inside, race-free (caps.raceFree): the workspace is a file system of its own"
-      : "not covered (caps.raceFree is off): another process that may write the workspace and swaps directories for " +
-        "links at the right moment; mount a file system of its own on it, or start with `deno task start:hardened`",
-    "not covered: links that others made there, for a tool that does not go by the workspace's own checks; " +
-    "memory and time that a tool uses up; what an allowed upstream does with what it is sent",
+/** What the sentences depend on. */
+export interface Wall {
+  readonly permissions: ServerPermissions;
+  /** The data directory in each of its spellings. */
+  readonly dataDir: readonly string[];
+  readonly raceFreedom: RaceFreedom;
+  readonly clientMetadataDocuments: boolean;
+}
+
+/** What the server holds while it answers, then what the wall does not cover: a sentence each. */
+export function describeWall({ permissions, dataDir, raceFreedom, clientMetadataDocuments }: Wall): string[] {
+  const [listen, ...upstreams] = permissions.net;
+  const files = permissions.read.filter((path) => !dataDir.includes(path));
+  const sentences = [
+    `tools reach ${upstreams.join(", ")} and the files in ${files.join(", ")}, and nothing else`,
+    `until it answers, the server also holds ${listen} to listen on, and ${dataDir.join(", ")}`,
+    "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links",
   ];
+  if (clientMetadataDocuments) {
+    sentences.push(
+      "the main thread keeps the network to fetch clients' documents, from public addresses only; a broken tool could " +
+        "ask for one and put data in its address: CLIENT_METADATA_DOCUMENTS=off closes that",
+    );
+  }
+  sentences.push(
+    raceFreedom.raceFree
+      ? "caps.raceFree is on: the workspace is a file system of its own, and contents outside it cannot be read or replaced"
+      : "caps.raceFree is off: another process that may write the workspace and swaps directories for links at the " +
+        "right moment is not covered; `deno task start:hardened` (Linux), or a file system of its own, covers it",
+    "not covered: links that others made in the workspace, for a tool that goes round the workspace's own checks; the " +
+      "memory and time that a tool uses; what an upstream does with what it is sent",
+  );
+  return sentences;
 }

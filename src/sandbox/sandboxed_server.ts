@@ -40,6 +40,7 @@ export function startSandboxedServer(config: Config, entry: URL): SandboxedServe
         giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null));
         return send({ kind: "start", config });
       case "fetch_document":
+        if (!URL.canParse(data.url)) return; // the server parses it first; a tool that is broken may not
         return void fetchDocument?.(data.url).then((document) => send({ kind: "document", id: data.id, document }));
       case "ready":
       case "refused":

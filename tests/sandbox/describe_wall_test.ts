@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { describeWall } from "../../src/sandbox/describe_wall.ts";
+import type { ServerPermissions } from "../../src/sandbox/permissions.ts";
+
+const permissions: ServerPermissions = {
+  net: ["127.0.0.1:3000", "127.0.0.1:11434"],
+  read: ["/srv/files", "/srv/data"],
+  write: ["/srv/files", "/srv/data"],
+  env: false,
+  run: false,
+  ffi: false,
+  sys: false,
+  import: false,
+};
+
+Deno.test("describeWall() says what tools reach, and that the data directory and the listen address are gone by then", () => {
+  const [reached, before] = describeWall({
+    permissions,
+    dataDir: ["/srv/data"],
+    raceFreedom: { raceFree: false },
+    clientMetadataDocuments: false,
+  });
+  assert.equal(reached, "tools reach 127.0.0.1:11434 and the files in /srv/files, and nothing else");
+  assert.equal(before, "until it answers, the server also holds 127.0.0.1:3000 to listen on, and /srv/data");
+});
+
+Deno.test("describeWall() does not keep quiet about what is not covered", () => {
+  const textOf = (raceFree: boolean, clientMetadataDocuments: boolean): string =>
+    describeWall({
+      permissions,
+      dataDir: ["/srv/data"],
+      raceFreedom: raceFree ? { raceFree, because: "own_mount" } : { raceFree },
+      clientMetadataDocuments,
+    }).join("\n");
+  assert.match(textOf(false, false), /caps\.raceFree is off: .*not covered/);
+  assert.match(textOf(true, false), /caps\.raceFree is on/);
+  assert.match(textOf(false, true), /CLIENT_METADATA_DOCUMENTS=off/);
+  assert.doesNotMatch(textOf(false, false), /CLIENT_METADATA_DOCUMENTS/);
+  assert.match(textOf(true, false), /not covered: links/);
+});
