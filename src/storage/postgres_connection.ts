@@ -59,8 +59,8 @@ const lost = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET",
 
 const missingInTypes = { max_pipeline: 100, sslnegotiation: null };
 
-function makePool(location: PostgresLocation, limits: PostgresLimits): Sql {
-  const { host, port, database, user, password, tls, rootCertificatePath } = location;
+function makePool(location: PostgresLocation, limits: PostgresLimits, rootCertificate: string | undefined): Sql {
+  const { host, port, database, user, password, tls } = location;
   return postgres({
     ...(host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}`, host: "localhost" } : { host }),
     port,
@@ -70,7 +70,7 @@ function makePool(location: PostgresLocation, limits: PostgresLimits): Sql {
     ssl: tls && {
       servername: host,
       rejectUnauthorized: true,
-      ...(rootCertificatePath === undefined ? {} : { ca: readFileSync(rootCertificatePath, "utf8") }),
+      ...(rootCertificate === undefined ? {} : { ca: rootCertificate }),
     },
     max: limits.connections,
     connect_timeout: limits.connectTimeoutSeconds,
@@ -98,7 +98,10 @@ function makePool(location: PostgresLocation, limits: PostgresLimits): Sql {
 
 /** Makes the pool; it connects when it is first used. */
 export function connectPostgres(location: PostgresLocation, limits: PostgresLimits): PostgresConnection {
-  let pool = makePool(location, limits);
+  const { rootCertificatePath } = location;
+  // Once: later pools are made when files outside the workspace are out of reach.
+  const rootCertificate = rootCertificatePath === undefined ? undefined : readFileSync(rootCertificatePath, "utf8");
+  let pool = makePool(location, limits, rootCertificate);
   // The server's own limit does not help when the network swallows the answer.
   const deadlineMilliseconds = limits.statementTimeoutMilliseconds + limits.connectTimeoutSeconds * 1_000;
   const send = async <Row>(text: string, parameters: readonly (string | number)[]): Promise<QueryResult<Row>> => {
@@ -109,7 +112,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
     } catch (error) {
       // TCP would keep the dead connections, and every request that is given one, waiting for a quarter of an hour.
       if (errorCode(error) === noAnswer && pool === used) {
-        pool = makePool(location, limits);
+        pool = makePool(location, limits, rootCertificate);
         await used.end({ timeout: 0 });
       }
       throw error;
