@@ -1,4 +1,5 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
+import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import type { ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
@@ -20,6 +21,8 @@ import { fileWriteTool } from "./tools/file_write.ts";
 import { workspaceImages } from "./tools/llm_image.ts";
 import { llmTools } from "./tools/llm_tools.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
+import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
+import { createUserWorkspaces } from "./workspace/user_workspaces.ts";
 
 /** Tools and what they hold open. */
 export interface Toolbox {
@@ -30,20 +33,7 @@ export interface Toolbox {
 
 /** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
 export function createToolbox(config: Config): Toolbox {
-  const workspace = openDiskWorkspace({
-    root: config.workspaceDir,
-    limits: {
-      maxReadBytes: config.maxReadBytes,
-      maxWriteBytes: config.maxWriteBytes,
-      maxFileBytes: config.maxFileBytes,
-      maxListEntries: config.maxListEntries,
-      maxTreeEntries: config.maxTreeEntries,
-      maxTotalBytes: config.workspaceQuotaBytes ?? null,
-      maxFiles: config.workspaceQuotaFiles ?? null,
-    },
-    access: { denied: config.deniedNames ?? [], protected: config.protectedNames },
-    hardLinks: config.hardLinks,
-  });
+  const { source: workspace, close: closeWorkspaces } = openWorkspaces(config);
   const clock = (): number => performance.now();
   const limits = {
     ...defaultOllamaLimits,
@@ -85,7 +75,37 @@ export function createToolbox(config: Config): Toolbox {
     ],
     async close() {
       for (const client of clients) client.close();
-      await workspace.close();
+      await closeWorkspaces();
     },
   };
+}
+
+interface OpenedWorkspaces {
+  readonly source: WorkspaceSource;
+  close(): Promise<void>;
+}
+
+/** One workspace for everybody, or a directory for each user, opened when its user first comes. */
+function openWorkspaces(config: Config): OpenedWorkspaces {
+  const open = (root: string): Workspace =>
+    openDiskWorkspace({
+      root,
+      limits: {
+        maxReadBytes: config.maxReadBytes,
+        maxWriteBytes: config.maxWriteBytes,
+        maxFileBytes: config.maxFileBytes,
+        maxListEntries: config.maxListEntries,
+        maxTreeEntries: config.maxTreeEntries,
+        maxTotalBytes: config.workspaceQuotaBytes ?? null,
+        maxFiles: config.workspaceQuotaFiles ?? null,
+      },
+      access: { denied: config.deniedNames ?? [], protected: config.protectedNames },
+      hardLinks: config.hardLinks,
+    });
+  if (config.workspaces === "shared") {
+    const workspace = open(config.workspaceDir);
+    return { source: workspace, close: () => workspace.close() };
+  }
+  const users = createUserWorkspaces((name) => open(join(config.workspaceDir, name)));
+  return { source: (principal) => users.of(principal), close: () => users.close() };
 }

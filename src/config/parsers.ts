@@ -1,4 +1,5 @@
 /** Parsers for single settings: text in, a typed value or a hint out. Pure. */
+import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Gives the value, or a hint that says what would be accepted. */
@@ -100,6 +101,16 @@ export function parseStrongSecret(text: string): Result<string, string> {
   return text.length >= 16 && new Set(text).size >= 8
     ? success(text)
     : failure("is too weak; make one with: openssl rand -base64 32");
+}
+
+/** 32 bytes as base64url or base64, for sealing and signing. */
+export function parseMasterKey(text: string): Result<Uint8Array, string> {
+  const bytes = /^[A-Za-z0-9_+/-]{43}=?$/.test(text)
+    ? new Uint8Array(Buffer.from(text, "base64url"))
+    : new Uint8Array(0);
+  return bytes.byteLength === 32 && new Set(bytes).size >= 8
+    ? success(bytes)
+    : failure("must be 32 random bytes; make them with: openssl rand -base64 32");
 }
 
 /** An Argon2id hash in PHC form, as `hash-password` prints it. */

@@ -11,6 +11,7 @@ import {
   parseHttpsOrigin,
   parseInteger,
   parseList,
+  parseMasterKey,
   parseOrigin,
   parsePasswordHash,
   parsePattern,
@@ -95,12 +96,37 @@ export const settings = {
     help:
       "keeps what the server knows in PostgreSQL (postgres://...) or Deno KV (deno-kv:PATH) instead of SQLite in DATA_DIR",
   }),
+  masterKey: optional({
+    env: "MASTER_KEY",
+    parse: parseMasterKey,
+    secret: true,
+    help:
+      "the key behind everything sealed and signed, instead of master.key in DATA_DIR; the same for every instance on one database",
+  }),
+  postgresConnections: required({
+    env: "POSTGRES_CONNECTIONS",
+    default: "10",
+    parse: parseInteger(1, 1_000),
+    help: "connections to PostgreSQL that one instance opens",
+  }),
+  postgresStatementTimeoutSeconds: required({
+    env: "POSTGRES_STATEMENT_TIMEOUT",
+    default: "10",
+    parse: parseInteger(1, 600),
+    help: "seconds that PostgreSQL may work on one statement",
+  }),
   workspaceDir: required({
     env: "WORKSPACE_DIR",
     flag: "workspace",
     default: "~/mcp-workspace",
     parse: parseText,
     help: "directory that the file tools work in",
+  }),
+  workspaces: required({
+    env: "WORKSPACES",
+    default: "shared",
+    parse: parseChoice(["shared", "per-user"]),
+    help: "whether all users work in WORKSPACE_DIR, or each in a directory of their own below it",
   }),
   maxReadBytes: required({
     env: "MAX_READ_BYTES",

@@ -4,19 +4,19 @@ import { z } from "zod";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { parseFilePath } from "../workspace/path.ts";
-import type { Workspace } from "../workspace/port.ts";
+import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
 import type { ToolFailure } from "./llm_answer.ts";
 
 /** Reads a file of the principal's workspace. */
 export type ReadImage = (principal: Principal, filename: string) => Promise<Result<Uint8Array, ToolFailure>>;
 
-/** Images of one workspace that all principals share. */
-export function workspaceImages(workspace: Workspace): ReadImage {
-  return async (_principal, filename) => {
+/** Images out of the workspace that each principal uses. */
+export function workspaceImages(source: WorkspaceSource): ReadImage {
+  return async (principal, filename) => {
     const path = parseFilePath(filename);
     if (!path.ok) return failure(withoutOk(toPathFailure("images", path.error)));
-    const read = await workspace.read(path.value);
+    const read = await workspaceOf(source, principal).read(path.value);
     return read.ok ? success(read.value.bytes) : failure(withoutOk(toFailure("read file", path.value, read.error)));
   };
 }

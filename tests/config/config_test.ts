@@ -104,3 +104,13 @@ Deno.test("loadConfig() reads a secret from the file that its _FILE variable nam
   assert.equal(config.value.registrationToken, "k3Jp9vQx2LmN8rTz");
   assert.equal(config.value.registration, "token");
 });
+
+Deno.test("loadConfig() takes a master key of 32 random bytes, in either base64, and nothing weaker", () => {
+  const key = crypto.getRandomValues(new Uint8Array(32));
+  for (const alphabet of ["base64", "base64url"] as const) {
+    assert.deepEqual(loaded({ MASTER_KEY: key.toBase64({ alphabet }) }).masterKey, key);
+  }
+  for (const weak of ["secret", "A".repeat(43), key.toBase64().slice(4)]) {
+    assert.deepEqual(problemFields({ MASTER_KEY: weak }), ["MASTER_KEY"], weak);
+  }
+});
