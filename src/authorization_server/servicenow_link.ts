@@ -5,7 +5,7 @@ import { csrfToken, isCsrfToken } from "./csrf.ts";
 import { pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { seeOther } from "./pages/page.ts";
-import { servicenowLinkPage } from "./pages/servicenow_page.ts";
+import { goToInstancePage, servicenowLinkPage } from "./pages/servicenow_page.ts";
 import type { ServicenowDeps } from "./servicenow_sign_in.ts";
 
 /** Builds the page. */
@@ -44,6 +44,6 @@ export function createServicenowLinkEndpoint(deps: ServicenowDeps): Endpoint {
     }
     const purpose = { kind: "link", subject: account.id } as const;
     const { url } = await instance.begin({ browser: browser.hash, purpose });
-    return seeOther(url);
+    return goToInstancePage(url);
   };
 }

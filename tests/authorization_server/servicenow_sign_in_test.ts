@@ -84,10 +84,19 @@ async function openSignInPlace(signsPeopleIn: boolean): Promise<SignInPlace> {
   };
 }
 
+/** Where the page sends its reader. */
+function linkTo(origin: string, html: string): string {
+  const href = /<a href="([^"]+)">/.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  assert.ok(href.startsWith(origin), html);
+  return href;
+}
+
 /** Goes through the instance as `userName` and gives the path of the callback. */
 async function callbackPath(place: SignInPlace, response: Response, userName: string): Promise<string> {
-  assert.ok(response.status === 302 || response.status === 303, await response.text());
-  const location = response.headers.get("location") ?? "";
+  const html = await response.text();
+  const location = response.status === 302
+    ? response.headers.get("location") ?? ""
+    : linkTo(place.instance.origin, html);
   assert.ok(location.startsWith(`${place.instance.origin}/oauth_auth.do?`), location);
   const callback = new URL(await place.instance.approve(location, userName));
   assert.equal(callback.origin, issuer);
@@ -212,16 +221,14 @@ Deno.test("mode local: a signed-in person links an account, sees it, and ends th
   assert.match(before, /none linked/);
 
   const sent = await browser.post("/servicenow/link", { csrf: hiddenField(before, "csrf"), action: "link" });
+  // No redirect: Chromium holds those that follow a form to its page's form-action, the instance's own to an SSO too.
+  assert.equal(sent.status, 200);
+  assert.match(sent.headers.get("refresh") ?? "", new RegExp(`^0; url=${place.instance.origin}/oauth_auth.do`));
   const back = await browser.get(await callbackPath(place, sent, "ben"));
   assert.equal(back.headers.get("location"), "/servicenow/link");
   const linked = await browser.get("/servicenow/link");
   const page = await linked.text();
   assert.match(page, /Ben Bitdiddle \(ben\)/);
-  // Chromium holds the redirect that answers the form to this list.
-  assert.match(
-    linked.headers.get("content-security-policy") ?? "",
-    new RegExp(`form-action 'self' ${place.instance.origin}`),
-  );
   const profile = await place.servicenow.reader.me(callerOf("owner"));
   assert.equal(profile.ok && profile.value.fields["user_name"], "ben");
 
@@ -259,7 +266,7 @@ Deno.test("the callback says what went wrong at the instance, and shows nothing 
   const begin = async (): Promise<string> => {
     const page = await (await browser.get("/servicenow/link")).text();
     const sent = await browser.post("/servicenow/link", { csrf: hiddenField(page, "csrf"), action: "link" });
-    return sent.headers.get("location") ?? "";
+    return linkTo(place.instance.origin, await sent.text());
   };
   const returnOf = async (decision: "allow" | "deny"): Promise<URL> =>
     new URL(await place.instance.approve(await begin(), "ada", decision));

@@ -20,7 +20,6 @@ export function servicenowLinkPage(page: ServicenowLinkPage): Response {
   return pageResponse({
     title: "ServiceNow account",
     cookies: page.cookies,
-    formTarget: instanceOrigin,
     body: html`
       <h1>Your ServiceNow account</h1>
       <p class="quiet">Signed in here as <strong>${page
@@ -52,6 +51,23 @@ export function servicenowLinkPage(page: ServicenowLinkPage): Response {
   });
 }
 
+/**
+ * Sends the browser on to the instance. A redirect would do for the answer to a link, not for the answer to a form:
+ * Chromium holds every further redirect of that to the page's form-action, and whose sign-in an instance hands people on
+ * to is not known here.
+ */
+export function goToInstancePage(url: string): Response {
+  const response = pageResponse({
+    title: "To ServiceNow",
+    body: html`
+      <h1>Sign in at ServiceNow</h1>
+      <p>You are sent there now. If nothing happens: <a href="${url}">continue at ${new URL(url).host}</a>.</p>
+    `,
+  });
+  response.headers.set("refresh", `0; url=${url}`);
+  return response;
+}
+
 function accountWords(status: ServicenowLinkPage["status"]): Html {
   switch (status.state) {
     case "none":
@@ -63,33 +79,33 @@ function accountWords(status: ServicenowLinkPage["status"]): Html {
   }
 }
 
-const startAgain = "Start again from the application, or from the page of your ServiceNow account.";
+const startAgain = "start again from the application, or from the page of your ServiceNow account.";
 
 const problems: Readonly<
   Record<VisitRefusal | "disabled", { readonly status: number; readonly title: string; readonly advice: string }>
 > = {
-  malformed: { status: 400, title: "This return from ServiceNow cannot be read", advice: startAgain },
+  malformed: { status: 400, title: "This return from ServiceNow cannot be read", advice: `Please ${startAgain}` },
   unknown_state: {
     status: 403,
     title: "This return from ServiceNow is no longer open",
-    advice: `It was used already, or took too long. ${startAgain}`,
+    advice: `It was used already, or took too long. Please ${startAgain}`,
   },
   other_browser: {
     status: 403,
     title: "This return from ServiceNow belongs to another browser",
-    advice: `Nothing was changed. If you did not start it, close this page. Else: ${startAgain}`,
+    advice: `Nothing was changed. If you did not start this, close the page; if you did: ${startAgain}`,
   },
   other_person: {
     status: 403,
     title: "Somebody else is signed in here now",
-    advice: `Nothing was linked. ${startAgain}`,
+    advice: `Nothing was linked. Please ${startAgain}`,
   },
   denied: {
     status: 403,
     title: "ServiceNow did not allow it",
     advice: "You said no there, or your account may not use this server. Nothing was changed.",
   },
-  code_refused: { status: 403, title: "ServiceNow did not confirm the sign-in", advice: startAgain },
+  code_refused: { status: 403, title: "ServiceNow did not confirm the sign-in", advice: `Please ${startAgain}` },
   unavailable: {
     status: 503,
     title: "ServiceNow cannot be reached",
