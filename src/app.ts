@@ -21,8 +21,8 @@ import { createChallenges } from "./resource_server/challenge.ts";
 import { createGuard } from "./resource_server/guard.ts";
 import { createResourceMetadataEndpoint } from "./resource_server/metadata.ts";
 import { createSpellings } from "./resource_server/resource_spelling.ts";
-import { offeredScopes } from "./scopes.ts";
 import { serverUrlSpellings } from "./server_url.ts";
+import { openServicenow, scopesOf, servicenowUseOf } from "./servicenow_wiring.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "./version.ts";
 
@@ -59,7 +59,8 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   const { serverUrl, storage, secrets, log, clock } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
-  const scopes = offeredScopes({ servicenow: "off" });
+  const scopes = scopesOf(config);
+  const servicenow = openServicenow(config, dependencies);
   const limiter = (count: number, windowMilliseconds: number): RateLimiter =>
     createRateLimiter({ count, windowMilliseconds, clock });
 
@@ -82,6 +83,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
       refreshGraceSeconds: config.refreshGraceSeconds,
     },
     limits: defaultLimits,
+    ...(servicenow === null ? {} : { servicenow: servicenowUseOf(config, servicenow) }),
     ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
 
@@ -89,7 +91,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   const challenges = createChallenges({ spellingOf, scopes });
   const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock, maxCachedTokens });
 
-  const toolbox = createToolbox(config);
+  const toolbox = createToolbox(config, servicenow);
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {
@@ -106,6 +108,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     ...dependencies,
     tools: [...toolbox.tools, ...dependencies.extraTools ?? []],
     resources: toolbox.resources,
+    prompts: toolbox.prompts,
     noteClient: profiles.noteName,
   });
 
@@ -138,6 +141,10 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
       introspect: attempt(authorizationServer.introspect),
       grants: attempt(authorizationServer.grants),
       signOut: attempt(authorizationServer.signOut),
+      ...(authorizationServer.servicenow === null ? {} : {
+        servicenowCallback: attempt(authorizationServer.servicenow.callback),
+        servicenowLink: attempt(authorizationServer.servicenow.link),
+      }),
       health: limitRequests(
         limiter(config.healthChecksPerMinute, minute),
         createHealthEndpoint({ version, probeStorage: () => storage.get(["health"]) }),
@@ -158,7 +165,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     async close() {
       clearInterval(sweeper);
       mcp.close();
+      servicenow?.close();
       mcp.close();
+      servicenow?.close();
       await toolbox.close();
     },
   };

@@ -5,6 +5,7 @@ import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "./mcp/mcp_server.ts";
+import { createPromptRegistry, type Prompt } from "./mcp/prompt.ts";
 import { createResourceRegistry, type ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createToolRegistry } from "./mcp/tool_registry.ts";
@@ -14,6 +15,7 @@ import { version } from "./version.ts";
 export interface ProtocolServerDependencies extends Installation, Pick<McpServerOptions, "noteClient"> {
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
+  readonly prompts: readonly Prompt[];
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -25,11 +27,12 @@ export function createProtocolServer(
   config: Config,
   dependencies: ProtocolServerDependencies,
 ): McpServer {
-  const { tools, resources, storage, secrets, log, clock, noteClient } = dependencies;
+  const { tools, resources, prompts, storage, secrets, log, clock, noteClient } = dependencies;
   const toolCalls = createRateLimiter({ count: config.toolCallsPerMinute, windowMilliseconds: minute, clock });
   return createMcpServer({
     tools: createToolRegistry(tools),
     resources: createResourceRegistry(resources),
+    prompts: createPromptRegistry(prompts),
     ...(noteClient === undefined ? {} : { noteClient }),
     serverInfo: { name: "portcullis", title: "Portcullis", version },
     instructions:

@@ -5,7 +5,8 @@ import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Principal } from "./lib/principal.ts";
 import { createProtocolServer } from "./protocol_server.ts";
-import { scopeCatalogue } from "./scopes.ts";
+import { serverUrlFor } from "./server_url.ts";
+import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { serveStdio } from "./stdio/serve_stdio.ts";
 import { createToolbox } from "./toolbox.ts";
 
@@ -19,12 +20,11 @@ export interface StdioAppDependencies extends Installation {
 }
 
 /** Whoever can start the program can read its data directory, and so is the owner already: nothing is left to grant. */
-const owner: Principal = {
+const owner: Omit<Principal, "scopes"> = {
   subject: "owner",
   clientId: "stdio",
   grantId: "stdio",
   tokenId: "stdio",
-  scopes: new Set(scopeCatalogue.map(({ name }) => name)),
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 
@@ -33,14 +33,15 @@ const maxInFlight = 64;
 /** Serves until the input ends or `stop` aborts. Throws when the workspace cannot be used. */
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
-  const toolbox = createToolbox(config);
-  const mcp = createProtocolServer(config, { ...dependencies, tools: toolbox.tools, resources: toolbox.resources });
+  const servicenow = openServicenow(config, { ...dependencies, serverUrl: serverUrlFor(config, config.port) });
+  const toolbox = createToolbox(config, servicenow);
+  const mcp = createProtocolServer(config, { ...dependencies, ...toolbox });
   try {
     await serveStdio({
       mcp,
       input,
       output,
-      principal: owner,
+      principal: { ...owner, scopes: new Set(scopesOf(config)) },
       createRequestId: () => crypto.randomUUID(),
       log,
       stop,
@@ -50,6 +51,7 @@ export async function runStdio(config: Config, dependencies: StdioAppDependencie
     });
   } finally {
     mcp.close();
+    servicenow?.close();
     await toolbox.close();
   }
 }

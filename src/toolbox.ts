@@ -1,6 +1,7 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import type { Prompt } from "./mcp/prompt.ts";
 import type { ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createAdmission } from "./ollama/admission.ts";
@@ -8,7 +9,10 @@ import { createOllamaClient, type OllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
 import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { createLocalModel } from "./ollama/local_model.ts";
+import { servicenowPrompts } from "./prompts/servicenow.ts";
 import { llmModelsResource } from "./resources/llm_models.ts";
+import { servicenowResources } from "./resources/servicenow.ts";
+import type { ServicenowRecords } from "./servicenow/port.ts";
 import { directoryCreateTool } from "./tools/directory_create.ts";
 import { fileDeleteTool } from "./tools/file_delete.ts";
 import { fileEditTool } from "./tools/file_edit.ts";
@@ -20,6 +24,8 @@ import { fileSearchTool } from "./tools/file_search.ts";
 import { fileWriteTool } from "./tools/file_write.ts";
 import { workspaceImages } from "./tools/llm_image.ts";
 import { llmTools } from "./tools/llm_tools.ts";
+import { workspaceFiles } from "./tools/servicenow_files.ts";
+import { servicenowTools } from "./tools/servicenow_tools.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
 import { createUserWorkspaces } from "./workspace/user_workspaces.ts";
@@ -28,11 +34,12 @@ import { createUserWorkspaces } from "./workspace/user_workspaces.ts";
 export interface Toolbox {
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
+  readonly prompts: readonly Prompt[];
   close(): Promise<void>;
 }
 
 /** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
-export function createToolbox(config: Config): Toolbox {
+export function createToolbox(config: Config, servicenow: ServicenowRecords | null): Toolbox {
   const { source: workspace, close: closeWorkspaces } = openWorkspaces(config);
   const clock = (): number => performance.now();
   const limits = {
@@ -58,8 +65,10 @@ export function createToolbox(config: Config): Toolbox {
   const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
   const model = createLocalModel({ clients, admission: createAdmission(limits), limits, clock, random: Math.random });
   const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
+  const records = servicenow === null ? null : servicenowResources(servicenow);
   return {
-    resources: [llmModelsResource(models)],
+    resources: [llmModelsResource(models), ...(records === null ? [] : [records])],
+    prompts: records === null ? [] : servicenowPrompts(records.read),
     tools: [
       fileReadTool(workspace),
       fileWriteTool(workspace),
@@ -72,6 +81,10 @@ export function createToolbox(config: Config): Toolbox {
       directoryCreateTool(workspace),
       fileSearchTool(workspace),
       ...llmTools({ ...models, readImage: workspaceImages(workspace), clock }),
+      ...(servicenow === null ? [] : servicenowTools(servicenow, {
+        files: workspaceFiles(workspace),
+        writing: config.servicenowWrite,
+      })),
     ],
     async close() {
       for (const client of clients) client.close();

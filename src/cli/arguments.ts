@@ -16,8 +16,12 @@ export interface ParsedArguments {
 export const settingFlags: readonly string[] = Object.values(settings)
   .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
 
-/** Takes `--flag value` and `--flag=value`; after `--`, everything is a word. */
-export function parseArguments(args: readonly string[], commandFlags: readonly string[]): ParsedArguments {
+/** Takes `--flag value` and `--flag=value`, and switches without a value; after `--`, everything is a word. */
+export function parseArguments(
+  args: readonly string[],
+  commandFlags: readonly string[],
+  switches: readonly string[] = [],
+): ParsedArguments {
   const words: string[] = [];
   const flags: Record<string, string> = {};
   const problems: ConfigProblem[] = [];
@@ -37,7 +41,8 @@ export function parseArguments(args: readonly string[], commandFlags: readonly s
       const [name = "", inline] = splitOnce(arg.replace(/^--?/, ""), "=");
       const next = args[at + 1];
       const takesNext = inline === undefined && next !== undefined && !next.startsWith("--");
-      if (!arg.startsWith("--") || !known.includes(name)) {
+      if (switches.includes(name) && inline === undefined) flags[name] = "on";
+      else if (!arg.startsWith("--") || !known.includes(name)) {
         // Its value may be a secret that was meant for another flag, so it is not shown.
         problems.push({
           field: arg.split("=", 1)[0] ?? arg,

@@ -29,5 +29,7 @@ export interface Command {
   readonly words?: readonly string[];
   /** Its own flags beside the settings: name to meaning. Each takes a value. */
   readonly flags: Readonly<Record<string, string>>;
+  /** Its own flags that take no value. */
+  readonly switches?: Readonly<Record<string, string>>;
   readonly run: (context: CommandContext) => ExitStatus | Promise<ExitStatus>;
 }

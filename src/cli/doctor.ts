@@ -7,12 +7,13 @@ import type { Command, CommandContext, ExitStatus } from "./command.ts";
 export const doctorCommand: Command = {
   name: "doctor",
   summary: "checks configuration, directories, Ollama and the metadata documents",
-  usage: ["doctor [--data-dir D] [--workspace W] [--server-url U]"],
+  usage: ["doctor [--data-dir D] [--workspace W] [--server-url U] [--servicenow]"],
   flags: {},
+  switches: { servicenow: "plays ServiceNow's connection sequence against the running server" },
   run: runDoctor,
 };
 
-async function runDoctor({ loadConfig, print }: CommandContext): Promise<ExitStatus> {
+async function runDoctor({ flags, loadConfig, print }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) {
     print(line({ name: "configuration", state: "broken", text: `${config.error.length} settings are not usable` }));
@@ -20,9 +21,12 @@ async function runDoctor({ loadConfig, print }: CommandContext): Promise<ExitSta
     return 1;
   }
   print(line({ name: "configuration", state: "well", text: "every setting is usable" }));
-  const { examine } = await import("../examination.ts"); // see action.ts
+  const { examine, playServicenow } = await import("../examination.ts"); // see action.ts
   let broken = false;
-  for await (const check of examine(config.value, () => performance.now())) {
+  const checks = flags["servicenow"] === undefined
+    ? examine(config.value, () => performance.now())
+    : playServicenow(config.value);
+  for await (const check of checks) {
     print(line(check));
     broken ||= check.state === "broken";
   }

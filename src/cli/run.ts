@@ -45,7 +45,8 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
   const print = (text: string): void => void writeSync(process.stdout.fd, text);
   const say = (text: string): void => void writeSync(process.stderr.fd, text);
   const allFlags = commands.flatMap((command) => Object.keys(command.flags));
-  const { words: [name = "serve", ...words], help, version: wantsVersion } = parseArguments(args, allFlags);
+  const switches = commands.flatMap((command) => Object.keys(command.switches ?? {}));
+  const { words: [name = "serve", ...words], help, version: wantsVersion } = parseArguments(args, allFlags, switches);
   if (help) {
     print(helpText(commands, version));
     return 0;
@@ -64,7 +65,7 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
     return 2;
   }
   // Again, now that the command is known: a flag of another command is an unknown one here.
-  const { flags, problems } = parseArguments(args, Object.keys(command.flags));
+  const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
   const load: CommandContext["loadConfig"] = () => {
     const config = loadConfig({ flags, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
     return config.ok ? config : failure([...problems, ...config.error]);

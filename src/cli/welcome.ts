@@ -15,6 +15,7 @@ export function welcomeText(options: {
     `  workspace   ${config.workspaceDir}`,
     `  data        ${config.dataDir}`,
     `  models      ${config.llmModels.join(", ")}`,
+    ...(config.servicenow === undefined ? [] : [`  ServiceNow  ${config.servicenow.instance}`]),
     "",
   ];
   if (setUpLink !== null) {
@@ -29,8 +30,5 @@ export function welcomeText(options: {
     `  claude mcp add --transport http portcullis ${serverUrl}/mcp`,
     "",
   );
-  if (config.servicenowInstance !== undefined) {
-    lines.push("Note: SERVICENOW_INSTANCE is set, but this version does not use it yet.", "");
-  }
   return lines.join("\n") + "\n";
 }

@@ -9,8 +9,21 @@ import { type Setting, type SettingName, settings, type SettingValues } from "./
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
 export type RegistrationMode = "open" | "token" | "off";
 
+/** How the ServiceNow instance is reached. */
+export interface ServicenowConfig {
+  readonly instance: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
 /** The whole configuration. Paths are absolute. */
-export interface Config extends Omit<SettingValues, "registration" | "jwtIssuer"> {
+export interface Config extends
+  Omit<
+    SettingValues,
+    "registration" | "jwtIssuer" | "servicenowInstance" | "servicenowClientId" | "servicenowClientSecret"
+  > {
+  /** The instance whose records are offered, with what this server needs as its OAuth client. */
+  readonly servicenow?: ServicenowConfig;
   readonly registration: RegistrationMode;
   /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
   readonly hasProxy: boolean;
@@ -84,7 +97,8 @@ function shown(setting: Setting<unknown>, text: string): string {
 }
 
 function completeConfig(values: SettingValues, env: ConfigSources["env"], problems: ConfigProblem[]): Config {
-  const { registration, jwtIssuer, ...rest } = values;
+  const { registration, jwtIssuer, servicenowInstance, servicenowClientId, servicenowClientSecret, ...rest } = values;
+  const servicenow = completeServicenow(values, problems);
   const serverUrl = values.serverUrl ?? jwtIssuer;
   if (jwtIssuer !== undefined && jwtIssuer !== serverUrl) {
     problems.push({
@@ -121,11 +135,34 @@ function completeConfig(values: SettingValues, env: ConfigSources["env"], proble
   return {
     ...rest,
     ...(serverUrl === undefined ? {} : { serverUrl }),
+    ...(servicenow === null ? {} : { servicenow }),
     registration: mode,
     hasProxy: environmentHasProxy((name) => env[name]),
     dataDir,
     workspaceDir,
   };
+}
+
+/** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */
+function completeServicenow(
+  { servicenowInstance: instance, servicenowClientId: clientId, servicenowClientSecret: clientSecret, signIn }:
+    SettingValues,
+  problems: ConfigProblem[],
+): ServicenowConfig | null {
+  if (instance !== undefined && clientId !== undefined && clientSecret !== undefined) {
+    return { instance, clientId, clientSecret };
+  }
+  if (clientId === undefined && clientSecret === undefined && signIn === "local") return null;
+  const needed = {
+    SERVICENOW_INSTANCE: instance,
+    SERVICENOW_CLIENT_ID: clientId,
+    SERVICENOW_CLIENT_SECRET: clientSecret,
+  };
+  for (const [field, value] of Object.entries(needed)) {
+    const hint = "must be set together with the other settings of the instance; see docs/servicenow.md";
+    if (value === undefined) problems.push({ field, value: "(not set)", hint });
+  }
+  return null;
 }
 
 function absolutePath(path: string): string {

@@ -87,13 +87,14 @@ export function parseServerUrl(text: string): Result<string, string> {
   return success(url.origin);
 }
 
-/** An https address without path, query or user name. */
-export function parseHttpsOrigin(text: string): Result<string, string> {
+/** The address of a ServiceNow instance: https, or http on this machine for a stand-in; no path, query or user name. */
+export function parseInstanceUrl(text: string): Result<string, string> {
   const url = URL.parse(text);
-  if (url === null || url.protocol !== "https:" || url.pathname !== "/" || url.username !== "" || /[?#]/.test(text)) {
-    return failure("must be an https URL without a path, such as https://example.service-now.com");
-  }
-  return success(url.origin);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+  return url !== null && isSafe && url.pathname === "/" && url.username === "" && url.password === "" &&
+      !/[?#]/.test(text)
+    ? success(url.origin)
+    : failure("must be an https URL without a path, such as https://example.service-now.com");
 }
 
 /** A secret that cannot be guessed: at least 16 characters, at least 8 different ones. */

@@ -8,7 +8,7 @@ import { parseDatabaseUrl } from "../storage/database_url.ts";
 import {
   parseChoice,
   parseHost,
-  parseHttpsOrigin,
+  parseInstanceUrl,
   parseInteger,
   parseList,
   parseMasterKey,
@@ -402,8 +402,37 @@ export const settings = {
   }),
   servicenowInstance: optional({
     env: "SERVICENOW_INSTANCE",
-    parse: parseHttpsOrigin,
-    help: "address of a ServiceNow instance; checked, but not used by this version yet",
+    parse: parseInstanceUrl,
+    help: "address of the ServiceNow instance whose records are offered, to each person with their own rights",
+  }),
+  servicenowClientId: optional({
+    env: "SERVICENOW_CLIENT_ID",
+    parse: parseText,
+    help: "the instance's id of this server as an OAuth client",
+  }),
+  servicenowClientSecret: optional({
+    env: "SERVICENOW_CLIENT_SECRET",
+    parse: parseText,
+    secret: true,
+    help: "the secret that belongs to SERVICENOW_CLIENT_ID",
+  }),
+  servicenowWrite: required({
+    env: "SERVICENOW_WRITE",
+    default: "off",
+    parse: parseSwitch,
+    help: "whether tools that write to ServiceNow, and their scope, are offered",
+  }),
+  servicenowCallsPerMinute: required({
+    env: "SERVICENOW_RATE_LIMIT",
+    default: "60",
+    parse: parseInteger(1, 1_000_000),
+    help: "calls to the instance a minute for each person",
+  }),
+  signIn: required({
+    env: "SIGN_IN",
+    default: "local",
+    parse: parseChoice(["local", "servicenow"]),
+    help: "whether people sign in here, with a passphrase, or at the ServiceNow instance",
   }),
 };
 

@@ -21,6 +21,9 @@ export interface Endpoints {
   readonly token: Endpoint;
   readonly revoke: Endpoint;
   readonly introspect: Endpoint;
+  /** Where a ServiceNow instance is configured. */
+  readonly servicenowCallback?: Endpoint;
+  readonly servicenowLink?: Endpoint;
   readonly health: Endpoint;
   readonly home: Endpoint;
 }
@@ -84,6 +87,8 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
   app.all("/oauth/grants", page(endpoints.grants));
   app.all("/oauth/sign-out", page(endpoints.signOut));
   app.all("/setup", page(endpoints.setUp));
+  if (endpoints.servicenowCallback) app.all("/servicenow/callback", page(endpoints.servicenowCallback));
+  if (endpoints.servicenowLink) app.all("/servicenow/link", page(endpoints.servicenowLink));
   // The 2025-03-26 fallback paths, and the guide's.
   app.all("/register", shared(endpoints.register));
   app.all("/token", shared(endpoints.token));

@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 export interface WallSettings extends
   Pick<
     Config,
-    "host" | "port" | "ollamaHosts" | "servicenowInstance" | "database" | "dataDir" | "workspaceDir"
+    "host" | "port" | "ollamaHosts" | "servicenow" | "database" | "dataDir" | "workspaceDir"
   > {}
 
 /** What the worker holds. Environment, subprocesses, FFI, system information and code from elsewhere: never. */
@@ -58,10 +58,10 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
  * the main thread fetches them, with the check of every address in between.
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
-  const { ollamaHosts, servicenowInstance, database } = settings;
+  const { ollamaHosts, servicenow, database } = settings;
   const urls = [
     ...ollamaHosts.map(({ baseUrl }) => baseUrl),
-    ...servicenowInstance === undefined ? [] : [servicenowInstance],
+    ...servicenow === undefined ? [] : [servicenow.instance],
   ];
   const hosts = urls.map((text) => {
     const { hostname, port, protocol } = new URL(text);
