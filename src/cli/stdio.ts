@@ -1,10 +1,8 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
 import { describeProblems } from "../config/describe_problems.ts";
 import { giveUp } from "../sandbox/own_permissions.ts";
-import { openInstallation } from "../installation.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createJsonLog } from "../lib/json_log.ts";
-import { runStdio } from "../stdio_app.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
 
@@ -23,6 +21,8 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     say(describeProblems(config.error));
     return 2;
   }
+  const { openInstallation } = await import("../installation.ts"); // see action.ts
+  const { runStdio } = await import("../stdio_app.ts");
   const installation = await openInstallation(config.value, systemClock);
   if (!installation.ok) {
     say(installationProblem(installation.error));

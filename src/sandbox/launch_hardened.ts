@@ -57,6 +57,10 @@ export interface HardenedProgram {
 /** Becomes the server: returns only when that fails, with the reason in words. */
 export function launchHardened(config: Config, { root, args, denoDir }: HardenedProgram): string {
   if (Deno.build.os !== "linux") return "Landlock is a part of Linux; this system has none";
+  // A compiled program holds no FFI, and would have to be started another way.
+  if (Deno.permissions.querySync({ name: "ffi" }).state !== "granted") {
+    return "the launcher needs FFI, which only `deno task start:hardened` gives it";
+  }
   const libc = loadLibc();
   if (landlockVersion(libc) < leastLandlockVersion) {
     return "this kernel has no Landlock of version 3 (Linux 6.2), or has it switched off";

@@ -1,7 +1,7 @@
 /** The server under Landlock. Where the kernel has none, the suite is skipped and says so. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
 import { startFlags } from "../../src/sandbox/launch_hardened.ts";
 import { loadLibc } from "../../src/sandbox/libc.ts";
@@ -31,6 +31,14 @@ function targetsOf(place: ServerPlace): Targets {
 Deno.test("harden starts the server with the flags of `deno task start`", async () => {
   const manifest = JSON.parse(await Deno.readTextFile(new URL("../../deno.json", import.meta.url)));
   assert.equal(manifest.tasks.start, `deno run ${startFlags.join(" ")} main.ts serve`);
+});
+
+Deno.test("harden without the permission for FFI says how to start it, and starts nothing", async () => {
+  await using place = await makeServerPlace();
+  const { code, stdout, stderr } = await runCommand(["harden", "--data-dir", place.dataDir]);
+  assert.equal(code, 1);
+  assert.equal(stdout, "");
+  if (Deno.build.os === "linux") assert.match(stderr, /^error: .*`deno task start:hardened`.*\nhint: /);
 });
 
 /** What a tool gets that goes, by Deno's calls alone, through a link that somebody planted in the workspace. */
