@@ -9,8 +9,8 @@ import type { Grant } from "./records/grant.ts";
 import { parseScope } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
 
-// RFC 9068 §2.2, and the grant that the token hangs on.
-const claimsSchema = z.object({
+// RFC 9068 §2.2, and the grant that the token hangs on. A token with other claims was not made here.
+const claimsSchema = z.strictObject({
   iss: z.string(),
   aud: z.string(),
   sub: z.string().min(1),
@@ -42,7 +42,7 @@ export type AccessTokenProblem =
   | "foreign_token_header"
   | "unknown_signing_key"
   | "bad_signature"
-  | "missing_claim"
+  | "wrong_claims"
   | "wrong_issuer"
   | "wrong_audience"
   | "expired_token";
@@ -107,7 +107,7 @@ export function createAccessTokens(options: {
         return failure("bad_signature");
       }
       const parsed = claimsSchema.safeParse(payload);
-      if (!parsed.success) return failure("missing_claim"); // RFC 9068 §4
+      if (!parsed.success) return failure("wrong_claims"); // RFC 9068 §4
       const claims = parsed.data;
       if (claims.iss !== issuer) return failure("wrong_issuer");
       if (claims.aud !== resource) return failure("wrong_audience");

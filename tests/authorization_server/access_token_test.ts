@@ -107,16 +107,18 @@ Deno.test("F5, F7, F9: wrong or missing claims and types are refused, even under
   assert.equal(await reasonFor(harness, await sign(claims)), "accepted");
   for (const name of ["iss", "aud", "exp", "iat", "jti", "sub", "client_id", "grant_id", "scope"]) {
     const { [name]: _, ...rest } = claims;
-    assert.equal(await reasonFor(harness, await sign(rest)), "missing_claim", name);
+    assert.equal(await reasonFor(harness, await sign(rest)), "wrong_claims", name);
   }
   const wrong: [Record<string, unknown>, string][] = [
     [{ iss: `${claims.iss}/` }, "wrong_issuer"],
     [{ iss: "https://other.test" }, "wrong_issuer"],
     [{ aud: `${claims.aud}/` }, "wrong_audience"],
     [{ aud: "https://other.test/mcp" }, "wrong_audience"],
-    [{ aud: [claims.aud, "https://other.test/mcp"] }, "missing_claim"],
+    [{ aud: [claims.aud, "https://other.test/mcp"] }, "wrong_claims"],
     [{ exp: Math.floor(harness.time.now / 1_000) }, "expired_token"],
-    [{ exp: "9999999999" }, "missing_claim"],
+    [{ exp: "9999999999" }, "wrong_claims"],
+    [{ nbf: claims.exp }, "wrong_claims"],
+    [{ cnf: { jkt: "x" } }, "wrong_claims"],
     [{ grant_id: "0".repeat(32) }, "revoked_token"],
   ];
   for (const [change, reason] of wrong) {

@@ -176,6 +176,17 @@ for (const [name, parameters] of Object.entries(pkceFailures)) {
   });
 }
 
+Deno.test("B9: without a challenge there is no code, so no verifier can be added later (RFC 9700 §4.8.2)", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  await reachConsent(browser, authorizePath(client.client_id));
+  const before = await changes(harness);
+  await assertRedirect(await browser.get(authorizePath(client.client_id, { code_challenge: null })), "invalid_request");
+  assert.equal(await changes(harness), before);
+  assert.equal((await redeem(harness, client, "pca_made-up")).body.error, "invalid_grant");
+});
+
 Deno.test("B5: code_challenge_method sent twice is refused, not guessed about", async () => {
   await using harness = await startHarness();
   const { client_id } = await register(harness);
