@@ -157,8 +157,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     drain: mcp.drain,
     async close() {
       clearInterval(sweeper);
-      mcp.close();
-      mcp.close();
+      await mcp.close();
       await toolbox.close();
     },
   };

@@ -49,7 +49,7 @@ export async function runStdio(config: Config, dependencies: StdioAppDependencie
       finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
     });
   } finally {
-    mcp.close();
+    await mcp.close();
     await toolbox.close();
   }
 }

@@ -60,8 +60,8 @@ export interface Tasks {
   update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
   /** Asks for the task's end; `false` when there is none. */
   cancel(principal: Principal, taskId: string): Promise<boolean>;
-  /** Stops saying that this process lives, and cancels what it runs. */
-  close(): void;
+  /** Stops saying that this process lives, and cancels what it runs; resolves when all of that is stored. */
+  close(): Promise<void>;
 }
 
 /** What became of handed-in answers. */
@@ -76,6 +76,7 @@ interface LiveTask {
   answers: Record<string, Answer>;
   onAnswered: (() => void) | null;
   readonly onCancel: () => void;
+  readonly settled: PromiseWithResolvers<void>;
 }
 
 const heartbeatMs = 5_000;
@@ -194,6 +195,7 @@ export function createTasks(options: TasksOptions): Tasks {
         answers: {},
         onAnswered: null,
         onCancel,
+        settled: Promise.withResolvers(),
       };
       const { taskId } = task.record;
       live.set(taskId, task);
@@ -212,9 +214,13 @@ export function createTasks(options: TasksOptions): Tasks {
         },
         ask: (questions) => askThroughTask(task, questions, change),
         async settle(answer) {
-          await change(task, endOf(answer));
-          live.delete(taskId);
-          if (live.size === 0) stopBeating();
+          try {
+            await change(task, endOf(answer));
+          } finally {
+            live.delete(taskId);
+            if (live.size === 0) stopBeating();
+            task.settled.resolve();
+          }
         },
       };
     },
@@ -243,9 +249,11 @@ export function createTasks(options: TasksOptions): Tasks {
       else if (!isTerminal(record)) await leaveInInbox(record, true, {});
       return true;
     },
-    close() {
+    async close() {
       stopBeating();
-      for (const task of live.values()) requestCancel(task);
+      const running = [...live.values()];
+      for (const task of running) requestCancel(task);
+      await Promise.all(running.map(({ settled }) => settled.promise));
     },
   };
 }
