@@ -16,13 +16,14 @@ import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
+import { scopesOf } from "./offered_scopes.ts";
 import { createProtocolServer } from "./protocol_server.ts";
 import { createChallenges } from "./resource_server/challenge.ts";
 import { createGuard } from "./resource_server/guard.ts";
 import { createResourceMetadataEndpoint } from "./resource_server/metadata.ts";
 import { createSpellings } from "./resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
-import { openServicenow, scopesOf, servicenowUseOf } from "./servicenow_wiring.ts";
+import { openServicenow, servicenowUseOf } from "./servicenow_wiring.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "./version.ts";
 
@@ -164,9 +165,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     drain: mcp.drain,
     async close() {
       clearInterval(sweeper);
-      mcp.close();
-      servicenow?.close();
-      mcp.close();
+      await mcp.close();
       servicenow?.close();
       await toolbox.close();
     },

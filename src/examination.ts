@@ -6,6 +6,8 @@ import type { Clock } from "./lib/clock.ts";
 import { createOllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
 import { defaultOllamaLimits } from "./ollama/limits.ts";
+import { playConnection } from "./servicenow/play_connection.ts";
+import { scopesOf } from "./offered_scopes.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { describeWall } from "./sandbox/describe_wall.ts";
 import { realPathOf, serverPermissions } from "./sandbox/permissions.ts";
@@ -156,4 +158,17 @@ async function fetchJson(url: string): Promise<Record<string, unknown> | null> {
   } catch {
     return null; // unreachable, or not JSON: the same advice
   }
+}
+
+/** Plays ServiceNow's own client against the running server, up to where a person would sign in. */
+export async function* playServicenow(config: Config): AsyncGenerator<Check> {
+  const steps = playConnection({
+    serverUrl: serverUrlFor(config, config.port),
+    instanceOrigin: config.servicenow?.instance ?? "https://doctor.service-now.com",
+    scopes: scopesOf(config),
+    ...(config.registrationToken === undefined ? {} : { registrationToken: config.registrationToken }),
+    fetch,
+    timeoutSeconds: fetchTimeoutMilliseconds / 1_000,
+  });
+  for await (const { name, ...step } of steps) yield { name: `ServiceNow, ${name}`, ...step };
 }

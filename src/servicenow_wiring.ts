@@ -5,7 +5,6 @@ import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
-import { offeredScopes } from "./scopes.ts";
 import { defaultServicenowLimits } from "./servicenow/limits.ts";
 import { createServicenow, type Servicenow } from "./servicenow/servicenow.ts";
 
@@ -52,9 +51,4 @@ export function servicenowUseOf(config: Config, { linkFlow, links, origin }: Ser
     },
     signsPeopleIn: config.signIn === "servicenow",
   };
-}
-
-/** The scopes that this configuration offers. */
-export function scopesOf({ servicenow, servicenowWrite }: Config): readonly string[] {
-  return offeredScopes({ servicenow: servicenow === undefined ? "off" : servicenowWrite ? "write" : "read" });
 }

@@ -4,9 +4,10 @@ import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Principal } from "./lib/principal.ts";
+import { scopesOf } from "./offered_scopes.ts";
 import { createProtocolServer } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
-import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
+import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "./stdio/serve_stdio.ts";
 import { createToolbox } from "./toolbox.ts";
 
@@ -50,7 +51,7 @@ export async function runStdio(config: Config, dependencies: StdioAppDependencie
       finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
     });
   } finally {
-    mcp.close();
+    await mcp.close();
     servicenow?.close();
     await toolbox.close();
   }

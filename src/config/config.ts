@@ -97,8 +97,9 @@ function shown(setting: Setting<unknown>, text: string): string {
 }
 
 function completeConfig(values: SettingValues, env: ConfigSources["env"], problems: ConfigProblem[]): Config {
-  const { registration, jwtIssuer, servicenowInstance, servicenowClientId, servicenowClientSecret, ...rest } = values;
-  const servicenow = completeServicenow(values, problems);
+  const { registration, jwtIssuer, servicenowInstance: instance, ...others } = values;
+  const { servicenowClientId: clientId, servicenowClientSecret: clientSecret, ...rest } = others;
+  const servicenow = completeServicenow({ instance, clientId, clientSecret }, values.signIn, problems);
   const serverUrl = values.serverUrl ?? jwtIssuer;
   if (jwtIssuer !== undefined && jwtIssuer !== serverUrl) {
     problems.push({
@@ -145,8 +146,8 @@ function completeConfig(values: SettingValues, env: ConfigSources["env"], proble
 
 /** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */
 function completeServicenow(
-  { servicenowInstance: instance, servicenowClientId: clientId, servicenowClientSecret: clientSecret, signIn }:
-    SettingValues,
+  { instance, clientId, clientSecret }: { readonly [Name in keyof ServicenowConfig]: string | undefined },
+  signIn: "local" | "servicenow",
   problems: ConfigProblem[],
 ): ServicenowConfig | null {
   if (instance !== undefined && clientId !== undefined && clientSecret !== undefined) {

@@ -9,19 +9,24 @@ export interface EventStreamOptions {
   readonly retryMs: number;
 }
 
+const eventStreamHeaders = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no", // nginx would hold events back
+};
 const encoder = new TextEncoder();
 const comment = encoder.encode(": keep-alive\n\n");
 
+/** One message as a whole stream, for callers that read nothing else. */
+export function toSingleEventResponse(text: string): Response {
+  return new Response(toEvent({ id: null, text }, 0), { headers: eventStreamHeaders });
+}
+
 /** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
 export function toEventStreamResponse(reader: FrameReader, options: EventStreamOptions): Response {
-  const headers = {
-    "content-type": "text/event-stream",
-    "cache-control": "no-store",
-    "x-accel-buffering": "no", // nginx would hold events back
-  };
   const rest = reader.rest();
   if (rest !== null) {
-    return new Response(rest.map((frame) => toEvent(frame, options.retryMs)).join(""), { headers });
+    return new Response(rest.map((frame) => toEvent(frame, options.retryMs)).join(""), { headers: eventStreamHeaders });
   }
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -31,7 +36,7 @@ export function toEventStreamResponse(reader: FrameReader, options: EventStreamO
     },
     cancel: () => reader.cancel(),
   }, { highWaterMark: 0 });
-  return new Response(body, { headers });
+  return new Response(body, { headers: eventStreamHeaders });
 }
 
 /** JSON text has no line breaks, so that one data line carries any message. */

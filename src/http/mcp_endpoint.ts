@@ -9,10 +9,11 @@ import type { Exchange } from "../mcp/exchange.ts";
 import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/profile.ts";
-import { type EventStreamOptions, toEventStreamResponse } from "./event_stream.ts";
+import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
+import { acceptsEventStream, acceptsOnlyEventStreams } from "./mcp_accept.ts";
 import type { Peer } from "./endpoint.ts";
 import { type BodyRefusal, readBodyText } from "./mcp_body.ts";
-import { acceptsEventStream, isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
+import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
 export type AuthOutcome =
@@ -118,6 +119,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       case "json":
         if (answer.sessionId !== undefined) {
           return respond(answer.status, answer.body, { "mcp-session-id": answer.sessionId });
+        }
+        if (answer.status === 200 && acceptsOnlyEventStreams(request.headers.get("accept"))) {
+          return toSingleEventResponse(answer.body);
         }
         return answer.status === 200
           ? new Response(answer.body, jsonInit)

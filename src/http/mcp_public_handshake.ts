@@ -2,6 +2,7 @@
  * Which callers may open without a token. ServiceNow tests its connection so, while the SDKs start OAuth only when
  * connecting is answered 401: a handshake public to all would leave them stuck.
  */
+import { acceptsEventStream } from "./mcp_accept.ts";
 import { clientIdentity } from "../mcp/initialize.ts";
 import { kindOfMessage, type RpcCall } from "../mcp/jsonrpc.ts";
 
@@ -29,13 +30,4 @@ export function isPublicHandshake(options: PublicHandshakeOptions, body: unknown
       return !acceptsEventStream(accept) ||
         (opens && options.publicClientPattern.test(clientIdentity(params).name ?? ""));
   }
-}
-
-/** Whether an Accept header asks for event streams by name (RFC 9110 §12.5.1). A wildcard does not. */
-export function acceptsEventStream(accept: string | null): boolean {
-  if (accept === null) return false;
-  return accept.toLowerCase().split(",").some((range) => {
-    const [type, ...parameters] = range.split(";").map((part) => part.trim());
-    return type === "text/event-stream" && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
 }

@@ -1,34 +1,22 @@
 /** What a running tool, prompt or resource sees of its call. Everything that costs is made on first use. */
 import type { Principal } from "../lib/principal.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { type Result, success } from "../lib/result.ts";
+import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
+import { askOnStream } from "./ask_on_stream.ts";
 import type { Call } from "./call.ts";
 import type { ClientAbility } from "./client_capabilities.ts";
-import { isObject, metaOf } from "./json.ts";
+import { metaOf } from "./json.ts";
 import { notificationText } from "./jsonrpc.ts";
 import { type LogLevel, reachesLevel } from "./log_level.ts";
 import { type Outlet, outletOf } from "./outlet.ts";
-import {
-  abilityFor,
-  type Answer,
-  type Answers,
-  type AskFailure,
-  parseAnswer,
-  type Question,
-  type Questions,
-} from "./question.ts";
-import { openRequestState } from "./request_state.ts";
+import { abilityFor, type Answer, type Answers, type AskFailure, type Question, type Questions } from "./question.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { RunningTask } from "./tasks/tasks.ts";
 
 /** Why a call ends before its tool does; the protocol layer answers for the tool. */
 export type Interruption =
-  | {
-    readonly kind: "input_required";
-    readonly questions: Questions;
-    readonly answers: Readonly<Record<string, unknown>>;
-  }
+  | Exclude<FoundAnswers<string>, { readonly kind: "answered" }>
   | { readonly kind: "missing_capability"; readonly abilities: readonly ClientAbility[] }
-  | { readonly kind: "bad_answers"; readonly message: string }
   | { readonly kind: "too_many_tasks" };
 
 /** Unwinds a tool whose call is interrupted. */
@@ -73,7 +61,7 @@ class CallContext implements RunningContext {
   #ended = false;
   #progress = -Infinity;
   /** The answers to earlier questions of this run. */
-  #askedBefore: Readonly<Record<string, Answer>> = {};
+  #answered: Readonly<Record<string, Answer>> = {};
 
   constructor(call: Call, principal: Principal) {
     this.#call = call;
@@ -151,9 +139,11 @@ class CallContext implements RunningContext {
     }
     if (missing.size > 0) this.#interrupt({ kind: "missing_capability", abilities: [...missing] });
     if (this.#task !== null) return await this.#task.ask(questions);
-    return this.#call.revision.asksInResults
-      ? success(this.#answersInRequest(questions))
-      : await this.#askNow(questions);
+    if (!this.#call.revision.asksInResults) return await askOnStream(this.#call, questions, this.signal, this.outlet);
+    const found = findAnswers(this.#call, this.principal, questions, this.#answered);
+    if (found.kind !== "answered") this.#interrupt(found);
+    this.#answered = { ...this.#answered, ...found.answers };
+    return success(found.answers);
   }
 
   async handOut({ required = false }: { readonly required?: boolean } = {}): Promise<void> {
@@ -200,68 +190,5 @@ class CallContext implements RunningContext {
   #interrupt(interruption: Interruption): never {
     this.#interruption ??= interruption;
     throw new CallInterrupted();
-  }
-
-  /** 2026-07-28, MRTR: the answers are in the request, or the call ends with the questions as its result. */
-  #answersInRequest<Key extends string>(questions: Questions<Key>): Answers<Key> {
-    const { params } = this.#call.request;
-    const { inputResponses, requestState } = isObject(params) ? params : {};
-    if (inputResponses !== undefined && !isObject(inputResponses)) {
-      this.#refuseAnswers("inputResponses must be an object");
-    }
-    const earlier = this.#earlierAnswers(requestState);
-    const answers: Record<string, Answer> = {};
-    const open: Record<string, Question> = {};
-    for (const [key, question] of Object.entries<Question>(questions)) {
-      const given = inputResponses !== undefined && Object.hasOwn(inputResponses, key)
-        ? inputResponses[key]
-        : earlier[key];
-      if (given === undefined) {
-        open[key] = question;
-        continue;
-      }
-      answers[key] = parseAnswer(question, given) ??
-        this.#refuseAnswers(`inputResponses.${key} is no answer to ${question.method}`);
-    }
-    if (Object.keys(open).length > 0) {
-      const known = { ...earlier, ...this.#askedBefore, ...answers };
-      this.#interrupt({ kind: "input_required", questions: open, answers: known });
-    }
-    this.#askedBefore = { ...this.#askedBefore, ...answers };
-    return answers as Answers<Key>;
-  }
-
-  #earlierAnswers(requestState: unknown): Readonly<Record<string, unknown>> {
-    if (requestState === undefined) return {};
-    const { request, runtime } = this.#call;
-    const state = { ...runtime, ...runtime.limits };
-    const earlier = typeof requestState === "string"
-      ? openRequestState(state, request, this.principal, requestState)
-      : null;
-    return earlier ?? this.#refuseAnswers("requestState is not valid for this request");
-  }
-
-  #refuseAnswers(message: string): never {
-    this.#interrupt({ kind: "bad_answers", message });
-  }
-
-  /** The legacy era: each question is a request of the server's own, on the stream of the call. */
-  async #askNow<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>> {
-    const { session, runtime } = this.#call;
-    if (session === null) return failure({ reason: "unreachable", message: "The caller cannot be reached" });
-    const delivery = {
-      owner: session.key,
-      send: (request: string) => this.outlet.send(request, false),
-      signal: this.signal,
-      timeoutMs: runtime.limits.askTimeoutMs,
-    };
-    const answers: Record<string, Answer> = {};
-    const pending = Object.entries<Question>(questions).map(async ([key, question]) => {
-      const answer = await runtime.questions.ask(question, delivery);
-      if (answer.ok) answers[key] = answer.value;
-      return answer;
-    });
-    for (const answer of await Promise.all(pending)) if (!answer.ok) return answer;
-    return success(answers as Answers<Key>);
   }
 }

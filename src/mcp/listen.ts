@@ -10,6 +10,7 @@ import type { ResourceRegistry } from "./resource.ts";
 import { subscriptionMeta } from "./revisions/revision.ts";
 import { hasScopes } from "./scopes.ts";
 import type { ServerFeatures } from "./server_capabilities.ts";
+import { endWithToken } from "./stream_table.ts";
 import { requireTasks } from "./task_methods.ts";
 
 /** What listening needs from its server. */
@@ -52,6 +53,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     session: null,
     onClosed: () => {
       stopListening();
+      keepOpen();
       options.enders.delete(end);
     },
   });
@@ -71,6 +73,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     const notice = noticeOf(change, filter, principal, id);
     if (notice !== null && !stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
   });
+  const keepOpen = endWithToken(principal, runtime.clock, end);
   options.enders.add(end);
   stream.push(
     notificationText("notifications/subscriptions/acknowledged", {

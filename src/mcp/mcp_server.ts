@@ -68,8 +68,8 @@ export interface McpServer {
   readonly openStreams: number;
   /** Ends the streams that last: calls that run go on. */
   drain(): void;
-  /** Gives up everything that is still open. */
-  close(): void;
+  /** Gives up everything that is still open; resolves when the tasks that ran are stored as cancelled. */
+  close(): Promise<void>;
 }
 
 /** Builds the protocol server. */
@@ -84,7 +84,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const streams = createStreamTable(limits);
   const sessions = createSessions({ secretBox, storage, clock, ...limits });
   const tasks = createTasks({ storage, clock, log, changes, limits });
-  const sessionStreams = createSessionStreams({ sessions, streams, changes });
+  const sessionStreams = createSessionStreams({ sessions, streams, changes, clock });
   const enders = new Set<() => void>();
   const runtime: Runtime = {
     log,
@@ -157,10 +157,10 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       for (const end of [...enders]) end();
       sessionStreams.endAll();
     },
-    close() {
+    async close() {
       for (const stop of stopListening) stop();
-      tasks.close();
       streams.abandonAll();
+      await tasks.close();
     },
   };
 }

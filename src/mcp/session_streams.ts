@@ -1,4 +1,5 @@
 /** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
+import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
@@ -6,13 +7,14 @@ import type { Exchange } from "./exchange.ts";
 import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "./jsonrpc.ts";
 import type { MessageStream } from "./message_stream.ts";
 import type { Session, Sessions } from "./session.ts";
-import type { StreamTable } from "./stream_table.ts";
+import { endWithToken, type StreamTable } from "./stream_table.ts";
 
 /** What session streams stand on. */
 export interface SessionStreamsOptions {
   readonly sessions: Sessions;
   readonly streams: StreamTable;
   readonly changes: ChangeHub;
+  readonly clock: Clock;
 }
 
 /** Serves GET and DELETE. */
@@ -32,7 +34,7 @@ export function sessionNotFound(id: RpcId | null): McpAnswer {
 
 /** Builds the service. */
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes } = options;
+  const { sessions, streams, changes, clock } = options;
   const open = new Map<string, { readonly stream: MessageStream; readonly session: Session }>();
 
   changes.subscribe((change) => {
@@ -61,6 +63,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         principal,
         session,
         onClosed: () => {
+          keepOpen();
           if (open.get(session.key)?.stream === stream) open.delete(session.key);
         },
       });
@@ -68,6 +71,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         const body = errorText(null, refusalCode.rateLimited, "Too many streams are open");
         return { kind: "rate_limited", retryAfterSeconds: 60, body };
       }
+      const keepOpen = endWithToken(principal, clock, () => stream.end());
       open.set(session.key, { stream, session });
       if (session.revision.primesStreams) stream.push("", false);
       return { kind: "stream", reader: stream.attach(-1) };

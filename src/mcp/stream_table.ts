@@ -1,8 +1,11 @@
 /** The open streams of a server: how many there may be, how they are found again, and how they all end. */
 import { randomBytes } from "node:crypto";
+import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { Session } from "./session.ts";
+
+const longestTimerMs = 2 ** 31 - 1;
 
 /** Limits of streams. */
 export interface StreamLimits {
@@ -23,6 +26,14 @@ export interface StreamRequest {
   readonly session: Session | null;
   /** Called once when nothing more can be sent. */
   readonly onClosed: (abandoned: boolean) => void;
+}
+
+/** Calls `end` when the principal's token ends, unless the returned function is called first. */
+export function endWithToken({ expiresAt }: Principal, clock: Clock, end: () => void): () => void {
+  const left = expiresAt - clock();
+  if (left > longestTimerMs) return () => {};
+  const timer = setTimeout(end, left);
+  return () => clearTimeout(timer);
 }
 
 /** The open streams. */

@@ -106,7 +106,7 @@ export function startConformanceServer(
     fetch,
     async close() {
       mcp.drain();
-      mcp.close();
+      await mcp.close();
       await server.shutdown();
     },
   };

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readEvents } from "./event_reader.ts";
 import { createHarness, postRequest, rpc, toolCall } from "./harness.ts";
 
 Deno.test("the endpoint refuses what is no JSON-RPC request, with the id echoed where there is one", async () => {
@@ -30,13 +31,16 @@ Deno.test("the endpoint refuses what is no JSON-RPC request, with the id echoed 
   }
 });
 
-Deno.test("the endpoint answers any Accept, and in JSON", async () => {
+Deno.test("the endpoint answers any Accept, and in JSON but to those who read only event streams", async () => {
   const { post } = createHarness();
-  for (const accept of ["application/json", "text/event-stream", "*/*", "text/html", null]) {
+  for (const accept of ["application/json", "text/event-stream, */*", "*/*", "text/html", "", null]) {
     const response = await post(rpc("ping"), { accept });
     assert.equal(response.status, 200);
     assert.deepEqual(await response.json(), { jsonrpc: "2.0", id: 1, result: {} });
   }
+  const response = await post(rpc("ping"), { accept: "text/event-stream" });
+  const [event] = await readEvents(response, { method: "ping", isModern: false }).rest();
+  assert.deepEqual(event?.message, { jsonrpc: "2.0", id: 1, result: {} });
 });
 
 Deno.test("the endpoint takes JSON only, in bodies up to its limit", async () => {

@@ -140,7 +140,7 @@ Deno.test("any body with any headers gets an answer: no 5xx, no hang, the id ech
     }),
     { numRuns: runs },
   );
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("without a token nothing but a handshake is ever answered, on the same parse that is dispatched", async () => {
@@ -163,7 +163,7 @@ Deno.test("without a token nothing but a handshake is ever answered, on the same
     }),
     { numRuns: Math.ceil(runs / 4) },
   );
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("a tool gets what its schema promises, whatever the arguments are", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { acceptsEventStream } from "../../src/http/mcp_public_handshake.ts";
+import { acceptsEventStream } from "../../src/http/mcp_accept.ts";
 import { createHarness, rpc } from "./harness.ts";
 
 const initialize = (params: unknown = {}) => rpc("initialize", params);

@@ -105,7 +105,7 @@ Deno.test("ServiceNow's answers: 200 for initialized, empty last cursor, media_t
 Deno.test("a client that calls itself ServiceNow has its habits from its handshake on", async () => {
   const profiles = profilesWith();
   const harness = createHarness({ profileOf: profiles.of, noteClient: profiles.noteName });
-  const eventStream = { accept: "text/event-stream" };
+  const eventStream = { accept: "application/json, text/event-stream" };
   const params = { protocolVersion: "2025-06-18", clientInfo: { name: "Servicenow", version: "1" } };
   const response = await harness.post(rpc("initialize", params), eventStream);
   assert.equal(response.headers.get("mcp-session-id"), null);

@@ -170,7 +170,7 @@ Deno.test("a client that refuses, or answers too late or wrongly, fails the tool
     assert.match(result.content?.[0]?.text ?? "", words);
     await reader.cancel();
   }
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("several questions are asked at once", async () => {

@@ -6,6 +6,7 @@ import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
 import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
@@ -111,6 +112,21 @@ Deno.test("a session expires, and its version stands in for an absent header", a
   assert.equal((await (await harness.post(call, withoutVersion)).json()).result.isError, true); // as 2025-11-25 has it
   now += 61_000;
   assert.equal((await harness.post(rpc("ping"), session)).status, 404);
+});
+
+Deno.test("streams that last end with the token that opened them", async () => {
+  const authenticate = (): AuthOutcome => ({
+    kind: "principal",
+    principal: { ...principalWith([]), expiresAt: Date.now() + 60 },
+  });
+  const harness = createHarness({ authenticate });
+  const session = await harness.openSession("2025-06-18");
+  const get = await harness.endpoint(new Request("http://host/mcp", { headers: session }), { address: "" });
+  assert.deepEqual(await readEvents(get, { isModern: false }).rest(), []);
+  const listen = await harness.modern("subscriptions/listen", { notifications: {} });
+  const events = await readEvents(listen, { method: "subscriptions/listen", isModern: true }).rest();
+  assert.equal(events.length, 2); // the acknowledgement and a graceful end
+  await harness.mcp.close();
 });
 
 Deno.test("logging/setLevel takes the levels of RFC 5424 and nothing else", async () => {

@@ -158,7 +158,7 @@ Deno.test("a lost stream of a session is resumed by Last-Event-ID, in its own se
     assert.deepEqual(after.map(({ message }) => message?.["method"]), ["notifications/progress", undefined]);
     assert.ok("result" in (after.at(-1)?.message ?? {}));
   }
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("a session's call goes on without its connection; one that cannot be resumed is cancelled", async () => {
@@ -186,7 +186,7 @@ Deno.test("a session's call goes on without its connection; one that cannot be r
   await pause(60);
   assert.equal(stopped, 1);
   assert.equal(harness.audit.at(-1)?.outcome, "cancelled");
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("notifications/cancelled stops the call it names, of the same session, and gets no response", async () => {
@@ -210,7 +210,7 @@ Deno.test("notifications/cancelled stops the call it names, of the same session,
   const events = await reader.rest();
   assert.deepEqual(events.map(({ message }) => message?.["method"]), ["notifications/progress"]);
   assert.equal(harness.audit.at(-1)?.outcome, "cancelled");
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("a session's stream tells when the tools change, and ends with the session or the server", async () => {
@@ -227,7 +227,7 @@ Deno.test("a session's stream tells when the tools change, and ends with the ses
   assert.equal(await reader.next(), null);
   harness.mcp.drain();
   assert.equal(await otherReader.next(), null);
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("subscriptions/listen acknowledges, keeps to its filter, tags every frame, and ends with a result", async () => {
@@ -308,5 +308,5 @@ Deno.test("complete streams are kept for resumption up to a budget, the newest o
   const forgotten = await openChannel(harness, session, ids[0]); // a fresh stream, which waits for notices
   harness.mcp.drain();
   assert.deepEqual(await forgotten.rest(), []);
-  harness.mcp.close();
+  await harness.mcp.close();
 });

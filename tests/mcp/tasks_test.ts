@@ -67,7 +67,7 @@ Deno.test("a call is handed out as a task, polled, and inlines its result", asyn
   gate.resolve();
   const task = await until(harness, seed.taskId, "completed");
   assert.equal(task.result?.content[0]?.text, "done");
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("a client that takes no tasks gets the result itself, or -32021 where the tool insists", async () => {
@@ -113,7 +113,7 @@ Deno.test("a tool's error completes its task, a broken tool fails it, and neithe
   const broken = await until(harness, (await begin(harness, "break")).taskId, "failed");
   assert.equal(broken.error?.code, -32603);
   assert.ok(!JSON.stringify(broken).includes("secret"));
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("tasks/cancel stops the tool, and is acknowledged again once the task has ended", async () => {
@@ -130,7 +130,7 @@ Deno.test("tasks/cancel stops the tool, and is acknowledged again once the task 
     await until(harness, taskId, "cancelled");
   }
   assert.equal(aborted, true);
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("a task asks whoever polls it, takes answers one by one, and never uses a key twice", async () => {
@@ -157,7 +157,7 @@ Deno.test("a task asks whoever polls it, takes answers one by one, and never use
   assert.deepEqual(Object.keys((await until(harness, taskId, "input_required")).inputRequests ?? {}), ["a#2"]);
   await call(harness, "tasks/update", { taskId, inputResponses: { "a#2": accept } });
   assert.equal((await until(harness, taskId, "completed")).result?.isError, false);
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("a task belongs to its principal, and unknown ones are -32602", async () => {
@@ -181,7 +181,7 @@ Deno.test("a task belongs to its principal, and unknown ones are -32602", async 
       assert.equal((await response.json()).error.code, -32602, method);
     }
   }
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("another process serves a finished task, and says when the one that ran it is gone", async () => {
@@ -207,8 +207,8 @@ Deno.test("another process serves a finished task, and says when the one that ra
   assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "working");
   now += 31_000; // no sign of life from the first
   assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "failed");
-  first.mcp.close();
-  second.mcp.close();
+  await first.mcp.close();
+  await second.mcp.close();
 });
 
 Deno.test("subscriptions/listen follows tasks by id", async () => {
@@ -233,7 +233,7 @@ Deno.test("subscriptions/listen follows tasks by id", async () => {
   assert.equal(notice?.["method"], "notifications/tasks");
   assert.equal((notice?.["params"] as Task).status, "completed");
   await reader.cancel();
-  harness.mcp.close();
+  await harness.mcp.close();
 });
 
 Deno.test("tasks are limited per principal", async () => {
@@ -247,5 +247,5 @@ Deno.test("tasks are limited per principal", async () => {
   assert.equal((await begin(harness, "endless")).resultType, "task");
   const refused = await harness.modern("tools/call", { name: "endless", arguments: {} }, { capabilities });
   assert.equal((await refused.json()).result.isError, true);
-  harness.mcp.close();
+  await harness.mcp.close();
 });

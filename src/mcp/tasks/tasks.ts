@@ -6,22 +6,17 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
-import { failure, type Result, success } from "../../lib/result.ts";
+import type { Result } from "../../lib/result.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { ChangeHub } from "../change_hub.ts";
 import { isObject } from "../json.ts";
 import { errorCode } from "../jsonrpc.ts";
 import type { McpStorage } from "../mcp_storage.ts";
-import { type Answer, type Answers, type AskFailure, parseAnswer, type Question, type Questions } from "../question.ts";
+import type { Answers, AskFailure, Questions } from "../question.ts";
 import type { ProgressUpdate } from "../tool.ts";
-import {
-  isTerminal,
-  parseTaskInbox,
-  parseTaskRecord,
-  type TaskRecord,
-  type TaskView,
-  toTaskView,
-} from "./task_record.ts";
+import { createTaskQuestions, type TaskQuestions } from "./task_questions.ts";
+import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
+import { createTaskStore } from "./task_store.ts";
 
 /** What tasks stand on. */
 export interface TasksOptions {
@@ -60,8 +55,8 @@ export interface Tasks {
   update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
   /** Asks for the task's end; `false` when there is none. */
   cancel(principal: Principal, taskId: string): Promise<boolean>;
-  /** Stops saying that this process lives, and cancels what it runs. */
-  close(): void;
+  /** Stops saying that this process lives, and cancels what it runs; resolves when all of that is stored. */
+  close(): Promise<void>;
 }
 
 /** What became of handed-in answers. */
@@ -72,70 +67,51 @@ export type UpdateOutcome =
 interface LiveTask {
   record: TaskRecord;
   cancelRequested: boolean;
-  questions: Record<string, Question>;
-  answers: Record<string, Answer>;
-  onAnswered: (() => void) | null;
+  readonly questions: TaskQuestions;
   readonly onCancel: () => void;
+  readonly settled: PromiseWithResolvers<void>;
 }
 
 const heartbeatMs = 5_000;
-const presumedDeadMs = 30_000;
 
 /** Opens the tasks. */
 export function createTasks(options: TasksOptions): Tasks {
-  const { storage, clock, log, changes, limits } = options;
+  const { clock, log, changes, limits } = options;
+  const store = createTaskStore(options.storage, clock);
   const live = new Map<string, LiveTask>();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
 
-  const save = async (record: TaskRecord): Promise<void> => {
-    const expiresAt = record.createdAt + record.ttlMs + presumedDeadMs;
-    await storage.commit({ puts: [{ key: ["mcp_task", record.taskId], value: record, expiresAt }] });
-  };
-  const change = async (task: LiveTask, fields: Partial<TaskRecord>): Promise<void> => {
-    task.record = { ...task.record, ...fields, lastUpdatedAt: clock(), aliveAt: clock() };
-    await save(task.record);
-    publish(task.record);
-  };
   const publish = (record: TaskRecord): void => {
     const { subject, clientId } = record;
     changes.publish({ kind: "task", task: toTaskView(record), subject, clientId });
+  };
+  const change = async (task: LiveTask, fields: Partial<TaskRecord>): Promise<void> => {
+    task.record = { ...task.record, ...fields, lastUpdatedAt: clock(), aliveAt: clock() };
+    await store.save(task.record);
+    publish(task.record);
+  };
+  const showQuestions = (task: LiveTask): Promise<void> =>
+    change(task, { status: "input_required", inputRequests: task.questions.open() });
+  const afterAnswers = async (task: LiveTask): Promise<void> => {
+    if (task.record.status !== "input_required") return;
+    if (Object.keys(task.questions.open()).length > 0) return await showQuestions(task);
+    await change(task, { status: "working", inputRequests: undefined });
+    task.questions.proceed();
   };
   const requestCancel = (task: LiveTask): void => {
     if (task.cancelRequested || isTerminal(task.record)) return;
     task.cancelRequested = true;
     task.onCancel();
   };
-  const takeAnswers = (task: LiveTask, responses: Readonly<Record<string, unknown>>): string | null => {
-    for (const [key, response] of Object.entries(responses)) {
-      const question = Object.hasOwn(task.questions, key) ? task.questions[key] : undefined;
-      if (question === undefined) continue; // never asked, or answered already
-      const answer = parseAnswer(question, response);
-      if (answer === null) return key;
-      task.answers[key] = answer;
-      delete task.questions[key];
-    }
-    return null;
-  };
+
   const beat = async (task: LiveTask): Promise<void> => {
     task.record = { ...task.record, aliveAt: clock() };
-    await save(task.record);
-    const key = ["mcp_task_inbox", task.record.taskId] as const;
-    const stored = await storage.get(key);
-    if (stored === null) return;
-    const inbox = parseTaskInbox(stored.value);
-    await storage.commit({ deletes: [key] });
-    if (inbox.cancel) requestCancel(task);
-    takeAnswers(task, inbox.responses);
+    await store.save(task.record);
+    const left = await store.collect(task.record.taskId);
+    if (left === null) return;
+    if (left.cancel) requestCancel(task);
+    task.questions.take(left.responses);
     await afterAnswers(task);
-  };
-  const afterAnswers = async (task: LiveTask): Promise<void> => {
-    if (task.record.status !== "input_required") return;
-    if (Object.keys(task.questions).length > 0) {
-      await change(task, { inputRequests: { ...task.questions } });
-      return;
-    }
-    await change(task, { status: "working", inputRequests: undefined });
-    task.onAnswered?.();
   };
   const keepBeating = (): void => {
     heartbeat ??= setInterval(() => {
@@ -148,75 +124,65 @@ export function createTasks(options: TasksOptions): Tasks {
     clearInterval(heartbeat);
     heartbeat = undefined;
   };
-  const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
-    const running = live.get(taskId);
-    let record = running?.record;
-    if (record === undefined) {
-      const stored = await storage.get(["mcp_task", taskId]);
-      if (stored === null) return null;
-      record = parseTaskRecord(stored.value);
-      if (!isTerminal(record) && clock() - record.aliveAt > presumedDeadMs) {
-        const error = { code: errorCode.internalError, message: "The server stopped while the task ran" };
-        record = { ...record, status: "failed", error, lastUpdatedAt: clock() };
-        await save(record);
+
+  const load = async ({ subject, clientId }: Principal, taskId: string): Promise<TaskRecord | null> => {
+    const record = live.get(taskId)?.record ?? await store.load(taskId);
+    return record !== null && record.subject === subject && record.clientId === clientId ? record : null;
+  };
+  const createRecord = ({ subject, clientId }: Principal, tool: string | null): TaskRecord => {
+    const now = clock();
+    return {
+      taskId: randomBytes(18).toString("base64url"),
+      subject,
+      clientId,
+      tool,
+      status: "working",
+      createdAt: now,
+      lastUpdatedAt: now,
+      aliveAt: now,
+      ttlMs: limits.taskTtlMs,
+      pollIntervalMs: limits.taskPollIntervalMs,
+    };
+  };
+  const runningHalf = (task: LiveTask): RunningTask => ({
+    seed: toTaskView(task.record),
+    ttlMs: task.record.ttlMs,
+    get cancelRequested() {
+      return task.cancelRequested;
+    },
+    describe({ progress, total, message }) {
+      const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
+      task.record = { ...task.record, statusMessage, lastUpdatedAt: clock() };
+      publish(task.record);
+    },
+    ask: (questions) => task.questions.ask(questions, () => showQuestions(task)),
+    async settle(answer) {
+      try {
+        await change(task, endOf(answer));
+      } finally {
+        live.delete(task.record.taskId);
+        if (live.size === 0) stopBeating();
+        task.settled.resolve();
       }
-    }
-    return record.subject === principal.subject && record.clientId === principal.clientId ? record : null;
-  };
-  const leaveInInbox = async (record: TaskRecord, cancel: boolean, responses: Readonly<Record<string, unknown>>) => {
-    const key = ["mcp_task_inbox", record.taskId] as const;
-    const stored = await storage.get(key);
-    const earlier = stored === null ? { cancel: false, responses: {} } : parseTaskInbox(stored.value);
-    const value = { cancel: cancel || earlier.cancel, responses: { ...earlier.responses, ...responses } };
-    await storage.commit({ puts: [{ key, value, expiresAt: record.createdAt + record.ttlMs }] });
-  };
+    },
+  });
 
   return {
-    async begin({ subject, clientId }, tool, onCancel) {
-      const own = [...live.values()].filter(({ record }) => record.subject === subject && record.clientId === clientId);
-      if (own.length >= limits.maxTasksPerPrincipal) return null;
-      const now = clock();
+    async begin(principal, tool, onCancel) {
+      const isOwn = ({ record }: LiveTask): boolean =>
+        record.subject === principal.subject && record.clientId === principal.clientId;
+      if ([...live.values()].filter(isOwn).length >= limits.maxTasksPerPrincipal) return null;
       const task: LiveTask = {
-        record: {
-          taskId: randomBytes(18).toString("base64url"),
-          subject,
-          clientId,
-          tool,
-          status: "working",
-          createdAt: now,
-          lastUpdatedAt: now,
-          aliveAt: now,
-          ttlMs: limits.taskTtlMs,
-          pollIntervalMs: limits.taskPollIntervalMs,
-        },
+        record: createRecord(principal, tool),
         cancelRequested: false,
-        questions: {},
-        answers: {},
-        onAnswered: null,
+        questions: createTaskQuestions(),
         onCancel,
+        settled: Promise.withResolvers(),
       };
-      const { taskId } = task.record;
-      live.set(taskId, task);
-      await save(task.record);
+      live.set(task.record.taskId, task);
+      await store.save(task.record);
       keepBeating();
-      return {
-        seed: toTaskView(task.record),
-        ttlMs: task.record.ttlMs,
-        get cancelRequested() {
-          return task.cancelRequested;
-        },
-        describe({ progress, total, message }) {
-          const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
-          task.record = { ...task.record, statusMessage, lastUpdatedAt: clock() };
-          publish(task.record);
-        },
-        ask: (questions) => askThroughTask(task, questions, change),
-        async settle(answer) {
-          await change(task, endOf(answer));
-          live.delete(taskId);
-          if (live.size === 0) stopBeating();
-        },
-      };
+      return runningHalf(task);
     },
     async get(principal, taskId) {
       const record = await load(principal, taskId);
@@ -227,10 +193,10 @@ export function createTasks(options: TasksOptions): Tasks {
       if (record === null) return { kind: "unknown_task" };
       const task = live.get(taskId);
       if (task === undefined) {
-        if (!isTerminal(record)) await leaveInInbox(record, false, responses);
+        if (!isTerminal(record)) await store.leave(record, { cancel: false, responses });
         return { kind: "accepted" };
       }
-      const wrong = takeAnswers(task, responses);
+      const wrong = task.questions.take(responses);
       if (wrong !== null) return { kind: "wrong_shape", key: wrong };
       await afterAnswers(task);
       return { kind: "accepted" };
@@ -240,40 +206,16 @@ export function createTasks(options: TasksOptions): Tasks {
       if (record === null) return false;
       const task = live.get(taskId);
       if (task !== undefined) requestCancel(task);
-      else if (!isTerminal(record)) await leaveInInbox(record, true, {});
+      else if (!isTerminal(record)) await store.leave(record, { cancel: true, responses: {} });
       return true;
     },
-    close() {
+    async close() {
       stopBeating();
-      for (const task of live.values()) requestCancel(task);
+      const running = [...live.values()];
+      for (const task of running) requestCancel(task);
+      await Promise.all(running.map(({ settled }) => settled.promise));
     },
   };
-}
-
-/** Each key means one question for the whole life of a task (SEP-2663): a key that was used before gets a number. */
-async function askThroughTask<Key extends string>(
-  task: LiveTask,
-  questions: Questions<Key>,
-  change: (task: LiveTask, fields: Partial<TaskRecord>) => Promise<void>,
-): Promise<Result<Answers<Key>, AskFailure>> {
-  const names = new Map<Key, string>();
-  for (const key of Object.keys(questions) as Key[]) {
-    let name: string = key;
-    for (let number = 2; name in task.answers || name in task.questions; number += 1) name = `${key}#${number}`;
-    names.set(key, name);
-    task.questions[name] = questions[key];
-  }
-  const { promise, resolve } = Promise.withResolvers<void>();
-  task.onAnswered = resolve;
-  await change(task, { status: "input_required", inputRequests: { ...task.questions } });
-  await promise;
-  const answers: Record<string, Answer> = {};
-  for (const [key, name] of names) {
-    const answer = task.answers[name];
-    if (answer === undefined) return failure({ reason: "unreachable", message: "There is no answer" });
-    answers[key] = answer;
-  }
-  return success(answers as Answers<Key>);
 }
 
 /** The end that the answer of a call gives its task. */
