@@ -58,6 +58,11 @@ Deno.test("with a real client tokens arrive as progress while the model speaks, 
   assert.ok((ollama.requests.at(-1)?.endedAt ?? Infinity) - abortedAt < 1000);
   const next = await client.callTool({ name: "llm_generate", arguments: { prompt: "again", max_tokens: 2 } });
   assert.equal(next["isError"], false, "the only place is free again");
+
+  const [models] = (await client.readResource({ uri: "llm://models" })).contents;
+  assert.ok(models !== undefined && "text" in models);
+  const [first] = JSON.parse(models.text).models;
+  assert.deepEqual([first.name, first.installed, first.loaded], ["tinyllama", true, true]);
 });
 
 Deno.test("a caller that disconnects stops the model, before its first token and after", async () => {
