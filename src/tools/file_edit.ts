@@ -10,6 +10,7 @@ import { toFailure, toPathFailure } from "./file_refusal.ts";
 
 const action = "edit file";
 const maxAttempts = 5;
+const maxDiffCharacters = 50_000;
 const encoder = new TextEncoder();
 
 const input = z.object({
@@ -43,7 +44,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       filename: filenameOutput,
       replacements: z.int().describe("How many replacements were made, or would be"),
       changed: z.boolean().describe("Whether the file was changed; false for a dry run"),
-      diff: z.string().describe("The change as a unified diff"),
+      diff: z.string().describe("The change as a unified diff, cut when it is long"),
       size_bytes: z.int().describe("The file's size after the change"),
       sha256: sha256Output.optional(),
     }),
@@ -71,7 +72,8 @@ async function edit(workspace: Workspace, path: WorkspacePath, request: Input): 
     const replacement = { oldText: request.old_text, newText: request.new_text, all: request.replace_all };
     const edited = replaceText(text, replacement, showName(path.text));
     if (!edited.ok) return toEditFailure(edited.error, text, request.old_text);
-    const { count, diff } = edited.value;
+    const { count } = edited.value;
+    const diff = cutDiff(edited.value.diff);
     const content = encoder.encode(edited.value.text);
     const facts = { filename: path.text, replacements: count, diff };
     const shown = showText(diff);
@@ -99,6 +101,13 @@ async function edit(workspace: Workspace, path: WorkspacePath, request: Input): 
     const mayRetry = written.error.reason === "conflict" && request.if_match === undefined && attempt < maxAttempts;
     if (!mayRetry) return toFailure(action, path, written.error);
   }
+}
+
+/** Replacing all of something short in a large file would make an answer larger than the file. */
+function cutDiff(diff: string): string {
+  if (diff.length <= maxDiffCharacters) return diff;
+  const end = diff.lastIndexOf("\n", maxDiffCharacters) + 1;
+  return `${diff.slice(0, end === 0 ? maxDiffCharacters : end).toWellFormed()}(the diff is longer and cut here)\n`;
 }
 
 function toEditFailure(refusal: EditRefusal, text: string, oldText: string): ToolOutcome {

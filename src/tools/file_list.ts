@@ -1,6 +1,7 @@
 /** The tool `file_list`: the entries of a directory, or of a tree by name. */
 import { z } from "zod";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import { type GlobMatcher, parseGlob } from "../workspace/glob.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
@@ -12,6 +13,7 @@ import { toFailure, toPathFailure } from "./file_refusal.ts";
 
 const maxDepth = 64;
 const maxPageEntries = 1000;
+const visitsPerCheck = 256;
 
 const input = z.object({
   path: z.string().default(".").describe("The directory's path in the workspace; the workspace itself if absent"),
@@ -38,8 +40,18 @@ const output = z.object({
   next_cursor: z.string().optional().describe("There is more: call again with this cursor"),
 });
 
+/** Settings of the listing. */
+export interface FileListOptions {
+  /** After this time a listing gives what it has found, and a cursor. Default 10,000. */
+  readonly maxListMilliseconds?: number;
+  readonly clock?: Clock;
+}
+
 /** Lists directories of the workspace. */
-export function fileListTool(source: WorkspaceSource): Tool {
+export function fileListTool(
+  source: WorkspaceSource,
+  { maxListMilliseconds = 10_000, clock = systemClock }: FileListOptions = {},
+): Tool {
   return defineTool({
     name: "file_list",
     title: "List files",
@@ -56,7 +68,9 @@ export function fileListTool(source: WorkspaceSource): Tool {
       if (matches === null) return invalid("the pattern is empty, too long or has too many alternatives");
       const after = request.cursor === undefined ? undefined : toWalkCursor(request.cursor);
       if (after === null) return invalid("the cursor is not one of an earlier result");
-      return await listTree(workspaceOf(source, context.principal), path.value, request, matches, after, context);
+      const deadline = clock() + maxListMilliseconds;
+      const isOver = (): boolean => clock() > deadline || context.signal.aborted;
+      return await listTree(workspaceOf(source, context.principal), path.value, request, matches, after, isOver);
     },
   });
 }
@@ -67,7 +81,7 @@ async function listTree(
   { pattern, depth = pattern === undefined ? 1 : maxDepth, details, limit }: Input,
   matches: GlobMatcher,
   after: WalkPosition | undefined,
-  context: ToolContext,
+  isOver: () => boolean,
 ): Promise<ToolOutcome> {
   const found: WalkedEntry[] = [];
   let visited = 0;
@@ -80,7 +94,8 @@ async function listTree(
     last = { segments, isDirectory: kind === "directory" };
     if (matches(segments)) found.push(step.value);
     const isEnough = found.length === limit || visited === workspace.limits.maxTreeEntries;
-    if (isEnough || isCancelled(visited, context)) {
+    // asked for now and then only: short listings never pay for a signal
+    if (isEnough || (visited % visitsPerCheck === 0 && isOver())) {
       isCut = mayHaveNext;
       break;
     }
@@ -98,11 +113,6 @@ async function listTree(
       ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
     },
   };
-}
-
-/** Asked for now and then only: short listings never pay for a signal. */
-function isCancelled(visited: number, context: ToolContext): boolean {
-  return visited % 512 === 511 && context.signal.aborted;
 }
 
 function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {

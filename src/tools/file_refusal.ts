@@ -30,7 +30,7 @@ function pathRuleWords(rule: Exclude<PathRule, "empty">): string {
     case "name_too_long":
       return "a name in it is longer than 255 bytes";
     case "path_too_long":
-      return "it is longer than 4096 bytes";
+      return "it is longer than 4096 bytes or 512 names";
     case "trailing_slash":
       return "a file name does not end in a slash";
     case "reserved":

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../lib/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import { type GlobMatcher, parseGlob } from "../workspace/glob.ts";
 import { createLinePattern, type LinePattern, type LineQueryRefusal } from "../workspace/line_pattern.ts";
+import { createFairTurns } from "../workspace/fair_turns.ts";
 import { childPath, parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { searchText } from "../workspace/search_text.ts";
@@ -144,10 +145,10 @@ async function search(task: Search): Promise<ToolOutcome> {
         const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;
         const found = await searchFile(task, entry, pattern, afterLine, request.limit - matches.length);
         if (found === null) passedOver++;
-        else matches.push(...found.map((match) => ({ filename, ...match })));
-        const last = found?.at(-1)?.line;
-        if (matches.length >= request.limit && last !== undefined) {
-          next = { finished, partial: { segments: entry.segments, line: last } };
+        else matches.push(...found.matches.map((match) => ({ filename, ...match })));
+        const line = found?.stoppedAfter ?? null;
+        if (line !== null) {
+          next = { finished, partial: { segments: entry.segments, line } };
           break;
         }
       }
@@ -173,35 +174,44 @@ async function search(task: Search): Promise<ToolOutcome> {
   };
 }
 
+interface FileMatches {
+  readonly matches: readonly Omit<Match, "filename">[];
+  /** The last line that was searched, when the search stopped before the end of the file. */
+  readonly stoppedAfter: number | null;
+}
+
 /** The matches in one file; `null` when it is not text, too large or cannot be read. */
 async function searchFile(
-  { workspace, path, request }: Search,
+  task: Search,
   entry: WalkedEntry,
   pattern: LinePattern,
   afterLine: number,
   limit: number,
-): Promise<Omit<Match, "filename">[] | null> {
-  const found: Omit<Match, "filename">[] = [];
+): Promise<FileMatches | null> {
+  const { workspace, path, request } = task;
   const file = childPath(path, entry.segments);
+  const matches: Omit<Match, "filename">[] = [];
+  const nextTurn = createFairTurns();
   let from: TextPosition | null = { offsetBytes: 0, line: 1 };
-  while (from !== null && found.length < limit) {
+  while (from !== null) {
     const read = await readLines(workspace, file, { from });
     if (!read.ok || read.value.sizeBytes > workspace.limits.maxFileBytes) return null;
     const text = decodeText(read.value.bytes);
     if (text === null || text.includes("\0")) return null;
-    const options = {
-      pattern,
-      contextLines: request.context,
-      firstLine: from.line,
-      afterLine,
-      limit: limit - found.length,
-    };
-    for (const { line, text: shown, before, after } of searchText(text, options)) {
-      found.push({ line, text: shown, ...request.context === 0 ? {} : { before, after } });
+    const options = { pattern, contextLines: request.context, firstLine: from.line, afterLine };
+    for (const stretch of searchText(text, options)) {
+      for (const { line, text: shown, before, after } of stretch.matches) {
+        matches.push({ line, text: shown, ...request.context === 0 ? {} : { before, after } });
+        if (matches.length === limit) return { matches, stoppedAfter: line };
+      }
+      const pause = nextTurn();
+      if (pause === undefined) continue;
+      await pause;
+      if (task.isOver()) return { matches, stoppedAfter: stretch.nextLine - 1 };
     }
     from = read.value.next;
   }
-  return found;
+  return { matches, stoppedAfter: null };
 }
 
 function toLines({ filename, line, text = "", before = [], after = [] }: Match): string {
@@ -224,9 +234,11 @@ function queryWords(refusal: LineQueryRefusal): string {
     case "empty":
       return "query is empty";
     case "too_long":
-      return "query is longer than 1000 characters";
+      return "query is too long: 1000 characters of plain text, 250 with regex or ignore_case";
     case "several_lines":
       return "query holds a line end; files are searched line by line";
+    case "too_complex":
+      return "query is too complex; use fewer or smaller repetitions";
     case "invalid_expression":
       return `query is no regular expression in RE2 syntax: ${showName(refusal.detail)}`;
   }

@@ -6,7 +6,7 @@
 import { failure, success } from "../lib/result.ts";
 import type { Disk, DiskRoot } from "./disk_context.ts";
 import { errorCode, toRefusal } from "./disk_refusal.ts";
-import { isReserved, type WorkspacePath } from "./path.ts";
+import { isReserved, maxPathNames, type WorkspacePath } from "./path.ts";
 import type { DenialCause, Outcome } from "./port.ts";
 
 /** Where a path leads: an entry that is there, or the deepest directory there and the names missing below it. */
@@ -21,6 +21,7 @@ export type Found = Extract<Resolved, { readonly found: true }>;
 export type LastLink = "follow" | "keep";
 
 const maxLinks = 40; // as Linux counts them (path_resolution(7))
+const maxSteps = 4 * maxPathNames; // links may lead through long paths
 
 /** Walks `path` from the root. Every step is on the root's device and none is denied by the rules. */
 export function resolveInside(disk: Disk, path: WorkspacePath, lastLink: LastLink = "follow"): Outcome<Resolved> {
@@ -45,8 +46,10 @@ function walk({ root, rules }: Disk, segments: readonly string[], lastLink: Last
   const pending = segments.toReversed();
   const inside: string[] = [];
   let links = 0;
+  let steps = 0;
   let name: string | undefined;
   while ((name = pending.pop()) !== undefined) {
+    if (++steps > maxSteps) return denied("link_loop");
     if (!info.isDirectory) return failure({ reason: "not_a_directory" });
     if (name === "" || name === ".") continue; // only the targets of links hold these
     if (name === "..") {
@@ -68,14 +71,14 @@ function walk({ root, rules }: Disk, segments: readonly string[], lastLink: Last
     inside.pop();
     const target = readLink(`${absolutePath(root, inside)}/${name}`);
     if (target === null) return denied("unreadable_link");
-    let steps = target;
+    let way = target;
     if (target.startsWith("/")) {
       if (!isAtOrBelow(root.path, target)) return denied("outside_link");
-      steps = target.slice(root.path.length);
+      way = target.slice(root.path.length);
       inside.length = 0;
       info = Deno.lstatSync(root.path);
     }
-    pending.push(...steps.split("/").reverse());
+    pending.push(...way.split("/").reverse());
   }
   return success({ found: true, path: absolutePath(root, inside), segments: inside, info });
 }

@@ -1,7 +1,7 @@
 /** Walks the entries below a directory of the disk workspace, links never followed, giving others their turn. */
-import { setImmediate } from "node:timers/promises";
 import type { DiskRoot } from "./disk_context.ts";
 import { absolutePath, lstatOrNull } from "./disk_resolve.ts";
+import { createFairTurns } from "./fair_turns.ts";
 import { isReserved } from "./path.ts";
 
 /** An entry that the walk met. */
@@ -13,15 +13,13 @@ export interface TreeEntry {
   readonly isForeign: boolean;
 }
 
-const entriesPerTurn = 500;
-
 /**
  * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
  * walk tells so and goes no further.
  */
 export async function* walkTree(root: DiskRoot, segments: readonly string[]): AsyncGenerator<TreeEntry> {
   const directories: (readonly string[])[] = [segments];
-  let count = 0;
+  const nextTurn = createFairTurns();
   let directory: readonly string[] | undefined;
   while ((directory = directories.pop()) !== undefined) {
     for (const { name } of entriesOf(absolutePath(root, directory))) {
@@ -29,7 +27,7 @@ export async function* walkTree(root: DiskRoot, segments: readonly string[]): As
       if (isReserved(below)) continue;
       const info = lstatOrNull(absolutePath(root, below));
       if (info === null) continue;
-      if (++count % entriesPerTurn === 0) await setImmediate();
+      await nextTurn();
       const isForeign = info.dev !== root.device;
       yield { segments: below, info, isForeign };
       if (info.isDirectory && !isForeign) directories.push(below);

@@ -6,8 +6,8 @@
 /** Says whether the names of a path match. */
 export type GlobMatcher = (segments: readonly string[]) => boolean;
 
-const maxAlternatives = 100;
-const maxPatternLength = 1000;
+const maxAlternatives = 32;
+const maxPatternLength = 300;
 
 /** Prepares a pattern; `null` when it is empty, too long or has too many alternatives. */
 export function parseGlob(pattern: string): GlobMatcher | null {

@@ -6,8 +6,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
-  /** The offset of the first match in the lines from `from` on, which is the start of a line; or -1. */
-  find(text: string, from: number): number;
+  /** The offset of the first match in the lines from `from` to `to`, the starts of two lines or the end; or -1. */
+  find(text: string, from: number, to: number): number;
 }
 
 /** What a caller searches for. */
@@ -19,39 +19,65 @@ export interface LineQuery {
 
 /** Why a query cannot be used; `detail` is the expression's error in words. */
 export type LineQueryRefusal =
-  | { readonly reason: "empty" | "too_long" | "several_lines" }
+  | { readonly reason: "empty" | "too_long" | "several_lines" | "too_complex" }
   | { readonly reason: "invalid_expression"; readonly detail: string };
 
-const maxQueryLength = 1000;
+const maxPlainLength = 1000;
+const maxExpressionLength = 250;
+// matching takes up to some 50 ns for each character and instruction: these keep a line below a tenth of a second
+const maxInstructions = 300;
+const maxSearchedLineCharacters = 8192;
+const maxRepetitions = 10_000; // what a count such as {100} multiplies; bounds the time to compile
 
 /** Prepares a query. The engine for expressions is loaded when it is first needed. */
 export async function createLinePattern(query: LineQuery): Promise<Result<LinePattern, LineQueryRefusal>> {
   const { text, isRegularExpression, ignoreCase } = query;
+  const isPlain = !isRegularExpression && !ignoreCase;
   if (text === "") return failure({ reason: "empty" });
-  if (text.length > maxQueryLength) return failure({ reason: "too_long" });
+  if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
-  if (!isRegularExpression && !ignoreCase) return success({ find: (subject, from) => subject.indexOf(text, from) });
+  if (isPlain) return success({ find: (subject, from, to) => findPlain(text, subject, from, to) });
+  if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await import("re2js");
   try {
-    const flags = RE2JS.MULTILINE | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
+    const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
     const expression = RE2JS.compile(isRegularExpression ? text : RE2JS.quote(text), flags);
-    return success({ find: (subject, from) => findInLines(expression, subject, from) });
+    if (expression.programSize() > maxInstructions) return failure({ reason: "too_complex" });
+    return success({ find: (subject, from, to) => findInLines(expression, subject, from, to) });
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
     return failure({ reason: "invalid_expression", detail: error.message });
   }
 }
 
+function findPlain(text: string, subject: string, from: number, to: number): number {
+  const found = subject.slice(from, to).indexOf(text);
+  return found === -1 ? -1 : from + found;
+}
+
+/** The product of all counts in the expression, which bounds how far it grows when it is compiled. */
+function repetitionsOf(expression: string): number {
+  let product = 1;
+  for (const [, least, most] of expression.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
+    product *= Math.max(1, Number(least), Number(most ?? 0));
+  }
+  return product;
+}
+
 interface Expression {
   matcher(subject: string): { find(): boolean; start(): number };
 }
 
-/** Each line on its own: a search across lines could run through the rest of the text again for every line. */
-function findInLines(expression: Expression, subject: string, from: number): number {
-  for (let lineStart = from; lineStart < subject.length;) {
+/**
+ * Each line on its own: a search across lines could run through the rest of the text again for every line. Of lines
+ * without end, as in minified files, only the start is searched.
+ */
+function findInLines(expression: Expression, subject: string, from: number, to: number): number {
+  for (let lineStart = from; lineStart < to;) {
     const newline = subject.indexOf("\n", lineStart);
     const lineEnd = newline === -1 ? subject.length : newline;
-    const matcher = expression.matcher(subject.slice(lineStart, lineEnd));
+    const line = subject.slice(lineStart, Math.min(lineEnd, lineStart + maxSearchedLineCharacters));
+    const matcher = expression.matcher(line);
     if (matcher.find()) return lineStart + matcher.start();
     lineStart = lineEnd + 1;
   }

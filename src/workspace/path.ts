@@ -30,6 +30,8 @@ export type NewNameRule = "invisible_character" | "colon" | "trailing_dot_or_bla
 export const maxNameBytes = 255;
 /** Longest path below the root, in bytes of UTF-8 (PATH_MAX of Linux). */
 export const maxPathBytes = 4096;
+/** Most names in a path: each costs a look at the disk, of a path that grows with their number. */
+export const maxPathNames = 512;
 /** The directory in the root that holds unfinished writes; no path reaches it. */
 export const stagingDirectoryName = ".portcullis";
 
@@ -69,7 +71,7 @@ export function parseDirectoryPath(text: string): Result<WorkspacePath, PathRule
   // a lone surrogate would be written as U+FFFD and so reach another file
   if (!text.isWellFormed()) return failure("not_unicode");
   if (controlCharacter.test(text)) return failure("control_character");
-  if (isLongerThan(text, maxPathBytes)) return failure("path_too_long");
+  if (segments.length > maxPathNames || isLongerThan(text, maxPathBytes)) return failure("path_too_long");
   if (segments.some((segment) => isLongerThan(segment, maxNameBytes))) return failure("name_too_long");
   if (isReserved(segments)) return failure("reserved");
   return success({ text: segments.join("/"), segments });

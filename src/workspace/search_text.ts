@@ -1,4 +1,4 @@
-/** Searches one text by lines: pure. */
+/** Searches one text by lines. */
 import type { LinePattern } from "./line_pattern.ts";
 
 /** A line that matches, with its neighbours. */
@@ -20,41 +20,53 @@ export interface SearchOptions {
   readonly firstLine: number;
   /** Only lines after this one. */
   readonly afterLine: number;
-  readonly limit: number;
 }
 
+/** What one stretch of the text gave. */
+export interface Stretch {
+  readonly matches: readonly LineMatch[];
+  /** The number of the line after the stretch. */
+  readonly nextLine: number;
+}
+
+const stretchCharacters = 8192;
 const maxShownCharacters = 500;
 
-/** The matching lines, at most `limit` of them. */
-export function searchText(text: string, options: SearchOptions): LineMatch[] {
-  const { pattern, contextLines, firstLine, afterLine, limit } = options;
-  const matches: LineMatch[] = [];
+/**
+ * The matching lines, in stretches that are searched one by one when they are asked for, so that the caller can stop,
+ * or let others have their turn, in between.
+ */
+export function* searchText(text: string, options: SearchOptions): Generator<Stretch> {
+  const { pattern, contextLines, firstLine, afterLine } = options;
   let line = firstLine;
   let lineStart = 0;
-  while (line <= afterLine) {
-    const newline = text.indexOf("\n", lineStart);
-    if (newline === -1) return matches;
-    lineStart = newline + 1;
-    line++;
-  }
-  while (matches.length < limit && lineStart < text.length) {
-    const found = pattern.find(text, lineStart);
-    if (found === -1) break;
-    for (let newline; (newline = text.indexOf("\n", lineStart)) !== -1 && newline < found;) {
-      lineStart = newline + 1;
+  for (; line <= afterLine && lineStart < text.length; line++) lineStart = endOfLine(text, lineStart) + 1;
+  while (lineStart < text.length) {
+    const stretchEnd = Math.min(text.length, endOfLine(text, lineStart + stretchCharacters) + 1);
+    const matches: LineMatch[] = [];
+    while (lineStart < stretchEnd) {
+      const found = pattern.find(text, lineStart, stretchEnd);
+      const until = found === -1 ? stretchEnd : found;
+      for (let newline; (newline = text.indexOf("\n", lineStart)) !== -1 && newline < until;) {
+        lineStart = newline + 1;
+        line++;
+      }
+      if (found === -1) {
+        lineStart = stretchEnd;
+        break;
+      }
+      const lineEnd = endOfLine(text, lineStart);
+      matches.push({
+        line,
+        text: cutAround(text.slice(lineStart, lineEnd), found - lineStart),
+        before: linesBefore(text, lineStart, contextLines),
+        after: linesAfter(text, lineEnd, contextLines),
+      });
+      lineStart = lineEnd + 1;
       line++;
     }
-    const lineEnd = endOfLine(text, lineStart);
-    matches.push({
-      line,
-      text: cutAround(text.slice(lineStart, lineEnd), found - lineStart),
-      before: linesBefore(text, lineStart, contextLines),
-      after: linesAfter(text, lineEnd, contextLines),
-    });
-    lineStart = lineEnd + 1;
-    line++;
+    yield { matches, nextLine: line };
   }
-  return matches;
 }
 
 function endOfLine(text: string, from: number): number {

@@ -1,6 +1,6 @@
 /** Walks a directory of any workspace in the order of names, a directory before what is in it; links are not followed. */
-import { setImmediate } from "node:timers/promises";
 import { success } from "../lib/result.ts";
+import { createFairTurns } from "./fair_turns.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
 
@@ -24,8 +24,6 @@ export interface WalkOptions {
   readonly after?: WalkPosition;
   readonly details?: boolean;
 }
-
-const entriesPerTurn = 256;
 
 interface OpenDirectory {
   readonly path: WorkspacePath;
@@ -56,7 +54,7 @@ export async function* walk(
     hasMore: true,
   });
   const stack = resume(after, depth, open);
-  let visited = 0;
+  const nextTurn = createFairTurns();
   let directory: OpenDirectory | undefined;
   while ((directory = stack.at(-1)) !== undefined) {
     const entry = directory.entries[directory.given];
@@ -64,7 +62,7 @@ export async function* walk(
       directory.given++;
       directory.last = entry.name;
       // listings of small directories come at once: without this a long walk would keep everyone else waiting
-      if (++visited % entriesPerTurn === 0) await setImmediate();
+      await nextTurn();
       const segments = [...directory.segments, entry.name];
       if (entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
       yield success({ ...entry, segments, mayHaveNext: stack.some(isUnfinished) });

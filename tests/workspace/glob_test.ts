@@ -36,7 +36,7 @@ for (const [pattern, path, matches] of cases) {
 }
 
 Deno.test("parseGlob() refuses patterns that are empty, too long or have too many alternatives", () => {
-  for (const pattern of ["", "/", ".", "a".repeat(1001), "{a,b}".repeat(7)]) assert.equal(parseGlob(pattern), null);
+  for (const pattern of ["", "/", ".", "a".repeat(301), "{a,b}".repeat(6)]) assert.equal(parseGlob(pattern), null);
 });
 
 Deno.test("parseGlob() agrees with the definition on random patterns and paths", () => {
@@ -56,7 +56,7 @@ Deno.test("parseGlob() agrees with the definition on random patterns and paths",
 });
 
 Deno.test("matching takes time proportional to pattern times name", () => {
-  const matches = parseGlob("*a".repeat(200) + "b");
+  const matches = parseGlob("*a".repeat(149) + "b");
   const started = performance.now();
   assert.equal(matches?.(["a".repeat(255)]), false);
   assert.ok(performance.now() - started < 100);

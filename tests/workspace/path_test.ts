@@ -114,6 +114,7 @@ const refused: readonly (readonly [string, string])[] = [
   ["a".repeat(256), "name_too_long"],
   ["é".repeat(128), "name_too_long"],
   ["a/".repeat(2048) + "a", "path_too_long"],
+  ["a/".repeat(512) + "a", "path_too_long"],
   ["é/".repeat(1500) + "a", "path_too_long"],
 ];
 

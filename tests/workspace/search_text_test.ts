@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { createLinePattern } from "../../src/workspace/line_pattern.ts";
+import { searchText } from "../../src/workspace/search_text.ts";
+
+const piece = fc.constantFrom("a", "b", "ab", "\n", "\n", " ", "é", "\r");
+const texts = fc.array(piece, { maxLength: 200 }).map((pieces) => pieces.join(""));
+
+for (const query of ["ab", "^a", "b$", "a*", "\\s", "[^a]", "^$", "(ab)+"]) {
+  Deno.test(`searchText() finds the lines that match ${query}, as a test of each line does`, async () => {
+    const pattern = await createLinePattern({ text: query, isRegularExpression: true, ignoreCase: false });
+    assert.ok(pattern.ok);
+    const expression = new RegExp(query);
+    fc.assert(
+      fc.property(texts, fc.nat(5), (text, afterLine) => {
+        const found = Array.from(searchText(text, { pattern: pattern.value, contextLines: 1, firstLine: 1, afterLine }))
+          .flatMap(({ matches }) => matches);
+        const lines = text.split("\n");
+        if (lines.at(-1) === "") lines.pop(); // the end of the last line starts no other
+        const expected = lines.map((line, index) => ({ line, number: index + 1 })).filter(({ line, number }) =>
+          number > afterLine && expression.test(line)
+        );
+        assert.deepEqual(found.map(({ line, text: shown }) => ({ line: shown, number: line })), expected);
+        for (const { line, before, after } of found) {
+          assert.deepEqual(before, lines.slice(Math.max(0, line - 2), line - 1));
+          assert.deepEqual(after, lines.slice(line, line + 1));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+}
+
+Deno.test("searchText() searches long texts in stretches that join, and shows long lines around the match", async () => {
+  const pattern = await createLinePattern({ text: "needle", isRegularExpression: false, ignoreCase: false });
+  assert.ok(pattern.ok);
+  const line = `${"😀".repeat(3000)}needle${"x".repeat(9000)}`;
+  const text = `${"short\n".repeat(5000)}${line}\n${"short\n".repeat(5000)}needle`;
+  const stretches = Array.from(
+    searchText(text, { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 }),
+  );
+  assert.ok(stretches.length > 5);
+  assert.equal(stretches.at(-1)?.nextLine, 10_003);
+  const matches = stretches.flatMap((stretch) => stretch.matches);
+  assert.deepEqual(matches.map((match) => match.line), [5001, 10_002]);
+  assert.ok(matches[0]?.text.includes("needle") && matches[0].text.length < 510 && matches[0].text.isWellFormed());
+});
+
+Deno.test("createLinePattern() refuses expressions that would take long to compile or to match", async () => {
+  const reason = async (text: string): Promise<string> => {
+    const pattern = await createLinePattern({ text, isRegularExpression: true, ignoreCase: false });
+    return pattern.ok ? "accepted" : pattern.error.reason;
+  };
+  assert.equal(await reason(".{0,1000}".repeat(20)), "too_complex");
+  assert.equal(await reason("(?:a?){400}"), "too_complex");
+  assert.equal(await reason("a{2000}"), "invalid_expression");
+  assert.equal(await reason("a".repeat(251)), "too_long");
+  assert.equal(await reason("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "accepted");
+  assert.equal(await reason("(?i)todo|fixme\\b.*"), "accepted");
+});
+
+Deno.test("the worst expressions that are accepted search a megabyte without long pauses", async () => {
+  const worst = "(?:a?){80}a{80}[c-e]";
+  const pattern = await createLinePattern({ text: worst, isRegularExpression: true, ignoreCase: false });
+  assert.ok(pattern.ok);
+  const text = `${"a".repeat(200)}\n`.repeat(200) + "a".repeat(1_000_000);
+  let longest = 0;
+  let last = performance.now();
+  for (const { matches } of searchText(text, { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 })) {
+    assert.equal(matches.length, 0);
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  }
+  assert.ok(longest < 2000, `a stretch took ${longest} ms`);
+});
