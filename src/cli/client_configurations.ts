@@ -146,7 +146,7 @@ function configureServiceNow(connection: Connection): ClientConfiguration | null
   const { serverUrl } = connection;
   const notes = [
     "The instance has to reach the address: a public https SERVER_URL.",
-    "It registers itself, so REGISTRATION must not be off; the registration token is needed unless it is open.",
+    "It registers itself, with the registration token unless REGISTRATION is open; docs/servicenow.md has the other way.",
   ];
   return {
     place: "All > AI Agent Studio > Settings > Manage MCP Servers > New",
@@ -155,6 +155,7 @@ function configureServiceNow(connection: Connection): ClientConfiguration | null
       `MCP server URL: ${endpointOf(connection)}`,
       "Authentication type: OAuth 2.1",
       "Grant type: Authorization Code",
+      "Token authentication method: Client Secret Basic",
       "Auth scopes: files:read,files:write,llm:generate",
       "Authentication token for client registration, header: Authorization",
       "Authentication token for client registration, value: Bearer (the value of DCR_AUTH_TOKEN)",

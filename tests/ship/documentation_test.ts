@@ -1,0 +1,59 @@
+/** The documentation against the program: links lead somewhere, settings, commands, tasks and files that it names exist. */
+import assert from "node:assert/strict";
+import { dirname, join, normalize } from "node:path";
+import { root } from "../../scripts/bundle.ts";
+import { type Setting, settings } from "../../src/config/settings.ts";
+import { runCommand } from "../fixtures/running_server.ts";
+
+const pages = [
+  ...["README.md", "SECURITY.md", "CONTRIBUTING.md"],
+  ...Array.from(Deno.readDirSync(`${root}docs`), ({ name }) => `docs/${name}`).filter((name) => name.endsWith(".md")),
+];
+const texts = new Map(
+  await Promise.all(
+    pages.map(async (page) => [page, await Deno.readTextFile(`${root}${page}`)] as const),
+  ),
+);
+
+Deno.test("documentation: every link to a file leads to one", async () => {
+  const broken: string[] = [];
+  let links = 0;
+  for (const [page, text] of texts) {
+    for (const [, target = ""] of text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      links += 1;
+      const path = normalize(join(dirname(page), target));
+      if (!await Deno.stat(`${root}${path}`).catch(() => null)) broken.push(`${page}: ${target}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+  assert.ok(links > 10);
+});
+
+Deno.test("documentation: every task that it names is in deno.json, every script is there", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
+  for (const [page, text] of texts) {
+    for (const [, task = ""] of text.matchAll(/deno(?:@[\d.]+)? task (?:-q )?([a-z][\w:-]*)/g)) {
+      assert.ok(task in tasks, `${page}: deno task ${task}`);
+    }
+    for (const [, path = ""] of text.matchAll(/\b((?:scripts|bench)\/[\w/]+\.(?:ts|sh))\b/g)) {
+      assert.ok(await Deno.stat(`${root}${path}`).catch(() => null), `${page}: ${path}`);
+    }
+  }
+});
+
+Deno.test("documentation: operations and security name only settings and commands that exist", async () => {
+  const known = new Set(Object.values(settings as Record<string, Setting<unknown>>).map(({ env }) => env));
+  const { stdout: help } = await runCommand(["--help"]);
+  const commands = Array.from(help.matchAll(/^ {2}([a-z-]+) {2,}/gm), ([, name]) => name ?? "");
+  assert.ok(commands.includes("serve"));
+  for (const page of ["docs/operations.md", "docs/security.md", "docs/upgrading.md"]) {
+    const text = texts.get(page) ?? "";
+    for (const [, name = ""] of text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)) {
+      assert.ok(known.has(name.replace(/_FILE$/, "")), `${page}: ${name}`);
+    }
+    for (const [, name = ""] of text.matchAll(/`portcullis (?!listening on)([a-z-]+)/g)) {
+      assert.ok(commands.includes(name), `${page}: portcullis ${name}`);
+    }
+  }
+});
