@@ -48,7 +48,7 @@ export interface AuthorizationServer {
   readonly verifier: Verifier;
   /** The hosts that a client may be redirected to, or `null` when there is no such client. */
   redirectHosts(clientId: string): Promise<readonly string[] | null>;
-  /** The one-time set-up URL for the console, or `null` when there is an owner. */
+  /** The one-time set-up URL for the console; `null` when there is an owner, or people sign in elsewhere. */
   issueSetUpLink(): Promise<string | null>;
 }
 
@@ -119,6 +119,6 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       const client = await findClient(clientId);
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);
     },
-    issueSetUpLink: () => issueSetUpLink(setUp),
+    issueSetUpLink: () => servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink(setUp),
   };
 }

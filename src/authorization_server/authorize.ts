@@ -34,7 +34,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       return errorPage(reason);
     };
     if (url.search.length > limits.maxQueryBytes) return deadEnd("request_too_long");
-    if (!await users.hasOwner()) return deadEnd("not_set_up");
+    if (deps.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");
     const parameters = toParameters(url.searchParams);
     // Repeated parameters and control characters: no honest client sends them, and parsers disagree about them.
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {

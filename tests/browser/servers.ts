@@ -60,7 +60,7 @@ export interface WaitingClient extends AsyncDisposable {
   readonly answered: Promise<URLSearchParams>;
 }
 
-const answerTimeoutMilliseconds = 15_000;
+const answerTimeoutMilliseconds = 60_000;
 
 /** A native client's callback on loopback; `host` as it stands in the redirect URI. */
 export function startClient(host: "127.0.0.1" | "[::1]" | "localhost"): WaitingClient {

@@ -7,7 +7,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
 import { OAuthApplication } from "../fixtures/oauth_application.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { setUpOwner } from "../fixtures/owner.ts";
+import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, type Person } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 
@@ -33,7 +33,7 @@ interface Driver {
 type MakeDriver = (endpoint: URL, person: Person) => Driver;
 
 const makeV1: MakeDriver = (endpoint, person) => {
-  const application = new OAuthApplication<OAuthClientInformationMixed, OAuthTokens>(person);
+  const application = new OAuthApplication<OAuthClientInformationMixed, OAuthTokens>((url) => approve(person, url));
   const client = new Client({ name: "sdk-v1", version: "1" });
   return {
     async signIn() {
@@ -55,7 +55,9 @@ const makeV1: MakeDriver = (endpoint, person) => {
 };
 
 const makeV2: MakeDriver = (endpoint, person) => {
-  const application = new OAuthApplication<v2.StoredOAuthClientInformation, v2.StoredOAuthTokens>(person);
+  const application = new OAuthApplication<v2.StoredOAuthClientInformation, v2.StoredOAuthTokens>((url) =>
+    approve(person, url)
+  );
   const client = new v2.Client({ name: "sdk-v2", version: "1" });
   return {
     async signIn() {

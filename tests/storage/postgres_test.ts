@@ -75,7 +75,13 @@ function testServer(cluster: PostgresCluster): void {
 
   Deno.test("postgres storage: a crash of the server loses nothing acknowledged, and requests wait for its return", async () => {
     await using place = await postgresPlace(cluster);
-    const storage = await place.open();
+    // A loaded machine may take long to start PostgreSQL again.
+    const storage: Storage = await openPostgresStorage({
+      location: locationOf(cluster.url),
+      schema: place.schema,
+      clock: Date.now,
+      limits: { outageTimeoutMilliseconds: 60_000 },
+    });
     const acknowledged: number[] = [];
     const refused: unknown[] = [];
     let stopped = false;
