@@ -7,6 +7,7 @@ import { browserSessions } from "./records/browser_session.ts";
 import { knownBrowsers } from "./records/known_browser.ts";
 import type { Account, UserDirectory } from "./user_directory.ts";
 
+const maxSharedSessionSeconds = 600;
 const knownBrowserLifetimeMilliseconds = 90 * 86_400_000;
 
 /** A browser, new or seen before. */
@@ -25,6 +26,12 @@ export interface SignedIn {
 
 /** The browsers of one installation. */
 export interface Browsers {
+  /**
+   * On plain http, which is loopback, cookies go to every port of the host: the callback of a native client, or any
+   * other local program that a page leads to, receives the session cookie. So sessions are short there, and end when
+   * somebody decides about a client.
+   */
+  readonly cookiesReachOtherPorts: boolean;
   /** The browser of a request, given a cookie if it has none yet. */
   identify(request: Request): Browser;
   /** Whether this person signed in there before. */
@@ -44,7 +51,11 @@ export function createBrowsers(options: {
   readonly clock: Clock;
   readonly sessionLifetimeSeconds: number;
 }): Browsers {
-  const { storage, users, clock, sessionLifetimeSeconds } = options;
+  const { storage, users, clock } = options;
+  const cookiesReachOtherPorts = !options.issuer.startsWith("https:");
+  const sessionLifetimeSeconds = cookiesReachOtherPorts
+    ? Math.min(options.sessionLifetimeSeconds, maxSharedSessionSeconds)
+    : options.sessionLifetimeSeconds;
   const cookies = createCookies(options.issuer);
   const identify = (request: Request): Browser => {
     const present = cookies.readBrowser(request);
@@ -53,6 +64,7 @@ export function createBrowsers(options: {
     return { hash: hashSecret(value), cookies: [cookies.setBrowser(value)] };
   };
   return {
+    cookiesReachOtherPorts,
     identify,
     isKnown: async (browser, userId) => await knownBrowsers.read(storage, browser.hash, userId) !== null,
     async signedIn(request) {

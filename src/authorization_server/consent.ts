@@ -9,6 +9,7 @@ import {
   type Pending,
   showConsent,
   showSignIn,
+  signedInByPage,
   signedInFor,
 } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
@@ -40,13 +41,18 @@ export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
     if (!form.ok) return errorPage(form.error);
     const pending = await findPending(deps, form.value.get("request") ?? "", browser);
     if (pending === null) return gone();
-    const signedIn = await signedInFor(deps, pending, request);
+    const signedIn = await signedInFor(deps, pending, request) ??
+      (browsers.cookiesReachOtherPorts ? await signedInByPage(deps, pending, form.value) : null);
     if (signedIn === null) return await showSignIn(deps, { kind: "request", waiting: pending });
     // Somebody else signed in meanwhile, in another tab: let them see whose consent they give.
     if (form.value.get("account") !== signedIn.account.id) {
       return showConsent(deps, pending, signedIn, { problem: "The account changed. Look again before you decide." });
     }
-    return await decide(deps, { pending, signedIn, peer }, form.value) ?? gone();
+    const response = await decide(deps, { pending, signedIn, peer }, form.value) ?? gone();
+    if (browsers.cookiesReachOtherPorts && response.status === 303) {
+      response.headers.append("set-cookie", await browsers.signOut(request));
+    }
+    return response;
   };
 }
 

@@ -1,14 +1,15 @@
 /** Shows the page that a waiting authorization request needs next: sign-in or consent. */
+import { Buffer } from "node:buffer";
 import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
 import { type ConsentPage, consentPage } from "./pages/consent_page.ts";
 import { type SignInPage, signInPage } from "./pages/sign_in_page.ts";
 import { csrfToken } from "./csrf.ts";
-import { hashSecret } from "./random_secret.ts";
+import { equalInConstantTime, hashSecret } from "./random_secret.ts";
 import type { Stored } from "./record_family.ts";
 import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
 import type { Client } from "./records/client.ts";
-import type { UserDirectory } from "./user_directory.ts";
+import type { Account, UserDirectory } from "./user_directory.ts";
 
 /** What the browser endpoints share. */
 export interface InteractionDeps
@@ -60,6 +61,23 @@ export async function findPending(deps: InteractionDeps, handle: string, browser
 export async function signedInFor(deps: InteractionDeps, waiting: Waiting, request: Request): Promise<SignedIn | null> {
   const signedIn = await deps.browsers.signedIn(request);
   return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
+}
+
+/** What only a consent page carries: that it was shown to this signed-in person, for this request. */
+function proofOf({ secrets }: InteractionDeps, { handle, request }: Waiting, account: Account): string {
+  const parts = [handle, request.browserHash, account.id, account.credentialHash];
+  return Buffer.from(secrets.authenticate("consent-page", parts.join(" "))).toString("base64url");
+}
+
+/** Whom a posted consent page was shown to. Stands in for the session where sessions end with each decision. */
+export async function signedInByPage(
+  deps: InteractionDeps,
+  waiting: Waiting,
+  form: URLSearchParams,
+): Promise<SignedIn | null> {
+  const account = await deps.users.find(form.get("account") ?? "");
+  if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(deps, waiting, account))) return null;
+  return { account, signedInAt: waiting.request.signInAfter };
 }
 
 /** A page about a person's own account. */
@@ -115,6 +133,7 @@ export function showConsent(
     action: pathsOf(deps.issuer).consent,
     grantsPath: pathsOf(deps.issuer).grants,
     handle,
+    proof: proofOf(deps, waiting, signedIn.account),
     clientName: client.name,
     identity: identityOf(client),
     redirectUri: request.redirectUri,

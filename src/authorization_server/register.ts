@@ -86,9 +86,10 @@ function makeClient(
   metadata: Metadata,
   { limits, now, mayFetchKeys }: { limits: Limits; now: number; mayFetchKeys: boolean },
 ): Result<{ client: Client; secret: string | null }, RefusalReason> {
-  const redirectUris = [...new Set(metadata.redirect_uris ?? [])];
-  const redirectProblem = findRedirectProblem(redirectUris, limits);
+  const { redirect_uris: named = [] } = metadata;
+  const redirectProblem = findRedirectProblem(named, limits);
   if (redirectProblem !== null) return failure(redirectProblem);
+  const redirectUris = [...new Set(named)];
   // Without grant_types we register both, not RFC 7591's default alone: clients that leave it out expect to refresh.
   const grantTypes = supportedGrantTypes.filter((name) => metadata.grant_types?.includes(name) ?? true);
   if (!grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");

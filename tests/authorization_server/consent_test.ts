@@ -219,3 +219,54 @@ Deno.test("every grant, refusal, registration and sign-in leaves an audit line",
   );
   assert.deepEqual(audited, ["client_registration registered", "sign_in signed_in", "consent allowed", "token issued"]);
 });
+
+// Cookies know no ports: a native client's callback on http://127.0.0.1 receives those of a server on http://127.0.0.1.
+const loopback = "http://127.0.0.1:3000";
+
+Deno.test("on plain http the session ends with the decision, before the browser is sent to another port", async () => {
+  await using harness = await startHarness({ issuer: loopback });
+  const client = await register(harness);
+  for (const decision of ["allow", "deny"] as const) {
+    const browser = openBrowser(harness);
+    const page = await reachConsent(browser, authorizePath(client.client_id));
+    const session = browser.cookies.get("portcullis-session") ?? "";
+    assert.ok(session);
+    assert.equal((await decide(browser, page, { decision })).status, 303);
+    assert.equal(browser.cookies.get("portcullis-session"), undefined);
+    browser.cookies.set("portcullis-session", session); // somebody kept it
+    assert.match(await (await browser.get(authorizePath(client.client_id))).text(), /name="passphrase"/);
+  }
+});
+
+Deno.test("on plain http two tabs still finish, each by the page that it was shown", async () => {
+  await using harness = await startHarness({ issuer: loopback });
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  const first = await reachConsent(browser, authorizePath(client.client_id, { state: "1" }));
+  const second = await reachConsent(browser, authorizePath(client.client_id, { state: "2" }));
+  assert.equal(locationOf(await decide(browser, second)).searchParams.get("state"), "2");
+  assert.equal(locationOf(await decide(browser, first)).searchParams.get("state"), "1");
+});
+
+Deno.test("on plain http no cookie can consent by itself: not without the page's proof, nor with another page's", async () => {
+  await using harness = await startHarness({ issuer: loopback });
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  const first = await reachConsent(browser, authorizePath(client.client_id));
+  const second = await reachConsent(browser, authorizePath(client.client_id));
+  assert.equal((await decide(browser, second)).status, 303);
+  const form = { request: hiddenField(first, "request"), account: "owner", decision: "allow", scope: "files:read" };
+  for (const proof of ["", "x", hiddenField(second, "proof")]) {
+    const response = await browser.post("/oauth/consent", { ...form, proof });
+    assert.equal(response.status, 200);
+    assert.match(await response.text(), /name="passphrase"/);
+  }
+  const signIn = await (await browser.get(authorizePath(client.client_id))).text();
+  const handle = hiddenField(signIn, "request");
+  const skipped = await browser.post("/oauth/consent", {
+    ...form,
+    request: handle,
+    proof: hiddenField(first, "proof"),
+  });
+  assert.match(await skipped.text(), /name="passphrase"/);
+});

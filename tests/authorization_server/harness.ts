@@ -232,6 +232,7 @@ export function decide(
   return browser.post("/oauth/consent", [
     ["request", hiddenField(page, "request")],
     ["account", hiddenField(page, "account")],
+    ["proof", hiddenField(page, "proof")],
     ["decision", options.decision ?? "allow"],
     ...(options.scopes ?? offered).map((name) => ["scope", name] as const),
   ]);

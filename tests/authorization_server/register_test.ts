@@ -69,6 +69,7 @@ for (
     [],
     undefined,
     Array.from({ length: 1_000 }, (_, index) => `https://x/${index}`),
+    Array.from({ length: 1_000 }, () => redirectUri),
     [redirectUri, "javascript:alert(1)"],
     ["cursor://only/private"],
   ]

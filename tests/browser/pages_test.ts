@@ -259,7 +259,7 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     await page.goto(`${server.issuer}/oauth/authorize?client_id=unknown`);
     await check("error");
     await approveAndRedeem(page, server);
-    await page.goto(`${server.issuer}/oauth/grants`);
+    await openGrants(page, server);
     await page.getByRole("heading", { name: "Claude Code" }).first().waitFor();
     await check("grants");
     await picture(page, `grants-${colorScheme}`);
@@ -277,7 +277,7 @@ browserTest("a person takes access back and signs out, by keyboard, without Java
   await page.keyboard.press("Enter");
   await page.getByText("No application has access now.").waitFor();
   await approveAndRedeem(page, server);
-  await page.goto(`${server.issuer}/oauth/grants`);
+  await openGrants(page, server);
   await page.getByRole("button", { name: "Take back" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("No application has access now.").waitFor();
@@ -285,6 +285,14 @@ browserTest("a person takes access back and signs out, by keyboard, without Java
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "You are signed out" }).waitFor();
 });
+
+/** Opens the grants page. On plain http the session ended with the last decision, so it asks for the passphrase. */
+async function openGrants(page: Page, { issuer }: RunningServer): Promise<void> {
+  await page.goto(`${issuer}/oauth/grants`);
+  await page.getByLabel("Passphrase").fill(passphrase);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Access you gave" }).waitFor();
+}
 
 /** Lets a new client through the consent page of a signed-in browser, so that there is a grant. */
 async function approveAndRedeem(page: Page, server: RunningServer): Promise<void> {

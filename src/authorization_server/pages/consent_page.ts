@@ -8,6 +8,8 @@ export interface ConsentPage {
   readonly action: string;
   readonly grantsPath: string;
   readonly handle: string;
+  /** Ties the page to the person whom it was shown to. */
+  readonly proof: string;
   readonly clientName: string;
   /** Who vouches for the client's name: nobody, the operator, or the domain that its metadata came from. */
   readonly identity:
@@ -93,6 +95,7 @@ export function consentPage(page: ConsentPage): Response {
       <form method="post" action="${page.action}">
         <input type="hidden" name="request" value="${page.handle}">
         <input type="hidden" name="account" value="${page.userId}">
+        <input type="hidden" name="proof" value="${page.proof}">
         <fieldset>
           <legend>It wants to</legend>
           ${page.scopes.map(scopeChoice)}
