@@ -37,11 +37,6 @@ function parsePasswordHash(phc: string): ParsedHash | null {
   return sane ? parsed : null;
 }
 
-/** Whether the text is a PHC string that {@link verifyPassword} can check against. */
-export function isPasswordHash(phc: string): boolean {
-  return parsePasswordHash(phc) !== null;
-}
-
 /** Why a passphrase cannot be used, in words for the person, or `null`. */
 export function passphraseProblem(passphrase: string): string | null {
   if ([...passphrase].length < minPassphraseCharacters) {

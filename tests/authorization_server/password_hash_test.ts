@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import {
   createPasswordHasher,
   hashPassword,
-  isPasswordHash,
   passphraseProblem,
   verifyPassword,
 } from "../../src/authorization_server/password_hash.ts";
@@ -11,7 +10,6 @@ Deno.test("hashPassword() gives an Argon2id PHC string with a fresh salt that ve
   const [one, two] = await Promise.all([hashPassword("a passphrase"), hashPassword("a passphrase")]);
   assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   assert.notEqual(one, two);
-  assert.ok(isPasswordHash(one));
   assert.ok(await verifyPassword("a passphrase", one));
   assert.ok(!await verifyPassword("A passphrase", one));
   assert.ok(!await verifyPassword("", one));
@@ -43,7 +41,7 @@ Deno.test("texts that are no Argon2id hash never verify", async () => {
       hash.slice(0, -30),
     ]
   ) {
-    assert.ok(!isPasswordHash(text) || !await verifyPassword("a passphrase", text), text);
+    assert.ok(!await verifyPassword("a passphrase", text), text);
   }
 });
 

