@@ -59,6 +59,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
   });
   if (stream === null) {
     call.outcome = "rate_limited";
+    call.code = "too_many_streams";
     return {
       kind: "rate_limited",
       retryAfterSeconds: 60,

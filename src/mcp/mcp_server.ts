@@ -56,7 +56,7 @@ export interface McpServerOptions {
 
 /** The protocol server. */
 export interface McpServer {
-  /** Answers one parsed body. Never throws and never rejects. */
+  /** Answers one parsed body. Rejects only when the storage is lost. */
   handle(body: unknown, exchange: Exchange): McpAnswer | Promise<McpAnswer>;
   /** Answers HTTP's GET: a stream of notices for a legacy session. */
   openStream(exchange: Exchange): Promise<McpAnswer>;
@@ -114,7 +114,10 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     const revision = named ?? session?.revision ?? defaultLegacyRevision;
     if (!Array.isArray(body)) return answerMessage(body, exchange, revision, session, true);
     const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
-    if (refusal !== null) return refusal;
+    if (refusal !== null) {
+      if (refusal.kind === "insufficient_scope") options.audit(refusedBatchEntry(exchange, clock()));
+      return refusal;
+    }
     return Promise.all(body.map((each) => answerMessage(each, exchange, revision, session, false))).then(joinAnswers);
   };
 
@@ -162,6 +165,21 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       streams.abandonAll();
       await tasks.close();
     },
+  };
+}
+
+/** A batch that lacks scopes is refused whole: one record stands for all of its calls. */
+function refusedBatchEntry({ requestId, principal }: Exchange, time: number): AuditEntry {
+  return {
+    time,
+    requestId,
+    subject: principal?.subject ?? null,
+    clientId: principal?.clientId ?? null,
+    method: "tools/call",
+    tool: null,
+    outcome: "insufficient_scope",
+    code: "insufficient_scope",
+    durationMs: 0,
   };
 }
 

@@ -28,6 +28,8 @@ export interface McpLimits extends StreamLimits {
   readonly taskTtlMs: number;
   readonly taskPollIntervalMs: number;
   readonly maxTasksPerPrincipal: number;
+  /** How often the process that runs a task says that it lives, and looks for what others left for the task. */
+  readonly taskHeartbeatMs: number;
   /** How many resources one client may watch. */
   readonly maxSubscriptions: number;
 }
@@ -51,6 +53,7 @@ export const defaultMcpLimits: McpLimits = {
   taskTtlMs: 60 * 60_000,
   taskPollIntervalMs: 1_000,
   maxTasksPerPrincipal: 50,
+  taskHeartbeatMs: 5_000,
   maxSubscriptions: 100,
 };
 

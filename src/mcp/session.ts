@@ -45,14 +45,8 @@ export interface Sessions {
 }
 
 const purpose = "mcp-session";
-const sealedShape = z.object({
-  key: z.string(),
-  version: z.string(),
-  abilities: z.array(z.string()),
-  subject: z.string(),
-  clientId: z.string(),
-  expiresAt: z.number(),
-});
+/** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
+const sealedShape = z.tuple([z.string(), z.string(), z.string(), z.string(), z.string(), z.number()]);
 const recordShape = z.object({
   ended: z.boolean(),
   logLevel: z.enum(logLevels).nullable(),
@@ -78,21 +72,22 @@ export function createSessions(options: SessionOptions): Sessions {
   const cache = new Map<string, OpenSession>();
   const capabilitySets = new Map<string, ClientCapabilities>();
 
-  const unseal = (id: string): OpenSession | null => {
+  /** Opens an id. Ten thousand sessions of one principal share its strings, and the sets of what they declare. */
+  const unseal = (id: string, { subject, clientId }: Principal): OpenSession | null => {
     const text = secretBox.open(purpose, id, "");
-    const sealed = text === null ? null : sealedShape.parse(JSON.parse(text));
-    const revision = sealed === null ? undefined : legacyRevisions.get(sealed.version);
-    if (sealed === null || revision === undefined) return null;
-    const { key, subject, clientId, expiresAt, abilities } = sealed;
-    const capabilities = shared(abilities as ClientAbility[]);
+    if (text === null) return null;
+    const [key, version, abilities, ownSubject, ownClientId, expiresAt] = sealedShape.parse(JSON.parse(text));
+    const revision = legacyRevisions.get(version);
+    if (revision === undefined || ownSubject !== subject || ownClientId !== clientId) return null;
     const state = { ended: false, logLevel: null, subscriptions: nothing, checkedAt: -1 };
-    return { key, subject, clientId, expiresAt, revision, capabilities, ...state };
+    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), ...state };
   };
-  /** Most sessions declare the same: ten thousand of them should not keep ten thousand sets. */
-  const shared = (abilities: readonly ClientAbility[]): ClientCapabilities => {
-    const name = abilities.join();
-    let set = capabilitySets.get(name);
-    if (set === undefined) capabilitySets.set(name, set = new Set(abilities));
+  const shared = (abilities: string): ClientCapabilities => {
+    let set = capabilitySets.get(abilities);
+    if (set === undefined) {
+      set = new Set(abilities.split(" ").filter((ability) => ability !== "") as ClientAbility[]);
+      capabilitySets.set(abilities, set);
+    }
     return set;
   };
   const remember = (id: string, session: OpenSession): void => {
@@ -127,20 +122,20 @@ export function createSessions(options: SessionOptions): Sessions {
 
   return {
     begin({ subject, clientId }, { version }, capabilities) {
-      const sealed: z.infer<typeof sealedShape> = {
-        key: randomBytes(12).toString("base64url"),
+      const sealed: z.infer<typeof sealedShape> = [
+        randomBytes(12).toString("base64url"),
         version,
-        abilities: [...capabilities],
+        [...capabilities].sort().join(" "),
         subject,
         clientId,
-        expiresAt: clock() + options.sessionLifetimeSeconds * 1000,
-      };
+        clock() + options.sessionLifetimeSeconds * 1000,
+      ];
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },
     find(id, principal) {
       let session = cache.get(id);
       if (session === undefined) {
-        const opened = unseal(id);
+        const opened = unseal(id, principal);
         if (opened === null) return null;
         remember(id, session = opened);
       }

@@ -48,5 +48,5 @@ Deno.test("a batch with a call that lacks scopes is refused whole, before anythi
   const response = await post(batch, { authorization: "Bearer read-only" });
   assert.equal(response.status, 403);
   assert.match(response.headers.get("www-authenticate") ?? "", /scope="files:read files:write"/);
-  assert.equal(audit.length, 0);
+  assert.deepEqual(audit.map(({ outcome }) => outcome), ["insufficient_scope"]);
 });

@@ -166,6 +166,24 @@ Deno.test("without a token nothing but a handshake is ever answered, on the same
   await harness.mcp.close();
 });
 
+Deno.test("GET and DELETE with any headers get an answer, and a session's own works throughout", async () => {
+  const harness = createHarness();
+  const session = await harness.openSession();
+  const method = fc.constantFrom("GET", "DELETE", "PUT", "PATCH");
+  await fc.assert(
+    fc.asyncProperty(method, headers, fc.boolean(), async (verb, given, own) => {
+      const inSession = own && verb !== "DELETE" ? session : {};
+      const request = new Request("http://host/mcp", { method: verb, headers: { ...given, ...inSession } });
+      const response = await harness.endpoint(request, { address: "192.0.2.1" });
+      assert.ok([200, 401, 404, 405].includes(response.status), `${response.status}`);
+      await response.body?.cancel();
+    }),
+    { numRuns: Math.ceil(runs / 10) },
+  );
+  assert.equal((await harness.post({ jsonrpc: "2.0", id: 1, method: "ping" }, session)).status, 200);
+  await harness.mcp.close();
+});
+
 Deno.test("a tool gets what its schema promises, whatever the arguments are", async () => {
   const shape = z.object({ a: z.string().max(5), b: z.int().optional(), c: z.array(z.boolean()).default([]) });
   let calls = 0;

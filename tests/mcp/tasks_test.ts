@@ -211,6 +211,35 @@ Deno.test("another process serves a finished task, and says when the one that ra
   await second.mcp.close();
 });
 
+Deno.test("another process passes cancellations and answers on to the one that runs the task", async () => {
+  const form = {
+    method: "elicitation/create" as const,
+    params: { message: "Well?", requestedSchema: { type: "object" as const, properties: {} } },
+  };
+  const storage = createMemoryStorage();
+  const tools = createToolRegistry([
+    tool("ask", async (context) => {
+      await context.handOut();
+      const answers = await context.ask({ well: form });
+      return { ok: true, content: [{ type: "text", text: JSON.stringify(answers) }] };
+    }),
+    tool("endless", async (context) => {
+      await context.handOut();
+      return await new Promise(() => {});
+    }),
+  ]);
+  const limits = { taskHeartbeatMs: 10 };
+  const [first, second] = [createHarness({ storage, tools, limits }), createHarness({ storage, tools, limits })];
+  const [ask, endless] = [await begin(first, "ask"), await begin(first, "endless")];
+  await until(second, ask.taskId, "input_required");
+  await call(second, "tasks/update", { taskId: ask.taskId, inputResponses: { well: { action: "decline" } } });
+  assert.match((await until(second, ask.taskId, "completed")).result?.content[0]?.text ?? "", /decline/);
+  await call(second, "tasks/cancel", { taskId: endless.taskId });
+  await until(second, endless.taskId, "cancelled");
+  await first.mcp.close();
+  await second.mcp.close();
+});
+
 Deno.test("subscriptions/listen follows tasks by id", async () => {
   const gate = Promise.withResolvers<void>();
   const harness = createHarness({

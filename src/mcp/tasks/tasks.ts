@@ -28,6 +28,7 @@ export interface TasksOptions {
     readonly taskTtlMs: number;
     readonly taskPollIntervalMs: number;
     readonly maxTasksPerPrincipal: number;
+    readonly taskHeartbeatMs: number;
   };
 }
 
@@ -70,9 +71,9 @@ interface LiveTask {
   readonly questions: TaskQuestions;
   readonly onCancel: () => void;
   readonly settled: PromiseWithResolvers<void>;
+  /** The last write: the next one waits for it, so that a late sign of life cannot overwrite the end. */
+  saved: Promise<void>;
 }
-
-const heartbeatMs = 5_000;
 
 /** Opens the tasks. */
 export function createTasks(options: TasksOptions): Tasks {
@@ -85,9 +86,13 @@ export function createTasks(options: TasksOptions): Tasks {
     const { subject, clientId } = record;
     changes.publish({ kind: "task", task: toTaskView(record), subject, clientId });
   };
+  const save = (task: LiveTask): Promise<void> => {
+    task.saved = task.saved.catch(() => {}).then(() => store.save(task.record));
+    return task.saved;
+  };
   const change = async (task: LiveTask, fields: Partial<TaskRecord>): Promise<void> => {
     task.record = { ...task.record, ...fields, lastUpdatedAt: clock(), aliveAt: clock() };
-    await store.save(task.record);
+    await save(task);
     publish(task.record);
   };
   const showQuestions = (task: LiveTask): Promise<void> =>
@@ -106,7 +111,7 @@ export function createTasks(options: TasksOptions): Tasks {
 
   const beat = async (task: LiveTask): Promise<void> => {
     task.record = { ...task.record, aliveAt: clock() };
-    await store.save(task.record);
+    await save(task);
     const left = await store.collect(task.record.taskId);
     if (left === null) return;
     if (left.cancel) requestCancel(task);
@@ -118,7 +123,7 @@ export function createTasks(options: TasksOptions): Tasks {
       for (const task of live.values()) {
         beat(task).catch((error) => log.write("error", "task_heartbeat_failed", { error: String(error) }));
       }
-    }, heartbeatMs);
+    }, limits.taskHeartbeatMs);
   };
   const stopBeating = (): void => {
     clearInterval(heartbeat);
@@ -178,9 +183,10 @@ export function createTasks(options: TasksOptions): Tasks {
         questions: createTaskQuestions(),
         onCancel,
         settled: Promise.withResolvers(),
+        saved: Promise.resolve(),
       };
       live.set(task.record.taskId, task);
-      await store.save(task.record);
+      await save(task);
       keepBeating();
       return runningHalf(task);
     },
