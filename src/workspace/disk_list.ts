@@ -54,14 +54,23 @@ interface Page {
 function createPage(size: number): Page {
   let kept: Deno.DirEntry[] = [];
   let isPlain = true;
+  /** The last entry that still has a place, once there are more than enough. */
+  let last: Deno.DirEntry | undefined;
+  const compare = (a: Deno.DirEntry, b: Deno.DirEntry): number =>
+    isPlain ? compareCodeUnits(a, b) : compareNames(a.name, b.name);
   const sorted = (): Deno.DirEntry[] => {
-    kept.sort(isPlain ? compareCodeUnits : (a, b) => compareNames(a.name, b.name));
-    return kept = kept.slice(0, size);
+    kept.sort(compare);
+    if (kept.length >= size) {
+      kept = kept.slice(0, size);
+      last = kept[size - 1];
+    }
+    return kept;
   };
   return {
     add(entry) {
-      kept.push(entry);
       isPlain &&= !/[\ud800-\udfff]/.test(entry.name);
+      if (last !== undefined && compare(entry, last) > 0) return;
+      kept.push(entry);
       if (kept.length >= 2 * size + 1000) sorted();
     },
     sorted,

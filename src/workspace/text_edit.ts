@@ -57,24 +57,25 @@ function findAll(text: string, wanted: string): number[] {
 function toDiff(text: string, starts: readonly number[], oldLength: number, newText: string, name: string): string {
   const lines = splitLines(text);
   const hunks = groupChanges(toChanges(text, lines, starts, oldLength, newText), lines.length);
-  const output = [`--- a/${name}`, `+++ b/${name}`];
+  // joined piece by piece: a hunk may have more lines than a call may have arguments
+  let output = `--- a/${name}\n+++ b/${name}\n`;
   let growth = 0;
   for (const { start, end, changes } of hunks) {
-    const body: string[] = [];
+    let body = "";
     let at = start;
     let newCount = 0;
     for (const { oldStart, oldEnd, newLines } of changes) {
-      body.push(...toDiffLines(" ", lines.slice(at, oldStart)), ...toDiffLines("-", lines.slice(oldStart, oldEnd)));
-      body.push(...toDiffLines("+", newLines));
+      body += toDiffLines(" ", lines.slice(at, oldStart)) + toDiffLines("-", lines.slice(oldStart, oldEnd));
+      body += toDiffLines("+", newLines);
       newCount += oldStart - at + newLines.length;
       at = oldEnd;
     }
-    body.push(...toDiffLines(" ", lines.slice(at, end)));
+    body += toDiffLines(" ", lines.slice(at, end));
     newCount += end - at;
-    output.push(`@@ -${toRange(start, end - start)} +${toRange(start + growth, newCount)} @@`, ...body);
+    output += `@@ -${toRange(start, end - start)} +${toRange(start + growth, newCount)} @@\n${body}`;
     growth += newCount - (end - start);
   }
-  return `${output.join("\n")}\n`;
+  return output;
 }
 
 /** The lines, each with its own end. */
@@ -144,9 +145,9 @@ function groupChanges(changes: readonly Change[], lineCount: number): Hunk[] {
   return hunks;
 }
 
-function toDiffLines(mark: string, lines: readonly string[]): string[] {
-  return lines.map((line) =>
-    line.endsWith("\n") ? mark + line.slice(0, -1) : `${mark}${line}\n\\ No newline at end of file`
+function toDiffLines(mark: string, lines: readonly string[]): string {
+  return lines.map((line) => line.endsWith("\n") ? mark + line : `${mark}${line}\n\\ No newline at end of file\n`).join(
+    "",
   );
 }
 

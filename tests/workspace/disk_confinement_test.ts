@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
-import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../src/workspace/path.ts";
+import { parseDirectoryPath, parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
+import { walk } from "../../src/workspace/walk.ts";
 import { type ConfinedBase, makeConfinedBase, secretText } from "./confined_base.ts";
 
 const runs = Number(Deno.env.get("PROPERTY_RUNS") ?? 150);
@@ -64,6 +65,46 @@ Deno.test("writes through a random tree with links never change anything outside
           assert.ok(read.ok, "what was written cannot be read");
           assert.equal(new TextDecoder().decode(read.value.bytes), content);
           assert.equal(read.value.sha256, written.value.sha256);
+        }
+      });
+    }),
+    { numRuns: runs },
+  );
+});
+
+const anyPath = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 4 });
+const change = fc.record({
+  kind: fc.constantFrom(
+    "copy" as const,
+    "move" as const,
+    "remove" as const,
+    "makeDirectory" as const,
+    "append" as const,
+  ),
+  from: anyPath,
+  to: anyPath,
+  force: fc.boolean(),
+});
+
+Deno.test("copying, moving, deleting and making directories in a random tree with links stays inside", async () => {
+  await fc.assert(
+    fc.asyncProperty(tree, fc.array(change, { minLength: 1, maxLength: 12 }), async (nodes, changes) => {
+      await inScene(nodes, async (scene, workspace) => {
+        const before = scene.fingerprint();
+        for (const each of changes) {
+          const [from, to] = [filePath(each.from), filePath(each.to)];
+          if (each.kind === "copy") await workspace.copy(from, to, { overwrite: each.force });
+          if (each.kind === "move") await workspace.move(from, to, { overwrite: each.force });
+          if (each.kind === "remove") await workspace.remove(from, { recursive: each.force });
+          if (each.kind === "makeDirectory") await workspace.makeDirectory(to);
+          if (each.kind === "append") await workspace.write(to, new Uint8Array(1), { mode: "append" });
+          assert.equal(scene.fingerprint(), before, JSON.stringify(each));
+        }
+        // moving a link changes what it means; it must not give anything from outside away now
+        for await (const step of walk(workspace, rootPath, { depth: 64 })) {
+          assert.ok(step.ok);
+          const read = await workspace.read(filePath(step.value.segments));
+          if (read.ok) assert.ok(!new TextDecoder().decode(read.value.bytes).includes(secretText));
         }
       });
     }),
