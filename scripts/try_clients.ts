@@ -32,7 +32,8 @@ const clientEnvironment: Record<string, string> = {
 };
 
 await using place = await makeServerPlace();
-await using server = await startServer(place);
+// Codex names itself by the address of a document on the internet where it can; the server here may have none.
+await using server = await startServer(place, { env: { CLIENT_METADATA_DOCUMENTS: "off" } });
 const person = createPerson(server.url);
 await setUpOwner(person, server);
 await Deno.mkdir(project);

@@ -45,7 +45,11 @@ export function registryEntry(
             },
           },
         ],
-        packageArguments: [{ type: "positional", value: "stdio" }],
+        packageArguments: [
+          { type: "positional", value: "stdio" },
+          // The image listens on every address, for which a server needs to be told its own; stdio listens on none.
+          { type: "named", name: "--host", value: "127.0.0.1" },
+        ],
       },
       ...Object.entries(bundles).map(([file, sha256]) => ({
         registryType: "mcpb",

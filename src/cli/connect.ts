@@ -1,4 +1,5 @@
 /** `connect`: prints the exact configuration with which a client reaches this server. */
+import type { Config } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { parseServerUrl } from "../config/parsers.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -40,72 +41,85 @@ function connect(context: CommandContext): ExitStatus {
     say(`error: there is no client ${JSON.stringify(words.join(" "))}\nhint: clients are ${clientNames.join(", ")}\n`);
     return 2;
   }
-  const connection = connectionOf(context);
-  if (!connection.ok) {
-    say(connection.error);
+  const reached = reach(context);
+  if (!reached.ok) {
+    say(reached.error);
     return 2;
   }
+  const { connection, notes } = reached.value;
   if (name === undefined) {
-    print(chosen.flatMap((client) => section(client, client.configure(connection.value))).join("\n"));
+    print(chosen.flatMap((client) => section(client, client.configure(connection), notes)).join("\n"));
     return 0;
   }
-  const configuration = chosen[0]?.configure(connection.value) ?? null;
+  const configuration = chosen[0]?.configure(connection) ?? null;
   if (configuration === null) {
     say(`error: ${chosen[0]?.title} cannot connect in that way\nhint: leave the flags out\n`);
     return 1;
   }
-  say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes].join("\n")}\n\n`);
+  say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes].join("\n")}\n\n`);
   print(`${configuration.text}\n`);
   return 0;
 }
 
-function section({ title }: ClientFormat, configuration: ClientConfiguration | null): string[] {
+function section(
+  { title }: ClientFormat,
+  configuration: ClientConfiguration | null,
+  moreNotes: readonly string[],
+): string[] {
   if (configuration === null) return [];
   const { place, text, notes } = configuration;
-  return [`# ${title}: ${place}`, ...notes.map((note) => `# ${note}`), text, ""];
+  return [`# ${title}: ${place}`, ...[...notes, ...moreNotes].map((note) => `# ${note}`), text, ""];
 }
 
-function connectionOf({ flags, loadConfig }: CommandContext): Result<Connection, string> {
+/** A way to the server, and what a client on it may lack. */
+interface Reached {
+  readonly connection: Connection;
+  readonly notes: readonly string[];
+}
+
+function reach({ flags, loadConfig }: CommandContext): Result<Reached, string> {
   const { transport = "http", url, "token-variable": tokenVariable } = flags;
-  if (transport === "stdio") return stdioConnection(loadConfig);
-  if (transport !== "http") return failure("error: --transport must be http or stdio\n");
+  if (transport !== "http" && transport !== "stdio") return failure("error: --transport must be http or stdio\n");
   if (tokenVariable !== undefined && !/^[A-Za-z_]\w*$/.test(tokenVariable)) {
     return failure("error: --token-variable must be the name of an environment variable\n");
   }
-  const serverUrl = url === undefined ? configuredUrl(loadConfig) : givenUrl(url);
-  if (!serverUrl.ok) return serverUrl;
-  return success({
-    kind: "http",
-    serverUrl: serverUrl.value,
-    ...(tokenVariable === undefined ? {} : { tokenVariable }),
-  });
+  if (transport === "http" && url !== undefined) return reachUrl(url, tokenVariable);
+  const config = loadConfig();
+  if (!config.ok) return failure(describeProblems(config.error));
+  return transport === "stdio" ? success(reachByStdio(config.value)) : reachConfigured(config.value, tokenVariable);
 }
 
 /** The directories go along, since a client starts the program in a directory and an environment of its own. */
-function stdioConnection(loadConfig: CommandContext["loadConfig"]): Result<Connection, string> {
-  const config = loadConfig();
-  if (!config.ok) return failure(describeProblems(config.error));
-  const { dataDir, workspaceDir } = config.value;
+function reachByStdio({ dataDir, workspaceDir }: Config): Reached {
   const { command, args } = thisProgram();
-  return success({
-    kind: "stdio",
-    command,
-    args: [...args, "stdio", "--data-dir", dataDir, "--workspace", workspaceDir],
-  });
+  return {
+    connection: {
+      kind: "stdio",
+      command,
+      args: [...args, "stdio", "--data-dir", dataDir, "--workspace", workspaceDir],
+    },
+    notes: ["Other settings, such as OLLAMA_HOST, have to be in the environment that the client gives its servers."],
+  };
 }
 
-function givenUrl(url: string): Result<string, string> {
+function reachUrl(url: string, tokenVariable: string | undefined): Result<Reached, string> {
   const parsed = parseServerUrl(url.replace(/\/mcp\/?$/, ""));
-  return parsed.ok ? parsed : failure(`error: --url ${parsed.error}\n`);
+  if (!parsed.ok) return failure(`error: --url ${parsed.error}\n`);
+  return success({ connection: overHttp(parsed.value, tokenVariable), notes: [] });
 }
 
-function configuredUrl(loadConfig: CommandContext["loadConfig"]): Result<string, string> {
-  const config = loadConfig();
-  if (!config.ok) return failure(describeProblems(config.error));
-  if (config.value.serverUrl === undefined && config.value.port === 0) {
+function reachConfigured(config: Config, tokenVariable: string | undefined): Result<Reached, string> {
+  if (config.serverUrl === undefined && config.port === 0) {
     return failure(
       "error: port 0 says nothing about the address\nhint: give the one that the server printed, with --url\n",
     );
   }
-  return success(serverUrlFor(config.value, config.value.port));
+  const notes = config.registration === "open" || tokenVariable !== undefined ? [] : [
+    `REGISTRATION is ${config.registration}: a client that cannot register needs --token-variable, or \`clients create\`.`,
+  ];
+  return success({ connection: overHttp(serverUrlFor(config, config.port), tokenVariable), notes });
+}
+
+function overHttp(serverUrl: string, tokenVariable: string | undefined): Connection {
+  return { kind: "http", serverUrl, ...(tokenVariable === undefined ? {} : { tokenVariable }) };
 }

@@ -2,6 +2,7 @@
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
+import type { Exchange } from "../mcp/exchange.ts";
 import type { FrameReader } from "../mcp/message_stream.ts";
 import { errorCode, errorText, refusalCode, type RpcId } from "../mcp/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
@@ -43,6 +44,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const session: StdioSession = { protocolVersion: null, id: null };
   const flights = new Set<Flight>();
   const byId = new Map<RpcId, Flight>();
+  const noticesEnd = new AbortController();
+  let notices = Promise.resolve();
 
   const write = async (text: string): Promise<void> => {
     try {
@@ -63,10 +66,18 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     cancelled.removeEventListener("abort", cancel);
   };
 
+  const exchangeUntil = (disconnected: AbortSignal): Exchange =>
+    createStdioExchange({ session, requestId: options.createRequestId(), principal, disconnected });
+
+  /** What the server says by itself in the legacy era, and HTTP's clients fetch by GET: changes of lists and resources. */
+  const sendNotices = async (): Promise<void> => {
+    const answer = await mcp.openStream(exchangeUntil(noticesEnd.signal));
+    if (answer.kind === "stream") await pump(answer.reader, noticesEnd.signal);
+  };
+
   const fly = async (message: unknown, flight: Flight): Promise<void> => {
     const disconnected = flight.cancel.signal;
-    const exchange = createStdioExchange({ session, requestId: options.createRequestId(), principal, disconnected });
-    const answer = await mcp.handle(message, exchange);
+    const answer = await mcp.handle(message, exchangeUntil(disconnected));
     if (answer.kind === "stream") return await pump(answer.reader, disconnected);
     const text = textOf(answer);
     if (methodOf(message) === "initialize" && text !== null) {
@@ -75,6 +86,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     }
     // MCP 2025-11-25, basic/utilities/cancellation: a request that was cancelled gets no answer.
     if (text !== null && !disconnected.aborted) await write(text);
+    if (methodOf(message) === "initialize" && session.id !== null) notices = sendNotices();
   };
 
   const take = async (message: unknown): Promise<void> => {
@@ -104,10 +116,14 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     else await take(message);
   }
 
+  mcp.drain(); // streams that only end with their client; calls go on
   const landed = Promise.all(Array.from(flights, (flight) => flight.landed));
   await within(finishTimeoutMs, ended, landed);
   for (const { cancel } of flights) cancel.abort(new DOMException("The transport has ended", "AbortError"));
   await within(abortTimeoutMs, null, landed);
+  if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal));
+  noticesEnd.abort();
+  await notices;
   await writer.close().catch(() => {});
   log.write("info", "stdio_ended", { by: stop.aborted ? "signal" : outputGone.signal.aborted ? "output" : "input" });
 }

@@ -107,6 +107,15 @@ Deno.test("connect CLIENT prints the configuration alone on standard output, and
   assert.match(said, /^Codex: ~\/\.codex\/config\.toml\n/);
 });
 
+Deno.test("connect says what a client may lack: a way to register, the environment of a process", () => {
+  const closed = { SERVER_URL: "https://mcp.example.com", DCR_AUTH_TOKEN: "k3Jp9vQx2LmN8rTz" };
+  assert.match(connect(["cursor"], {}, closed).said, /REGISTRATION is token: .*clients create/);
+  assert.doesNotMatch(connect(["cursor"], { "token-variable": "TOKEN" }, closed).said, /REGISTRATION/);
+  assert.doesNotMatch(connect(["cursor"]).said, /REGISTRATION/);
+  assert.match(connect(["cursor"], { transport: "stdio" }).said, /OLLAMA_HOST/);
+  assert.ok(!connect(["cursor"], {}, closed).printed.includes("k3Jp9vQx2LmN8rTz"));
+});
+
 Deno.test("connect without a client prints every one of them", () => {
   const { status, printed } = connect([]);
   assert.equal(status, 0);

@@ -108,6 +108,15 @@ Deno.test("stdio answers what is piped into it and exits 0 at the end of the inp
   ]);
 });
 
+Deno.test("stdio needs no SERVER_URL in an environment made for a server, as a container's is", async () => {
+  await using place = await makeServerPlace();
+  const { code, stdout } = await runCommand(["stdio", "--host", "127.0.0.1"], {
+    env: { HOST: "0.0.0.0", DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir },
+    stdin: '{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
+  });
+  assert.deepEqual([code, stdout], [0, '{"jsonrpc":"2.0","id":1,"result":{}}\n']);
+});
+
 Deno.test("stdio stops at bad settings with exit status 2 and nothing on standard output", async () => {
   const { code, stdout, stderr } = await runCommand(["stdio", "--port", "x"]);
   assert.deepEqual([code, stdout], [2, ""]);

@@ -24,6 +24,8 @@ export interface StdioClient extends AsyncDisposable {
   readonly seen: string[];
   /** Lets the waiting tool finish. */
   release(): void;
+  /** Gives the server one tool more. */
+  addTool(): void;
 }
 
 /** Serves one client. */
@@ -36,8 +38,9 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
   const gate = Promise.withResolvers<void>();
   const seen: string[] = [];
   const log = createJsonLog({ write: () => {}, level: "error", clock: () => Date.now() });
+  const tools = createToolRegistry([echo, waitTool(gate.promise, seen)]);
   const mcp = createMcpServer({
-    tools: createToolRegistry([echo, waitTool(gate.promise, seen)]),
+    tools,
     serverInfo: { name: "portcullis", title: "Portcullis", version: "0.0.0" },
     instructions: "",
     admit: () => ({ ok: true }),
@@ -90,6 +93,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
     served,
     seen,
     release: gate.resolve,
+    addTool: () => tools.add({ ...echo, name: "echo_too" }),
     async [Symbol.asyncDispose]() {
       stop.abort();
       gate.resolve();

@@ -53,6 +53,32 @@ Deno.test("stdio reads what follows initialize under the version that it settled
   }
 });
 
+Deno.test("stdio tells a legacy client of new tools without being asked, and a modern one that listens", async () => {
+  await using legacy = startStdio();
+  await open(legacy);
+  await legacy.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+  await legacy.send(call(1, "echo", { text: "x" }));
+  await legacy.receive();
+  legacy.addTool();
+  assert.deepEqual((await legacy.receive())["method"], "notifications/tools/list_changed");
+
+  await using modern = startStdio();
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const params = { _meta, notifications: { toolsListChanged: true } };
+  await modern.send({ jsonrpc: "2.0", id: "listen", method: "subscriptions/listen", params });
+  assert.equal((await modern.receive())["method"], "notifications/subscriptions/acknowledged");
+  modern.addTool();
+  assert.deepEqual((await modern.receive())["method"], "notifications/tools/list_changed");
+  await modern.send(cancel("listen"));
+  await modern.send({ jsonrpc: "2.0", id: 2, method: "tools/list", params: { _meta } });
+  const { id, result } = await modern.receive() as { id: number; result: { tools: { name: string }[] } };
+  assert.equal(id, 2);
+  assert.ok(result.tools.some(({ name }) => name === "echo_too"));
+});
+
 Deno.test("stdio answers a quick call while a slow one runs", async () => {
   await using client = startStdio();
   await client.send(call("slow", "wait"));
@@ -117,6 +143,22 @@ Deno.test("stdio finishes what runs when the input ends, and then ends the outpu
   const rest = await client.end();
   assert.deepEqual(rest.map(({ id }) => id), [1]);
   assert.deepEqual(client.seen, ["started", "released"]);
+});
+
+Deno.test("stdio does not wait for a client that only listens when the input ends", async () => {
+  const client = startStdio();
+  const params = {
+    _meta: {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+    },
+    notifications: { toolsListChanged: true },
+  };
+  await client.send({ jsonrpc: "2.0", id: "listen", method: "subscriptions/listen", params });
+  await client.receive();
+  const began = performance.now();
+  await client.end();
+  assert.ok(performance.now() - began < 2_000);
 });
 
 Deno.test("stdio ends what takes too long after the end of the input", async () => {
