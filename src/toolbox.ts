@@ -19,6 +19,7 @@ import { fileEditTool } from "./tools/file_edit.ts";
 import { fileInfoTool } from "./tools/file_info.ts";
 import { fileListTool } from "./tools/file_list.ts";
 import { fileCopyTool, fileMoveTool } from "./tools/file_move.ts";
+import { fileReadManyTool } from "./tools/file_read_many.ts";
 import { fileReadTool } from "./tools/file_read.ts";
 import { fileSearchTool } from "./tools/file_search.ts";
 import { fileWriteTool } from "./tools/file_write.ts";
@@ -71,6 +72,7 @@ export function createToolbox(config: Config, servicenow: ServicenowRecords | nu
     prompts: records === null ? [] : servicenowPrompts(records.read),
     tools: [
       fileReadTool(workspace),
+      fileReadManyTool(workspace),
       fileWriteTool(workspace),
       fileListTool(workspace),
       fileInfoTool(workspace),
