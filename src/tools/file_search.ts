@@ -4,14 +4,13 @@ import { type Clock, systemClock } from "../lib/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import { type GlobMatcher, parseGlob } from "../workspace/glob.ts";
 import { createLinePattern, type LinePattern, type LineQueryRefusal } from "../workspace/line_pattern.ts";
-import { createFairTurns } from "../workspace/fair_turns.ts";
 import { childPath, parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { searchText } from "../workspace/search_text.ts";
-import { readLines, type TextPosition } from "../workspace/text_lines.ts";
-import { walk, type WalkedEntry } from "../workspace/walk.ts";
+import { searchFile } from "../workspace/search_file.ts";
+import type { LineMatch } from "../workspace/search_text.ts";
+import { walk } from "../workspace/walk.ts";
 import { type SearchCursor, toSearchCursor, toSearchCursorText } from "./file_cursor.ts";
-import { decodeText, showName, showText } from "./file_display.ts";
+import { showName, showText } from "./file_display.ts";
 import { untrustedOutput } from "./file_input.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
 
@@ -109,7 +108,7 @@ interface Search {
   readonly matchesName: GlobMatcher;
   readonly pattern: LinePattern | null;
   readonly cursor: SearchCursor | undefined;
-  isOver(): boolean;
+  readonly isOver: () => boolean;
   progress(filesSearched: number): void;
 }
 
@@ -143,9 +142,15 @@ async function search(task: Search): Promise<ToolOutcome> {
         if (searched % visitsPerCheck === 0) task.progress(searched);
         const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
         const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;
-        const found = await searchFile(task, entry, pattern, afterLine, request.limit - matches.length);
+        const found = await searchFile(workspace, childPath(path, entry.segments), {
+          pattern,
+          contextLines: request.context,
+          afterLine,
+          limit: request.limit - matches.length,
+          isOver: task.isOver,
+        });
         if (found === null) passedOver++;
-        else matches.push(...found.matches.map((match) => ({ filename, ...match })));
+        else matches.push(...found.matches.map((match) => toMatch(filename, match, request.context > 0)));
         const line = found?.stoppedAfter ?? null;
         if (line !== null) {
           next = { finished, partial: { segments: entry.segments, line } };
@@ -174,44 +179,8 @@ async function search(task: Search): Promise<ToolOutcome> {
   };
 }
 
-interface FileMatches {
-  readonly matches: readonly Omit<Match, "filename">[];
-  /** The last line that was searched, when the search stopped before the end of the file. */
-  readonly stoppedAfter: number | null;
-}
-
-/** The matches in one file; `null` when it is not text, too large or cannot be read. */
-async function searchFile(
-  task: Search,
-  entry: WalkedEntry,
-  pattern: LinePattern,
-  afterLine: number,
-  limit: number,
-): Promise<FileMatches | null> {
-  const { workspace, path, request } = task;
-  const file = childPath(path, entry.segments);
-  const matches: Omit<Match, "filename">[] = [];
-  const nextTurn = createFairTurns();
-  let from: TextPosition | null = { offsetBytes: 0, line: 1 };
-  while (from !== null) {
-    const read = await readLines(workspace, file, { from });
-    if (!read.ok || read.value.sizeBytes > workspace.limits.maxFileBytes) return null;
-    const text = decodeText(read.value.bytes);
-    if (text === null || text.includes("\0")) return null;
-    const options = { pattern, contextLines: request.context, firstLine: from.line, afterLine };
-    for (const stretch of searchText(text, options)) {
-      for (const { line, text: shown, before, after } of stretch.matches) {
-        matches.push({ line, text: shown, ...request.context === 0 ? {} : { before, after } });
-        if (matches.length === limit) return { matches, stoppedAfter: line };
-      }
-      const pause = nextTurn();
-      if (pause === undefined) continue;
-      await pause;
-      if (task.isOver()) return { matches, stoppedAfter: stretch.nextLine - 1 };
-    }
-    from = read.value.next;
-  }
-  return { matches, stoppedAfter: null };
+function toMatch(filename: string, { line, text, before, after }: LineMatch, hasContext: boolean): Match {
+  return { filename, line, text, ...hasContext ? { before, after } : {} };
 }
 
 function toLines({ filename, line, text = "", before = [], after = [] }: Match): string {

@@ -5,10 +5,19 @@
  */
 import { failure, success } from "../lib/result.ts";
 import type { Batch, Put, StorageKey, VersionCheck } from "../storage/port.ts";
+import type { WorkspacePath } from "./path.ts";
 import type { Outcome } from "./port.ts";
 import type { Store, StorePlace } from "./store_context.ts";
 import { dropGeneration } from "./store_content.ts";
-import { type EntryRecord, type GoneRecord, parseEntry, parseGone, parseStaged, parseUsage } from "./store_records.ts";
+import {
+  type EntryRecord,
+  type FileRecord,
+  type GoneRecord,
+  parseEntry,
+  parseGone,
+  parseStaged,
+  parseUsage,
+} from "./store_records.ts";
 
 /** A change that is ready to be applied. */
 export interface Change<T> {
@@ -65,6 +74,16 @@ export function putBelow(
     if (record.kind === "directory") parent = record.id;
   }
   return { puts, memberships: [directoryId] };
+}
+
+/** The key of the last name of `path`, whose directory is there. */
+export function keyAt(store: Store, { directoryId }: StorePlace, path: WorkspacePath): StorageKey {
+  return store.keys.entry(directoryId, path.segments.at(-1) ?? "");
+}
+
+/** What to sweep when nothing points to the file any more. */
+export function goneFile({ generation, chunkCount }: FileRecord): readonly [string, GoneRecord] {
+  return [generation, { kind: "file", chunkCount }];
 }
 
 /** Sweeps everything that crashes have left. */

@@ -9,15 +9,10 @@ import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, t
 import { sweepStore } from "./store_change.ts";
 import { readStoreFile } from "./store_content.ts";
 import { findInStore, type Store } from "./store_context.ts";
-import {
-  copyStoreFile,
-  makeStoreDirectory,
-  moveStoreEntry,
-  removeStoreEntry,
-  writeStoreFile,
-} from "./store_operations.ts";
+import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./store_rearrange.ts";
 import { createStoreKeys } from "./store_records.ts";
 import { listStoreDirectory } from "./store_tree.ts";
+import { copyStoreFile, writeStoreFile } from "./store_write.ts";
 
 /** Settings of a store-backed workspace. */
 export interface StoreWorkspaceOptions {

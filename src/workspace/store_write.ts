@@ -1,0 +1,131 @@
+/** Writes and copies files of the store-backed workspace. */
+import { failure, success } from "../lib/result.ts";
+import { checkNewNames } from "./new_names.ts";
+import type { WorkspacePath } from "./path.ts";
+import type { Outcome, WriteOptions, WrittenFile } from "./port.ts";
+import { applyChange, type Change, goneFile, keyAt, putBelow } from "./store_change.ts";
+import { dropGeneration, MissingChunk, readStorePieces, stageContent, type StagedContent } from "./store_content.ts";
+import { findInStore, resolveInStore, type Store, type StorePlace } from "./store_context.ts";
+import type { FileRecord } from "./store_records.ts";
+
+const maxAppendAttempts = 50;
+
+/** Changes or creates the file at `path`, with the directories that lead to it. */
+export async function writeStoreFile(
+  store: Store,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  { mode = "overwrite", ifMatch }: WriteOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const { maxWriteBytes, maxFileBytes } = store.limits;
+  if (bytes.byteLength > maxWriteBytes) {
+    return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
+  }
+  for (let attempt = 1;; attempt++) {
+    const place = await findWritable(store, path);
+    if (!place.ok) return place;
+    const { entry } = place.value;
+    if (mode !== "append" || entry === null) {
+      const written = await putContent(store, path, [bytes], maxFileBytes, (current) => {
+        if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
+        if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
+        return mode === "append" && current !== null ? failure({ reason: "conflict" }) : success(null);
+      });
+      if (written.ok || mode !== "append" || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
+      if (written.error.reason !== "conflict") return written;
+      continue;
+    }
+    const sizeBytes = entry.sizeBytes + bytes.byteLength;
+    if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
+    if (ifMatch !== undefined && entry.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
+    const both = async function* (): AsyncGenerator<Uint8Array> {
+      yield* readStorePieces(store, entry);
+      yield bytes;
+    };
+    const written = await putContent(
+      store,
+      path,
+      both(),
+      maxFileBytes,
+      (current) => current?.generation === entry.generation ? success(null) : failure({ reason: "conflict" }),
+    );
+    const isLost = !written.ok && written.error.reason === "conflict";
+    if (!isLost || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
+  }
+}
+
+/** Copies the file at `from` to `to`. */
+export async function copyStoreFile(
+  store: Store,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  { overwrite = false }: { readonly overwrite?: boolean } = {},
+): Promise<Outcome<WrittenFile>> {
+  const { maxFileBytes } = store.limits;
+  const check = (current: FileRecord | null): Outcome<null> =>
+    current !== null && !overwrite ? failure({ reason: "already_exists" }) : success(null);
+  const target = await findWritable(store, to);
+  if (!target.ok) return target;
+  const checked = check(target.value.entry);
+  if (!checked.ok) return checked;
+  const source = await findInStore(store, from);
+  if (!source.ok) return source;
+  if (source.value.kind === "directory") return failure({ reason: "is_directory" });
+  const { sizeBytes } = source.value;
+  if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
+  return await putContent(store, to, readStorePieces(store, source.value), maxFileBytes, check);
+}
+
+/** The place of a file that is to be written. */
+async function findWritable(
+  store: Store,
+  path: WorkspacePath,
+): Promise<Outcome<StorePlace & { readonly entry: FileRecord | null }>> {
+  const place = await resolveInStore(store, path);
+  if (!place.ok) return place;
+  const { entry, existing } = place.value;
+  if (entry?.kind === "directory") return failure({ reason: "is_directory" });
+  const named = checkNewNames(store.rules, path.segments, existing);
+  return named.ok ? success({ ...place.value, entry }) : named;
+}
+
+/** Puts a content at `path` if `check` allows it for what is there at that moment. */
+async function putContent(
+  store: Store,
+  path: WorkspacePath,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  check: (current: FileRecord | null) => Outcome<null>,
+): Promise<Outcome<WrittenFile>> {
+  let staged: StagedContent | null;
+  try {
+    staged = await stageContent(store, pieces, maxBytes);
+  } catch (error) {
+    if (error instanceof MissingChunk) return failure({ reason: "conflict" });
+    throw error;
+  }
+  if (staged === null) return failure({ reason: "too_large", sizeBytes: maxBytes + 1, limitBytes: maxBytes });
+  const { record, puts, isStaged } = staged;
+  const written = await applyChange(store, async (): Promise<Outcome<Change<WrittenFile>>> => {
+    const place = await findWritable(store, path);
+    if (!place.ok) return place;
+    const { entry, checks } = place.value;
+    const checked = check(entry);
+    if (!checked.ok) return checked;
+    const placed = entry === null
+      ? putBelow(store, place.value, path.segments, record)
+      : { puts: [{ key: keyAt(store, place.value, path), value: record }], memberships: [] };
+    return success({
+      checks,
+      puts: [...puts, ...placed.puts],
+      deletes: isStaged ? [store.keys.staged(record.generation)] : [],
+      memberships: placed.memberships,
+      addedBytes: record.sizeBytes - (entry?.sizeBytes ?? 0),
+      addedEntries: entry === null ? placed.puts.length : 0,
+      gone: entry === null ? [] : [goneFile(entry)],
+      value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },
+    });
+  });
+  if (!written.ok && isStaged) await dropGeneration(store, record.generation, record.chunkCount);
+  return written;
+}
