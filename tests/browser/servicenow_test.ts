@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { hashPassword } from "../../src/authorization_server/password_hash.ts";
+import { startServicenowServer } from "../fixtures/servicenow_server.ts";
+import { launchChromium, missingBrowser } from "./chromium.ts";
+
+const passphrase = "correct horse battery";
+const name = "an account is linked in Chromium, through an instance that sends people on to its single sign-on";
+
+Deno.test({
+  name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
+  ignore: missingBrowser !== null,
+  fn: async () => {
+    await using place = await startServicenowServer({
+      SIGN_IN: "local",
+      OWNER_PASSWORD_HASH: await hashPassword(passphrase),
+    });
+    const { server, instance } = place;
+    const singleSignOn = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+      const back = new URL(request.url).searchParams.get("return") ?? "";
+      return new Response(null, { status: 302, headers: { location: back } });
+    });
+    instance.oauth.habits.singleSignOn = `http://127.0.0.1:${singleSignOn.addr.port}/`;
+    const browser = await launchChromium();
+    try {
+      const page = await browser.newPage();
+      page.setDefaultTimeout(10_000);
+      await page.goto(`${server.url}/servicenow/link`);
+      await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByText("none linked").waitFor();
+      await page.getByRole("button", { name: "Link" }).click();
+      await page.getByLabel("User name").fill("ada");
+      await page.getByLabel("Password").fill("ada-secret");
+      assert.equal(new URL(page.url()).origin, instance.origin);
+      await page.getByRole("button", { name: "Allow" }).click();
+      await page.getByText("Ada Lovelace (ada)").waitFor();
+      assert.equal(page.url(), `${server.url}/servicenow/link`);
+      await page.getByRole("button", { name: "Unlink" }).click();
+      await page.getByText("none linked").waitFor();
+    } finally {
+      await browser.close();
+      await singleSignOn.shutdown();
+    }
+  },
+});
