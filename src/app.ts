@@ -92,7 +92,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   const challenges = createChallenges({ spellingOf, scopes });
   const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock, maxCachedTokens });
 
-  const toolbox = createToolbox(config, servicenow);
+  const toolbox = createToolbox(config, servicenow, log);
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {

@@ -35,7 +35,7 @@ const maxInFlight = 64;
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
   const servicenow = openServicenow(config, { ...dependencies, serverUrl: serverUrlFor(config, config.port) });
-  const toolbox = createToolbox(config, servicenow);
+  const toolbox = createToolbox(config, servicenow, log);
   const mcp = createProtocolServer(config, { ...dependencies, ...toolbox });
   try {
     await serveStdio({

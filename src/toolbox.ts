@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import type { Prompt } from "./mcp/prompt.ts";
+import type { Log } from "./lib/log.ts";
 import type { ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createAdmission } from "./ollama/admission.ts";
@@ -12,6 +13,7 @@ import { createLocalModel } from "./ollama/local_model.ts";
 import { servicenowPrompts } from "./prompts/servicenow.ts";
 import { llmModelsResource } from "./resources/llm_models.ts";
 import { servicenowResources } from "./resources/servicenow.ts";
+import { workspaceFilesResource } from "./resources/workspace_files.ts";
 import type { ServicenowRecords } from "./servicenow/port.ts";
 import { directoryCreateTool } from "./tools/directory_create.ts";
 import { fileDeleteTool } from "./tools/file_delete.ts";
@@ -27,9 +29,12 @@ import { workspaceImages } from "./tools/llm_image.ts";
 import { llmTools } from "./tools/llm_tools.ts";
 import { workspaceFiles } from "./tools/servicenow_files.ts";
 import { servicenowTools } from "./tools/servicenow_tools.ts";
+import type { AccessPatterns } from "./workspace/access_rules.ts";
+import { createDiskWatch } from "./workspace/disk_watch.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
-import { createUserWorkspaces } from "./workspace/user_workspaces.ts";
+import { createWorkspaceWatches, type WorkspaceWatches } from "./workspace/shared_watch.ts";
+import { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 
 /** Tools and what they hold open. */
 export interface Toolbox {
@@ -40,8 +45,9 @@ export interface Toolbox {
 }
 
 /** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
-export function createToolbox(config: Config, servicenow: ServicenowRecords | null): Toolbox {
+export function createToolbox(config: Config, servicenow: ServicenowRecords | null, log: Log): Toolbox {
   const { source: workspace, close: closeWorkspaces } = openWorkspaces(config);
+  const watches = config.workspaceWatch ? watchWorkspaces(config, log) : undefined;
   const clock = (): number => performance.now();
   const limits = {
     ...defaultOllamaLimits,
@@ -68,7 +74,11 @@ export function createToolbox(config: Config, servicenow: ServicenowRecords | nu
   const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
   const records = servicenow === null ? null : servicenowResources(servicenow);
   return {
-    resources: [llmModelsResource(models), ...(records === null ? [] : [records])],
+    resources: [
+      workspaceFilesResource(workspace, watches),
+      llmModelsResource(models),
+      ...(records === null ? [] : [records]),
+    ],
     prompts: records === null ? [] : servicenowPrompts(records.read),
     tools: [
       fileReadTool(workspace),
@@ -90,6 +100,7 @@ export function createToolbox(config: Config, servicenow: ServicenowRecords | nu
     ],
     async close() {
       for (const client of clients) client.close();
+      await watches?.close();
       await closeWorkspaces();
     },
   };
@@ -114,7 +125,7 @@ function openWorkspaces(config: Config): OpenedWorkspaces {
         maxTotalBytes: config.workspaceQuotaBytes ?? null,
         maxFiles: config.workspaceQuotaFiles ?? null,
       },
-      access: { denied: config.deniedNames ?? [], protected: config.protectedNames },
+      access: accessOf(config),
       hardLinks: config.hardLinks,
     });
   if (config.workspaces === "shared") {
@@ -123,4 +134,19 @@ function openWorkspaces(config: Config): OpenedWorkspaces {
   }
   const users = createUserWorkspaces((name) => open(join(config.workspaceDir, name)));
   return { source: (principal) => users.of(principal), close: () => users.close() };
+}
+
+/** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */
+function watchWorkspaces(config: Config, log: Log): WorkspaceWatches {
+  const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
+  const isShared = config.workspaces === "shared";
+  return createWorkspaceWatches({
+    nameOf: ({ subject }) => isShared ? "" : userDirectoryName(subject),
+    open: (name) => createDiskWatch({ root: join(config.workspaceDir, name), access: accessOf(config), onFailure }),
+    onFailure,
+  });
+}
+
+function accessOf({ deniedNames, protectedNames }: Config): AccessPatterns {
+  return { denied: deniedNames ?? [], protected: protectedNames };
 }

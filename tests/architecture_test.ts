@@ -15,7 +15,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ollama: ["lib"],
   servicenow: ["lib", "storage"],
   tools: ["lib", "mcp", "workspace", "ollama", "servicenow"],
-  resources: ["lib", "mcp", "ollama", "servicenow"],
+  resources: ["lib", "mcp", "ollama", "servicenow", "tools", "workspace"],
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
   resource_server: ["lib"],
@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // The composition roots: the only ones that know everybody.
   "installation.ts": ["config", "lib", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
-  "toolbox.ts": ["config", "mcp", "ollama", "prompts", "resources", "servicenow", "tools", "workspace"],
+  "toolbox.ts": ["config", "lib", "mcp", "ollama", "prompts", "resources", "servicenow", "tools", "workspace"],
   "offered_scopes.ts": ["config", "scopes.ts"],
   "servicenow_wiring.ts": [
     "authorization_server",
@@ -107,7 +107,12 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     ollama: /\/(port|models_report)\.ts$/,
     servicenow: /\/(port|failure|tables|record_text)\.ts$/,
   },
-  resources: { ollama: /\/models_report\.ts$/, servicenow: /\/(port|failure|tables|record_text)\.ts$/ },
+  resources: {
+    ollama: /\/models_report\.ts$/,
+    servicenow: /\/(port|failure|tables|record_text)\.ts$/,
+    tools: /\/(file_display|media_type)\.ts$/,
+    workspace: /^src\/workspace\/(?!disk_|store_)/,
+  },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
   "servicenow_wiring.ts": { authorization_server: /servicenow_port\.ts$/, http: /rate_limit\.ts$/ },

@@ -128,6 +128,12 @@ export const settings = {
     parse: parseChoice(["shared", "per-user"]),
     help: "whether all users work in WORKSPACE_DIR, or each in a directory of their own below it",
   }),
+  workspaceWatch: required({
+    env: "WORKSPACE_WATCH",
+    default: "on",
+    parse: parseSwitch,
+    help: "whether clients that subscribe to a file hear of its changes; costs one system watch for each directory",
+  }),
   maxReadBytes: required({
     env: "MAX_READ_BYTES",
     default: String(mebibyte),

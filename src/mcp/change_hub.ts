@@ -4,7 +4,6 @@ import type { TaskView } from "./tasks/task_record.ts";
 /** Something that clients may want to hear of. */
 export type Change =
   | { readonly kind: "tools" | "prompts" | "resources" }
-  | { readonly kind: "resource"; readonly uri: string }
   | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
 
 /** Passes changes on. */

@@ -37,7 +37,7 @@ export async function complete(
     const family = options.resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
     if (family === undefined) return invalid(`Unknown resource template: ${uri}`);
     if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
-    return answerValues(call, await family.complete?.(uri, name, value, others) ?? []);
+    return answerValues(call, await family.complete?.(uri, name, value, others, principal) ?? []);
   }
   return invalid("params.ref must name a prompt or a resource template");
 }

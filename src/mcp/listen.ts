@@ -5,10 +5,9 @@ import { answerError, type Call } from "./call.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
 import { isObject } from "./json.ts";
 import { errorCode, errorText, notificationText, refusalCode, resultText, type RpcId } from "./jsonrpc.ts";
-import { familyOf } from "./resource_read.ts";
 import type { ResourceRegistry } from "./resource.ts";
+import { mayRead, watchFamilies } from "./resource_watch.ts";
 import { subscriptionMeta } from "./revisions/revision.ts";
-import { hasScopes } from "./scopes.ts";
 import type { ServerFeatures } from "./server_capabilities.ts";
 import { endWithToken } from "./stream_table.ts";
 import { requireTasks } from "./task_methods.ts";
@@ -53,6 +52,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     session: null,
     onClosed: () => {
       stopListening();
+      stopWatching();
       keepOpen();
       options.enders.delete(end);
     },
@@ -70,9 +70,18 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     stream.push(resultText(id, JSON.stringify({ resultType: "complete", _meta: subscriptionMeta(id) })), false);
     stream.end();
   };
+  const tell = (notice: string): void => {
+    if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
+  };
   const stopListening = options.changes.subscribe((change) => {
     const notice = noticeOf(change, filter, principal, id);
-    if (notice !== null && !stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
+    if (notice !== null) tell(notice);
+  });
+  const watched = filter.resourceSubscriptions ?? [];
+  const stopWatching = watchFamilies(options.resources, principal, watched, (touches) => {
+    for (const uri of watched) {
+      if (touches(uri)) tell(notificationText("notifications/resources/updated", { _meta: subscriptionMeta(id), uri }));
+    }
   });
   const keepOpen = endWithToken(principal, runtime.clock, end);
   options.enders.add(end);
@@ -98,10 +107,7 @@ async function honouredFilter(
   if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
   if (wanted["resourcesListChanged"] === true && features.resources) filter.resourcesListChanged = true;
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
-  const readable = uris.filter((uri) => {
-    const family = familyOf(resources, uri);
-    return family !== undefined && hasScopes(principal, family.scopes);
-  });
+  const readable = uris.filter((uri) => mayRead(resources, principal, uri));
   if (readable.length > 0) filter.resourceSubscriptions = readable;
   const found = await Promise.all(
     taskIds.slice(0, call.runtime.limits.maxSubscriptions).map((taskId) => call.runtime.tasks.get(principal, taskId)),
@@ -120,10 +126,6 @@ function noticeOf(change: Change, filter: Filter, principal: Principal, id: RpcI
       return filter.promptsListChanged ? notificationText("notifications/prompts/list_changed", { _meta }) : null;
     case "resources":
       return filter.resourcesListChanged ? notificationText("notifications/resources/list_changed", { _meta }) : null;
-    case "resource":
-      return filter.resourceSubscriptions?.includes(change.uri)
-        ? notificationText("notifications/resources/updated", { _meta, uri: change.uri })
-        : null;
     case "task": {
       const isOwn = change.subject === principal.subject && change.clientId === principal.clientId;
       return isOwn && filter.taskIds?.includes(change.task.taskId)

@@ -4,11 +4,12 @@ import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "./json.ts";
 import { errorCode } from "./jsonrpc.ts";
-import { pageAt, type PagedList, pageStart } from "./paging.ts";
+import { pageAt, pageStart } from "./paging.ts";
 import type { Profile } from "./profile.ts";
 import type { Prompt } from "./prompt.ts";
 import type { Registry } from "./registry.ts";
-import type { Resource, ResourceFamily, ResourceTemplate } from "./resource.ts";
+import type { ResourceFamily, ResourceTemplate } from "./resource.ts";
+import { resourcesPage } from "./resource_paging.ts";
 import type { CacheHint, Revision } from "./revisions/revision.ts";
 import type { RegisteredTool } from "./tool_registry.ts";
 
@@ -46,11 +47,8 @@ export function createTemplatesList(families: Registry<never, ResourceFamily>): 
 export function createResourcesList(families: Registry<never, ResourceFamily>): ListHandler {
   return async (call, principal) => {
     const { secretBox, limits } = call.runtime;
-    const entries = (await Promise.all(families.all().map((family) => family.list(principal)))).flat();
-    const list: PagedList<Resource> = { name: "resources", entries, nameOf: ({ uri }) => uri };
-    const start = pageStart(secretBox, list, cursorOf(call));
-    if (start === null) return answerError(call, errorCode.invalidParams, "Invalid cursor");
-    const page = pageAt(secretBox, list, start, limits.pageSize);
+    const page = await resourcesPage(secretBox, families.all(), principal, cursorOf(call), limits.pageSize);
+    if (page === null) return answerError(call, errorCode.invalidParams, "Invalid cursor");
     const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
     return answerResult(call, JSON.stringify(toResult(call, "resources", page.entries, page.nextCursor, hint)));
   };

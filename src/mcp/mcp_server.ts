@@ -62,8 +62,6 @@ export interface McpServer {
   openStream(exchange: Exchange): Promise<McpAnswer>;
   /** Answers HTTP's DELETE: the end of a legacy session. */
   endSession(exchange: Exchange): Promise<McpAnswer>;
-  /** Tells whoever watches it that a resource changed. */
-  resourceUpdated(uri: string): void;
   /** How many streams are open. */
   readonly openStreams: number;
   /** Ends the streams that last: calls that run go on. */
@@ -84,7 +82,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const streams = createStreamTable(limits);
   const sessions = createSessions({ secretBox, storage, clock, ...limits });
   const tasks = createTasks({ storage, clock, log, changes, limits });
-  const sessionStreams = createSessionStreams({ sessions, streams, changes, clock });
+  const sessionStreams = createSessionStreams({ sessions, streams, changes, clock, resources });
   const enders = new Set<() => void>();
   const runtime: Runtime = {
     log,
@@ -96,7 +94,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     questions: createPendingQuestions(),
     inFlight: createInFlight(),
   };
-  const parts = { ...options, prompts, resources, features, sessions, changes, enders };
+  const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, enders };
   const answerMessage = createMessageHandler({
     runtime,
     methods: createMethodTable(parts),
@@ -152,7 +150,6 @@ export function createMcpServer(options: McpServerOptions): McpServer {
         ? sessionNotFound(null)
         : await sessionStreams.end(exchange, exchange.principal);
     },
-    resourceUpdated: (uri) => changes.publish({ kind: "resource", uri }),
     get openStreams() {
       return streams.size;
     },

@@ -9,7 +9,7 @@ import { listen, type ListenOptions } from "./listen.ts";
 import { createPromptsList, createResourcesList, createTemplatesList, createToolsList } from "./lists.ts";
 import { getPrompt } from "./prompt_get.ts";
 import type { PromptRegistry } from "./prompt.ts";
-import { readResource, watchResource } from "./resource_read.ts";
+import { readResource, type ResourceWatchOptions, watchResource } from "./resource_read.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { setLogLevel } from "./set_log_level.ts";
 import { cancelTask, getTask, updateTask } from "./task_methods.ts";
@@ -17,7 +17,7 @@ import { callTool } from "./tool_call.ts";
 import type { ToolRegistry } from "./tool_registry.ts";
 
 /** What the methods stand on. */
-export interface MethodTableOptions extends OpeningOptions, ListenOptions {
+export interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatchOptions {
   readonly tools: ToolRegistry;
   readonly prompts: PromptRegistry;
   readonly resources: ResourceRegistry;

@@ -9,8 +9,17 @@ export interface Resource {
   readonly uri: string;
   readonly name: string;
   readonly title?: string;
-  readonly description: string;
+  readonly description?: string;
   readonly mimeType?: string;
+  /** In bytes. */
+  readonly size?: number;
+}
+
+/** Some of a family's addresses. */
+export interface ResourcePage {
+  readonly resources: readonly Resource[];
+  /** Where the family goes on; absent at its end. Clients see it sealed. */
+  readonly next?: string;
 }
 
 /** A pattern of addresses (MCP schema `ResourceTemplate`; RFC 6570). */
@@ -27,8 +36,14 @@ export type ResourceContents =
   & { readonly uri: string; readonly mimeType?: string }
   & ({ readonly text: string } | { readonly blob: string });
 
-/** What reading gives; `null` when the family has no such resource. */
-export type ResourceOutcome = { readonly contents: readonly ResourceContents[] } | null;
+/** What reading gives: contents, a refusal in words, or `null` when the family has no such resource. */
+export type ResourceOutcome =
+  | { readonly contents: readonly ResourceContents[] }
+  | { readonly refusal: string }
+  | null;
+
+/** Hears that resources changed; `touches` says which addresses may be meant. */
+export type ResourceListener = (touches: (uri: string) => boolean) => void;
 
 /** A family of resources. */
 export interface ResourceFamily {
@@ -38,16 +53,28 @@ export interface ResourceFamily {
   owns(uri: string): boolean;
   /** The fixed addresses that this principal may see, in a stable order. */
   list(principal: Principal): readonly Resource[] | Promise<readonly Resource[]>;
+  /**
+   * The same for a family of many: about `limit` addresses at a time, from where an earlier page said on. `null` for a
+   * position that no page gave.
+   */
+  readonly listPage?: (
+    principal: Principal,
+    position: string | undefined,
+    limit: number,
+  ) => Promise<ResourcePage | null>;
   readonly templates: readonly ResourceTemplate[];
   read(uri: string, context: ToolContext): ResourceOutcome | Promise<ResourceOutcome>;
   /** How long a client may keep what it read. */
   readonly cacheHint: CacheHint;
+  /** Tells of changes to what this principal may read, until the returned function is called. */
+  readonly watch?: (principal: Principal, listener: ResourceListener) => () => void;
   /** Suggests values for a template's variable. */
   readonly complete?: (
     uriTemplate: string,
     variable: string,
     value: string,
     others: Readonly<Record<string, string>>,
+    principal: Principal,
   ) => readonly string[] | Promise<readonly string[]>;
 }
 

@@ -6,10 +6,12 @@ import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "./json.ts";
 import { errorCode } from "./jsonrpc.ts";
-import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "./resource.ts";
+import type { ResourceOutcome, ResourceRegistry } from "./resource.ts";
+import { familyOf } from "./resource_watch.ts";
 import { runInContext } from "./run_in_context.ts";
 import { hasScopes, refuseScopes } from "./scopes.ts";
 import type { Sessions } from "./session.ts";
+import type { SessionStreams } from "./session_streams.ts";
 
 /** What reading needs from its server. */
 export interface ResourceReadOptions {
@@ -32,11 +34,12 @@ export function readResource(
   if (!admission.ok) return refuseRate(call, admission.retryAfterSeconds);
   return runInContext<ResourceOutcome>(call, principal, {
     run: (context) => family.read(uri, context),
-    encode: (outcome) =>
-      outcome === null ? notFound(call, uri) : answerResult(
-        call,
-        JSON.stringify(call.revision.withCacheHint({ contents: outcome.contents }, family.cacheHint)),
-      ),
+    encode(outcome) {
+      if (outcome === null) return notFound(call, uri);
+      if ("refusal" in outcome) return answerError(call, errorCode.invalidParams, outcome.refusal, { uri });
+      const result = call.revision.withCacheHint({ contents: outcome.contents }, family.cacheHint);
+      return answerResult(call, JSON.stringify(result));
+    },
     crash(error) {
       call.runtime.log.write("error", "resource_crashed", {
         requestId: call.exchange.requestId,
@@ -49,9 +52,16 @@ export function readResource(
   });
 }
 
+/** What watching needs from its server. */
+export interface ResourceWatchOptions {
+  readonly resources: ResourceRegistry;
+  readonly sessions: Sessions;
+  readonly sessionStreams: Pick<SessionStreams, "follow">;
+}
+
 /** Begins or ends a legacy session's watch over a resource. */
 export async function watchResource(
-  options: { readonly resources: ResourceRegistry; readonly sessions: Sessions },
+  options: ResourceWatchOptions,
   call: Call,
   principal: Principal,
   wanted: boolean,
@@ -67,12 +77,8 @@ export async function watchResource(
     return answerError(call, errorCode.invalidRequest, `At most ${limits.maxSubscriptions} resources can be watched`);
   }
   await options.sessions.setSubscription(session, uri, wanted);
+  options.sessionStreams.follow(session);
   return answerResult(call, "{}");
-}
-
-/** The family that an address belongs to. */
-export function familyOf(resources: ResourceRegistry, uri: string): ResourceFamily | undefined {
-  return resources.all().find((family) => family.owns(uri));
 }
 
 function notFound(call: Call, uri: string): McpAnswer {

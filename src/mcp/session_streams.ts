@@ -6,6 +6,8 @@ import type { Change, ChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
 import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "./jsonrpc.ts";
 import type { MessageStream } from "./message_stream.ts";
+import type { ResourceRegistry } from "./resource.ts";
+import { watchFamilies } from "./resource_watch.ts";
 import type { Session, Sessions } from "./session.ts";
 import { endWithToken, type StreamTable } from "./stream_table.ts";
 
@@ -15,6 +17,7 @@ export interface SessionStreamsOptions {
   readonly streams: StreamTable;
   readonly changes: ChangeHub;
   readonly clock: Clock;
+  readonly resources: ResourceRegistry;
 }
 
 /** Serves GET and DELETE. */
@@ -23,6 +26,8 @@ export interface SessionStreams {
   open(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
   /** Ends the session. */
   end(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
+  /** Tells the session's stream, if there is one, of the resources that it watches now. */
+  follow(session: Session): void;
   /** Completes all of these streams, for shutdown. */
   endAll(): void;
 }
@@ -32,20 +37,32 @@ export function sessionNotFound(id: RpcId | null): McpAnswer {
   return { kind: "json", status: 404, body: errorText(id, errorCode.invalidRequest, "Session not found") };
 }
 
+interface OpenStream {
+  readonly stream: MessageStream;
+  readonly principal: Principal;
+  stopWatching: () => void;
+}
+
 /** Builds the service. */
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes, clock } = options;
-  const open = new Map<string, { readonly stream: MessageStream; readonly session: Session }>();
+  const { sessions, streams, changes, clock, resources } = options;
+  const open = new Map<string, OpenStream>();
 
   changes.subscribe((change) => {
     if (open.size === 0) return;
     const notice = noticeOf(change);
     if (notice === null) return;
-    for (const { stream, session } of [...open.values()]) {
-      if (change.kind === "resource" && !session.subscriptions.has(change.uri)) continue;
-      if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
-    }
+    for (const { stream } of [...open.values()]) tell(stream, notice);
   });
+  const follow = (entry: OpenStream, { subscriptions }: Session): void => {
+    const stopBefore = entry.stopWatching;
+    entry.stopWatching = watchFamilies(resources, entry.principal, subscriptions, (touches) => {
+      for (const uri of subscriptions) {
+        if (touches(uri)) tell(entry.stream, notificationText("notifications/resources/updated", { uri }));
+      }
+    });
+    stopBefore();
+  };
 
   return {
     async open(exchange, principal) {
@@ -64,7 +81,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         session,
         onClosed: () => {
           keepOpen();
-          if (open.get(session.key)?.stream === stream) open.delete(session.key);
+          entry.stopWatching();
+          if (open.get(session.key) === entry) open.delete(session.key);
         },
       });
       if (stream === null) {
@@ -72,7 +90,9 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         return { kind: "rate_limited", retryAfterSeconds: 60, body };
       }
       const keepOpen = endWithToken(principal, clock, () => stream.end());
-      open.set(session.key, { stream, session });
+      const entry: OpenStream = { stream, principal, stopWatching: () => {} };
+      open.set(session.key, entry);
+      follow(entry, session);
       if (session.revision.primesStreams) stream.push("", false);
       return { kind: "stream", reader: stream.attach(-1) };
     },
@@ -85,10 +105,18 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       open.get(session.key)?.stream.end();
       return { kind: "accepted", status: 204 };
     },
+    follow(session) {
+      const entry = open.get(session.key);
+      if (entry !== undefined) follow(entry, session);
+    },
     endAll() {
       for (const { stream } of [...open.values()]) stream.end();
     },
   };
+}
+
+function tell(stream: MessageStream, notice: string): void {
+  if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
 }
 
 function noticeOf(change: Change): string | null {
@@ -97,8 +125,6 @@ function noticeOf(change: Change): string | null {
     case "prompts":
     case "resources":
       return notificationText(`notifications/${change.kind}/list_changed`);
-    case "resource":
-      return notificationText("notifications/resources/updated", { uri: change.uri });
     case "task":
       return null; // tasks are of the modern era
   }

@@ -14,7 +14,7 @@ Deno.test("llm://models holds what llm_models tells, and no other address of its
   assert.ok(resource !== undefined && family.owns(resource.uri) && family.owns("llm://else"));
   assert.ok(!family.owns("file:///etc/passwd"));
   const read = await family.read(resource.uri, context);
-  const [contents] = read?.contents ?? [];
+  const [contents] = read !== null && "contents" in read ? read.contents : [];
   assert.ok(contents !== undefined && "text" in contents);
   assert.deepEqual(JSON.parse(contents.text), await describeModels(options, noSignal()));
   assert.equal(await family.read("llm://else", context), null);

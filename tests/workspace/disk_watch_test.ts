@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { AccessPatterns } from "../../src/workspace/access_rules.ts";
 import { createDiskWatch } from "../../src/workspace/disk_watch.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
 import type { WorkspaceChange } from "../../src/workspace/watch.ts";
@@ -54,6 +55,27 @@ Deno.test("many changes are told together, and too many as partial", () =>
     assert.ok(changes.every(({ paths }) => paths.length <= 10));
   }));
 
+Deno.test("the watch says nothing of denied names", () =>
+  withWatch({ access: { denied: [".env"] } }, async ({ root, told, seen }) => {
+    Deno.writeTextFileSync(`${root}/.env`, "1");
+    Deno.writeTextFileSync(`${root}/a`, "1");
+    await told("a");
+    assert.ok(!seen().includes(".env"));
+  }));
+
+Deno.test("the watch survives directories that come and go in masses, and one that nobody may read", () =>
+  withWatch({}, async ({ root, told }) => {
+    for (let round = 0; round < 20; round++) {
+      for (let n = 0; n < 20; n++) Deno.mkdirSync(`${root}/d${n}/e`, { recursive: true });
+      Deno.mkdirSync(`${root}/locked${round}`, { mode: 0o000 });
+      await pause();
+      for (let n = 0; n < 20; n++) Deno.removeSync(`${root}/d${n}`, { recursive: true });
+    }
+    Deno.mkdirSync(`${root}/last`);
+    Deno.writeTextFileSync(`${root}/last/file`, "1");
+    await told("last/file");
+  }));
+
 interface Watched {
   readonly root: string;
   readonly outside: string;
@@ -68,20 +90,27 @@ function pause(): Promise<void> {
 }
 
 async function withWatch(
-  options: { readonly maxPaths?: number },
+  options: { readonly maxPaths?: number; readonly access?: AccessPatterns },
   body: (watched: Watched) => Promise<void>,
 ): Promise<void> {
   const scene = makeConfinedBase();
   const changes: WorkspaceChange[] = [];
   const all: string[] = [];
   let fresh = new Set<string>();
-  const watch = createDiskWatch({ root: scene.root, coalesceMilliseconds: 30, ...options })((change) => {
-    changes.push(change);
-    for (const { text } of change.paths) {
-      all.push(text);
-      fresh.add(text);
-    }
-  });
+  const watch = createDiskWatch({
+    root: scene.root,
+    coalesceMilliseconds: 30,
+    onFailure: (error) => assert.fail(String(error)),
+    ...options,
+  })(
+    (change) => {
+      changes.push(change);
+      for (const { text } of change.paths) {
+        all.push(text);
+        fresh.add(text);
+      }
+    },
+  );
   try {
     await body({
       root: scene.root,

@@ -1,0 +1,61 @@
+/** The files of a workspace in pages, as `resources/list` gives them. */
+import { z } from "zod";
+import type { ResourcePage } from "../mcp/resource.ts";
+import { showName } from "../tools/file_display.ts";
+import { mediaTypeOf } from "../tools/media_type.ts";
+import { parseFilePath, rootPath } from "../workspace/path.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { walk, type WalkPosition } from "../workspace/walk.ts";
+import { parseFileUri, toFileUri } from "./workspace_uri.ts";
+
+/** What a name without a known ending promises, which is nothing. */
+export const unknownMediaType = "application/octet-stream";
+
+const maxDepth = 64;
+const positionShape = z.tuple([z.boolean()], z.string());
+
+/**
+ * The files after a position, a directory's in the order of names. Links are left out: what they lead to is listed
+ * where it is. `null` for a position that is not one of ours.
+ */
+export async function listFiles(
+  workspace: Workspace,
+  position: string | undefined,
+  limit: number,
+): Promise<ResourcePage | null> {
+  const after = position === undefined ? undefined : parsePosition(position);
+  if (after === null) return null;
+  const resources: ResourcePage["resources"][number][] = [];
+  let visited = 0;
+  const options = { depth: maxDepth, details: true, ...after === undefined ? {} : { after } };
+  for await (const step of walk(workspace, rootPath, options)) {
+    if (!step.ok) break; // the workspace cannot be listed now: it has nothing to offer
+    visited++;
+    const { segments, kind, sizeBytes, mayHaveNext } = step.value;
+    // without a size it disappeared meanwhile, or its name is no Unicode and so has no address
+    const path = kind === "file" && sizeBytes !== undefined ? parseFilePath(segments.join("/")) : null;
+    if (path?.ok && sizeBytes !== undefined) {
+      const uri = toFileUri(path.value);
+      const mimeType = mediaTypeOf(path.value.text);
+      if (parseFileUri(uri) !== null) {
+        resources.push({
+          uri,
+          name: showName(path.value.text),
+          ...mimeType === unknownMediaType ? {} : { mimeType },
+          size: sizeBytes,
+        });
+      }
+    }
+    if (mayHaveNext && (resources.length >= limit || visited >= workspace.limits.maxTreeEntries)) {
+      return { resources, next: JSON.stringify([kind === "directory", ...segments]) };
+    }
+  }
+  return { resources };
+}
+
+function parsePosition(text: string): WalkPosition | null {
+  const parsed = positionShape.safeParse(JSON.parse(text));
+  if (!parsed.success) return null;
+  const [isDirectory, ...segments] = parsed.data;
+  return { segments, isDirectory };
+}

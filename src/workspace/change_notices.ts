@@ -1,0 +1,62 @@
+/** Changes of a workspace, gathered for a short time and told together. */
+import { compareNames, type WorkspacePath } from "./path.ts";
+import type { WorkspaceChange } from "./watch.ts";
+
+/** Gathers changed paths. */
+export interface ChangeNotices {
+  add(segments: readonly string[]): void;
+  addAll(paths: Iterable<readonly string[]>): void;
+  /** Something changed, and nobody knows what. */
+  addUnknown(): void;
+  close(): void;
+}
+
+/** How changes are told. */
+export interface ChangeNoticesOptions {
+  /** More changed paths than this at once are told as partial. */
+  readonly maxPaths: number;
+  /** Changes within this time are told together. */
+  readonly coalesceMilliseconds: number;
+  /** Of which names nothing is told. */
+  readonly isDenied: (segments: readonly string[]) => boolean;
+  readonly onChange: (change: WorkspaceChange) => void;
+}
+
+/** Makes notices. */
+export function createChangeNotices(options: ChangeNoticesOptions): ChangeNotices {
+  const { maxPaths, coalesceMilliseconds, isDenied, onChange } = options;
+  let pending = new Map<string, WorkspacePath>();
+  let isPartial = false;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const tell = (): void => {
+    const paths = [...pending.values()].sort((a, b) => compareNames(a.text, b.text));
+    const change = { paths, isPartial };
+    pending = new Map();
+    isPartial = false;
+    timer = null;
+    onChange(change);
+  };
+  const schedule = (): void => {
+    timer ??= setTimeout(tell, coalesceMilliseconds);
+  };
+  const add = (segments: readonly string[]): void => {
+    if (isDenied(segments)) return;
+    const text = segments.join("/");
+    if (pending.size < maxPaths) pending.set(text, { text, segments });
+    else if (!pending.has(text)) isPartial = true;
+    schedule();
+  };
+  return {
+    add,
+    addAll(paths) {
+      for (const segments of paths) add(segments);
+    },
+    addUnknown() {
+      isPartial = true;
+      schedule();
+    },
+    close() {
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
