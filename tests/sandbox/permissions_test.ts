@@ -32,10 +32,12 @@ Deno.test("upstreamHosts() lists what the settings name, as Deno writes host and
     [{ OLLAMA_HOST: "https://GPU.example, http://gpu.example" }, ["gpu.example:443", "gpu.example:80"]],
     [{ OLLAMA_HOST: "[::1]:9, 0.0.0.0" }, ["[::1]:9", "127.0.0.1:11434"]],
     [{ OLLAMA_HOST: "a:1,a:1" }, ["a:1"]],
-    [{ OLLAMA_HOST: "a:1", SERVICENOW_INSTANCE: "https://dev1.service-now.com" }, [
-      "a:1",
-      "dev1.service-now.com:443",
-    ]],
+    [{
+      OLLAMA_HOST: "a:1",
+      SERVICENOW_INSTANCE: "https://dev1.service-now.com",
+      SERVICENOW_CLIENT_ID: "id",
+      SERVICENOW_CLIENT_SECRET: "secret",
+    }, ["a:1", "dev1.service-now.com:443"]],
     [{ OLLAMA_HOST: "a:1", DATABASE_URL: "postgres://u:p@localhost/d" }, ["a:1", "localhost:5432"]],
     [{ OLLAMA_HOST: "a:1", DATABASE_URL: "postgres://u:p@[::1]:7/d" }, ["a:1", "[::1]:7"]],
   ];
