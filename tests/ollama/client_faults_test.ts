@@ -108,9 +108,9 @@ Deno.test("generate() waits for a first byte that is slow but within the limit",
 });
 
 Deno.test("generate() says what to do when nothing listens, the name is unknown, or TLS meets a plain port", async () => {
-  const closed = await startOllama({ models: [] });
-  await closed[Symbol.asyncDispose]();
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  const closed = await startOllama({ models: [] });
+  await closed[Symbol.asyncDispose](); // last, so that nothing of ours takes its port again
   const cases: [string, OllamaFailureCode, RegExp][] = [
     [
       closed.url,
