@@ -3,7 +3,7 @@ import type { WorkspacePath } from "./path.ts";
 
 /** Changes that happened within a short time, whoever made them. */
 export interface WorkspaceChange {
-  /** Entries that appeared, changed or disappeared; each once. */
+  /** Entries that appeared, changed or disappeared, each once; a directory that disappeared stands for all in it. */
   readonly paths: readonly WorkspacePath[];
   /** Whether there may be changes besides: too many at once, or in places that are not watched. */
   readonly isPartial: boolean;

@@ -20,7 +20,7 @@ Deno.test("the watch tells of what appears, changes, moves and disappears, in ne
     Deno.writeTextFileSync(`${root}/d/e/g`, "");
     await told("d/e/g");
     Deno.removeSync(`${root}/d`, { recursive: true });
-    await told("d", "d/e/f");
+    await told("d", "d/e"); // Deno may keep back what was in them
   }));
 
 Deno.test("the watch tells of this process's own writes, without their unfinished files", () =>
