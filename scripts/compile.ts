@@ -7,7 +7,8 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { type Setting, settings } from "../src/config/settings.ts";
+import type { Setting } from "../src/config/setting.ts";
+import { settings } from "../src/config/settings.ts";
 import { bundleProgram, commitOfSources, root, workerName } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */

@@ -2,24 +2,14 @@
  * Writes docs/configuration.md from the table of settings. What a setting accepts is what its parser says when it
  * refuses, so the page and the program cannot differ.
  */
-import { type Setting, settings } from "../src/config/settings.ts";
+import type { Setting } from "../src/config/setting.ts";
+import { settingSections } from "../src/config/settings.ts";
 
 const path = new URL("../docs/configuration.md", import.meta.url);
 
-/** Sections by the names of the variables, in order; the last takes what is left. */
-const sections: readonly (readonly [heading: string, names: RegExp])[] = [
-  ["Address", /^(HOST|PORT|SERVER_URL|JWT_ISSUER|ALLOWED_|TLS_|TRUST_)/],
-  ["Storage and workspace", /^(DATA_|DATABASE_|STORAGE|WORKSPACE_|MAX_(READ|WRITE|LIST)_|HARD_LINKS)/],
-  ["Local model", /^(OLLAMA_|LLM_)/],
-  ["Sign-in and tokens", /^(REGISTRATION$|DCR_|OWNER_|ACCESS_|REFRESH_|AUTHORIZATION_)/],
-  ["Handshake without a token", /^PUBLIC_/],
-  ["ServiceNow", /^SERVICENOW_/],
-  ["Limits, logs and stopping", /^/],
-];
-
 const introduction = `# Configuration
 
-<!-- Made by \`deno task reference\` from src/config/settings.ts; a test compares. -->
+<!-- Made by \`deno task reference\` from src/config/settings/; a test compares. -->
 
 Every setting is an environment variable; some are flags too. A flag outranks the variable, and an empty variable counts
 as absent. A secret can come from a file instead: \`DCR_AUTH_TOKEN_FILE=/run/secrets/dcr\` reads it from there. All
@@ -33,12 +23,7 @@ workspace, where agents could read the keys.
 
 /** The whole page, as `deno fmt` leaves it. */
 export async function configurationReference(): Promise<string> {
-  const left = new Set<Setting<unknown>>(Object.values(settings as Record<string, Setting<unknown>>));
-  const blocks = sections.flatMap(([heading, names]) => {
-    const rows = Array.from(left).filter(({ env }) => names.test(env));
-    for (const row of rows) left.delete(row);
-    return rows.length === 0 ? [] : [`## ${heading}`, table(rows)];
-  });
+  const blocks = settingSections.flatMap(([heading, settings]) => [`## ${heading}`, table(Object.values(settings))]);
   return await format([introduction, ...blocks].join("\n\n"));
 }
 

@@ -1,8 +1,9 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import { createAuthorizationServer } from "./authorization_server/authorization_server.ts";
-import { defaultLifetimes, defaultLimits, type Registration } from "./authorization_server/context.ts";
+import type { Registration } from "./authorization_server/context.ts";
 import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
+import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { createHealthEndpoint } from "./http/health.ts";
 import { createHomeEndpoint } from "./http/home.ts";
@@ -52,8 +53,7 @@ export interface AppDependencies extends Installation {
 }
 
 const minute = 60_000;
-const sweepIntervalMilliseconds = 5 * minute;
-const maxCachedTokens = 10_000;
+const maxRememberedClients = 10_000;
 
 /** Wires every part. Throws when the workspace cannot be used. */
 export function buildApp(config: Config, dependencies: AppDependencies): App {
@@ -76,21 +76,20 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     log,
     registration: registrationOf(config),
     ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
-    lifetimes: {
-      ...defaultLifetimes,
-      accessTokenLifetimeSeconds: config.accessTokenLifetimeSeconds,
-      refreshTokenLifetimeSeconds: config.refreshTokenLifetimeSeconds,
-      authorizationCodeLifetimeSeconds: config.authorizationCodeLifetimeSeconds,
-      refreshGraceSeconds: config.refreshGraceSeconds,
-    },
-    limits: defaultLimits,
+    lifetimes: lifetimesOf(config),
+    limits: authorizationLimitsOf(config),
     ...(servicenow === null ? {} : { servicenow: servicenowUseOf(config, servicenow) }),
     ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
 
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const challenges = createChallenges({ spellingOf, scopes });
-  const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock, maxCachedTokens });
+  const guard = createGuard({
+    verifier: authorizationServer.verifier,
+    challenges,
+    clock,
+    maxCachedTokens: config.maxCachedTokens,
+  });
 
   const toolbox = createToolbox(config, servicenow, log);
   const profiles = createProfiles({
@@ -102,7 +101,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     namePattern: config.publicClientPattern,
     hostPattern: /(^|\.)service-now\.com$/i,
     toolFailureIsProtocolError: config.toolFailures === "error",
-    maxRememberedClients: 10_000,
+    maxRememberedClients,
   });
 
   const mcp = createProtocolServer(config, {
@@ -126,7 +125,8 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         publicInitialize: config.publicInitialize,
         publicClientPattern: config.publicClientPattern,
         maxBodyBytes: config.maxBodyBytes,
-        maxPublicBodyBytes: 65_536,
+        maxPublicBodyBytes: config.maxPublicBodyBytes,
+        eventStreams: eventStreamOptionsOf(config),
         log,
       }),
       protectedResourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
@@ -158,7 +158,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
 
   const sweeper = setInterval(() => {
     storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
-  }, sweepIntervalMilliseconds);
+  }, config.sweepIntervalSeconds * 1_000);
   return {
     fetch,
     issueSetUpLink: authorizationServer.issueSetUpLink,

@@ -2,10 +2,10 @@
 import { access, constants, lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import { ollamaLimitsOf } from "./configured_limits.ts";
 import type { Clock } from "./lib/clock.ts";
 import { createOllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
-import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { playConnection } from "./servicenow/play_connection.ts";
 import { scopesOf } from "./offered_scopes.ts";
 import { serverUrlFor } from "./server_url.ts";
@@ -102,7 +102,7 @@ async function* examineOllamaHost(name: string, host: OllamaHost, config: Config
     fetch,
     avoidProxy: config.hasProxy,
     clock,
-    limits: defaultOllamaLimits,
+    limits: ollamaLimitsOf(config),
   });
   try {
     const installed = await client.tags(new AbortController().signal);

@@ -1,5 +1,6 @@
 /** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
 import type { Config } from "./config/config.ts";
+import { mcpLimitsOf } from "./configured_limits.ts";
 import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -43,11 +44,6 @@ export function createProtocolServer(
     secretBox: secrets,
     storage,
     clock,
-    limits: {
-      toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
-      maxStreams: config.maxStreams,
-      maxStreamsPerPrincipal: config.maxStreamsPerUser,
-      sessionLifetimeSeconds: config.sessionLifetimeSeconds,
-    },
+    limits: mcpLimitsOf(config),
   });
 }

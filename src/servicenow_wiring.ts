@@ -1,11 +1,11 @@
 /** The ServiceNow instance that a configuration names, wired: records, links, and what the other parts take of them. */
 import type { ServicenowUse } from "./authorization_server/servicenow_port.ts";
 import type { Config } from "./config/config.ts";
+import { servicenowLimitsOf } from "./configured_limits.ts";
 import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
-import { defaultServicenowLimits } from "./servicenow/limits.ts";
 import { createServicenow, type Servicenow } from "./servicenow/servicenow.ts";
 
 /** What the instance stands on. */
@@ -34,7 +34,7 @@ export function openServicenow(config: Config, dependencies: ServicenowDependenc
     clock,
     random: Math.random,
     log,
-    limits: defaultServicenowLimits,
+    limits: servicenowLimitsOf(config),
     admit: (subject) => calls.take(subject),
   });
 }

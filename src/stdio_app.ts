@@ -29,8 +29,6 @@ const owner: Omit<Principal, "scopes"> = {
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 
-const maxInFlight = 64;
-
 /** Serves until the input ends or `stop` aborts. Throws when the workspace cannot be used. */
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
@@ -47,7 +45,7 @@ export async function runStdio(config: Config, dependencies: StdioAppDependencie
       log,
       stop,
       maxLineBytes: config.maxBodyBytes,
-      maxInFlight,
+      maxInFlight: config.stdioMaxInFlight,
       finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
     });
   } finally {

@@ -1,6 +1,7 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import { ollamaLimitsOf, workspaceLimitsOf } from "./configured_limits.ts";
 import type { Prompt } from "./mcp/prompt.ts";
 import type { Log } from "./lib/log.ts";
 import type { ResourceFamily } from "./mcp/resource.ts";
@@ -8,7 +9,6 @@ import type { Tool } from "./mcp/tool.ts";
 import { createAdmission } from "./ollama/admission.ts";
 import { createOllamaClient, type OllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
-import { defaultOllamaLimits } from "./ollama/limits.ts";
 import { createLocalModel } from "./ollama/local_model.ts";
 import { servicenowPrompts } from "./prompts/servicenow.ts";
 import { llmModelsResource } from "./resources/llm_models.ts";
@@ -49,16 +49,8 @@ export function createToolbox(config: Config, servicenow: ServicenowRecords | nu
   const { source: workspace, close: closeWorkspaces } = openWorkspaces(config);
   const watches = config.workspaceWatch ? watchWorkspaces(config, log) : undefined;
   const clock = (): number => performance.now();
-  const limits = {
-    ...defaultOllamaLimits,
-    firstByteSeconds: config.llmFirstByteTimeoutSeconds,
-    idleSeconds: config.llmIdleTimeoutSeconds,
-    totalSeconds: config.llmTotalTimeoutSeconds,
-    maxPromptBytes: config.llmMaxPromptBytes,
-    maxOutputBytes: config.llmMaxOutputBytes,
-    maxInFlight: config.llmMaxConcurrent,
-    maxWaiting: config.llmMaxWaiting,
-  };
+  const limits = ollamaLimitsOf(config);
+  const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
   const createClient = (host: OllamaHost): OllamaClient =>
     createOllamaClient({
       host,
@@ -84,14 +76,14 @@ export function createToolbox(config: Config, servicenow: ServicenowRecords | nu
       fileReadTool(workspace),
       fileReadManyTool(workspace),
       fileWriteTool(workspace),
-      fileListTool(workspace),
+      fileListTool(workspace, { maxListMilliseconds: walkMilliseconds }),
       fileInfoTool(workspace),
       fileEditTool(workspace),
       fileMoveTool(workspace),
       fileCopyTool(workspace),
       fileDeleteTool(workspace),
       directoryCreateTool(workspace),
-      fileSearchTool(workspace),
+      fileSearchTool(workspace, { maxSearchMilliseconds: walkMilliseconds }),
       ...llmTools({ ...models, readImage: workspaceImages(workspace), clock }),
       ...(servicenow === null ? [] : servicenowTools(servicenow, {
         files: workspaceFiles(workspace),
@@ -116,6 +108,7 @@ function openWorkspaces(config: Config): OpenedWorkspaces {
   const open = (root: string): Workspace =>
     openDiskWorkspace({
       root,
+<<<<<<< HEAD
       limits: {
         maxReadBytes: config.maxReadBytes,
         maxWriteBytes: config.maxWriteBytes,
@@ -126,6 +119,10 @@ function openWorkspaces(config: Config): OpenedWorkspaces {
         maxFiles: config.workspaceQuotaFiles ?? null,
       },
       access: accessOf(config),
+=======
+      limits: workspaceLimitsOf(config),
+      access: { denied: config.deniedNames ?? [], protected: config.protectedNames },
+>>>>>>> 1e256b0 (Make every bound a setting: one table a subject, handed on by configured_limits; help and reference go by the same headings)
       hardLinks: config.hardLinks,
     });
   if (config.workspaces === "shared") {

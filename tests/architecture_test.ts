@@ -21,20 +21,44 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   resource_server: ["lib"],
   http: ["lib", "mcp"],
   // The composition roots: the only ones that know everybody.
+  "configured_limits.ts": [
+    "authorization_server",
+    "config",
+    "http",
+    "mcp",
+    "ollama",
+    "servicenow",
+    "workspace",
+  ],
   "installation.ts": ["config", "lib", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
+<<<<<<< HEAD
   "toolbox.ts": ["config", "lib", "mcp", "ollama", "prompts", "resources", "servicenow", "tools", "workspace"],
+=======
+  "toolbox.ts": [
+    "config",
+    "configured_limits.ts",
+    "mcp",
+    "ollama",
+    "prompts",
+    "resources",
+    "servicenow",
+    "tools",
+    "workspace",
+  ],
+>>>>>>> 1e256b0 (Make every bound a setting: one table a subject, handed on by configured_limits; help and reference go by the same headings)
   "offered_scopes.ts": ["config", "scopes.ts"],
   "servicenow_wiring.ts": [
     "authorization_server",
     "config",
+    "configured_limits.ts",
     "http",
     "installation.ts",
     "lib",
     "servicenow",
   ],
   stdio: ["lib", "mcp"],
-  "protocol_server.ts": ["config", "http", "installation.ts", "lib", "mcp", "version.ts"],
+  "protocol_server.ts": ["config", "configured_limits.ts", "http", "installation.ts", "lib", "mcp", "version.ts"],
   "stdio_app.ts": [
     "config",
     "installation.ts",
@@ -48,6 +72,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   "examination.ts": [
     "config",
+    "configured_limits.ts",
     "lib",
     "offered_scopes.ts",
     "ollama",
@@ -59,6 +84,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "app.ts": [
     "authorization_server",
     "config",
+    "configured_limits.ts",
     "http",
     "installation.ts",
     "lib",
@@ -81,7 +107,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "mcp",
     "server_url.ts",
   ],
-  sandbox: ["authorization_server", "config", "lib", "mcp", "running_server.ts"],
+  sandbox: ["authorization_server", "config", "configured_limits.ts", "lib", "mcp", "running_server.ts"],
   cli: [
     "administration.ts",
     "config",
@@ -114,6 +140,14 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     workspace: /^src\/workspace\/(?!disk_|store_)/,
   },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
+  "configured_limits.ts": {
+    authorization_server: /(context|public_document)\.ts$/,
+    http: /event_stream\.ts$/,
+    mcp: /runtime\.ts$/,
+    ollama: /limits\.ts$/,
+    servicenow: /limits\.ts$/,
+    workspace: /port\.ts$/,
+  },
   "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
   "servicenow_wiring.ts": { authorization_server: /servicenow_port\.ts$/, http: /rate_limit\.ts$/ },
   "examination.ts": {

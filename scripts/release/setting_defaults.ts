@@ -1,5 +1,6 @@
 /** Defaults of settings, for what is written about the program elsewhere. */
-import { type Setting, settings } from "../../src/config/settings.ts";
+import type { Setting } from "../../src/config/setting.ts";
+import { settings } from "../../src/config/settings.ts";
 
 /** The default of the setting with this variable. Throws when there is none. */
 export function defaultOf(variable: string): string {

@@ -1,5 +1,6 @@
 /** `--help`: the commands and every setting, generated from their tables. */
-import { type Setting, settings } from "../config/settings.ts";
+import type { Setting } from "../config/setting.ts";
+import { settingSections } from "../config/settings.ts";
 import type { Command } from "./command.ts";
 
 /** The whole help text. */
@@ -8,12 +9,11 @@ export function helpText(commands: readonly Command[], version: string): string 
     `  ${command.name.padEnd(14)} ${command.summary}`,
     ...command.usage.map((line) => `                 ${line}`),
   ]);
-  const rows = Object.values(settings as Record<string, Setting<unknown>>).map((setting) => {
-    const names = setting.flag === undefined ? setting.env : `${setting.env}, --${setting.flag}`;
-    const standard = setting.default === undefined ? "" : ` (default ${setting.default})`;
-    const file = setting.secret ? `; or ${setting.env}_FILE names a file that holds it` : "";
-    return `  ${names}\n      ${setting.help}${standard}${file}`;
-  });
+  const sections = settingSections.flatMap(([heading, settings]) => [
+    "",
+    `Settings (environment variable, flag): ${heading}`,
+    ...Object.values(settings).map(settingText),
+  ]);
   return [
     `Portcullis ${version}: an MCP server with its own sign-in, a confined workspace and a local model`,
     "",
@@ -21,9 +21,14 @@ export function helpText(commands: readonly Command[], version: string): string 
     "",
     "Commands",
     ...usage,
-    "",
-    "Settings (environment variable, flag)",
-    ...rows,
+    ...sections,
     "",
   ].join("\n");
+}
+
+function settingText(setting: Setting<unknown>): string {
+  const names = setting.flag === undefined ? setting.env : `${setting.env}, --${setting.flag}`;
+  const standard = setting.default === undefined ? "" : ` (default ${setting.default})`;
+  const file = setting.secret ? `; or ${setting.env}_FILE names a file that holds it` : "";
+  return `  ${names}\n      ${setting.help}${standard}${file}`;
 }

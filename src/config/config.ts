@@ -4,7 +4,8 @@ import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
 import { environmentHasProxy } from "../ollama/direct_fetch.ts";
 import { isLoopbackHost } from "./parsers.ts";
-import { type Setting, type SettingName, settings, type SettingValues } from "./settings.ts";
+import type { Setting } from "./setting.ts";
+import { type SettingName, settings, type SettingValues } from "./settings.ts";
 
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
 export type RegistrationMode = "open" | "token" | "off";

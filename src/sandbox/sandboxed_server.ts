@@ -1,7 +1,8 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
 import { internet } from "../authorization_server/internet.ts";
-import { createDocumentFetcher, defaultDocumentLimits } from "../authorization_server/public_document.ts";
+import { createDocumentFetcher } from "../authorization_server/public_document.ts";
 import type { Config } from "../config/config.ts";
+import { documentLimitsOf } from "../configured_limits.ts";
 import type { Failed, FromWorker, Ready, Refused, ToWorker } from "./messages.ts";
 import { giveUp, permissionNames } from "./own_permissions.ts";
 import { realPathOf, serverPermissions } from "./permissions.ts";
@@ -28,7 +29,9 @@ export function startSandboxedServer(config: Config, entry: URL): SandboxedServe
   const permissions = { net: [...net], read: [...read], write: [...write], ...never };
   const worker = new Worker(entry, { type: "module", name: "server", deno: { permissions } });
   const send = (message: ToWorker): void => worker.postMessage(message);
-  const fetchDocument = config.clientMetadataDocuments ? createDocumentFetcher(internet, defaultDocumentLimits) : null;
+  const fetchDocument = config.clientMetadataDocuments
+    ? createDocumentFetcher(internet, documentLimitsOf(config))
+    : null;
   const fail = (failed: Failed): void => {
     started.resolve(failed);
     ended.resolve(failed);

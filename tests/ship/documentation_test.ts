@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
 import { root } from "../../scripts/bundle.ts";
-import { type Setting, settings } from "../../src/config/settings.ts";
+import type { Setting } from "../../src/config/setting.ts";
+import { settings } from "../../src/config/settings.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
 const pages = [

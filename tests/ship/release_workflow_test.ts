@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
 import { registryName } from "../../scripts/release/registry_entry.ts";
-import { type Setting, settings } from "../../src/config/settings.ts";
+import type { Setting } from "../../src/config/setting.ts";
+import { settings } from "../../src/config/settings.ts";
 
 const read = (path: string): Promise<string> => Deno.readTextFile(`${root}${path}`);
 

@@ -1,0 +1,32 @@
+/** What a setting is. */
+import type { SettingParser } from "./parsers.ts";
+
+/** One setting. `default` is text, so that it goes through the same parser; without it the setting may be absent. */
+export interface Setting<T> {
+  readonly env: string;
+  readonly flag?: string;
+  readonly default?: string;
+  readonly parse: SettingParser<T>;
+  readonly help: string;
+  /** Never shown, not even in an error about it; can also be read from the file that `<env>_FILE` names. */
+  readonly secret?: true;
+}
+
+/** Bytes in a mebibyte. */
+export const mebibyte = 1_048_576;
+/** Seconds in a day. */
+export const day = 86_400;
+/** Seconds in a year of 365 days. */
+export const year = 31_536_000;
+
+/** A setting that always has a value. */
+export function required<T>(setting: Omit<Setting<T>, "default"> & { default: string }): Setting<T> & {
+  default: string;
+} {
+  return setting;
+}
+
+/** A setting that may be absent. */
+export function optional<T>(setting: Omit<Setting<T>, "default">): Setting<T> & { default?: never } {
+  return setting;
+}

@@ -1,0 +1,36 @@
+/** Where the server listens, and under which names it is called. */
+import { parseHost, parseInteger, parseList, parseOrigin, parseServerUrl } from "../parsers.ts";
+import { optional, required } from "../setting.ts";
+
+/** Settings under the heading Address. */
+export const addressSettings = {
+  host: required({ env: "HOST", flag: "host", default: "127.0.0.1", parse: parseHost, help: "address to listen on" }),
+  port: required({
+    env: "PORT",
+    flag: "port",
+    default: "3000",
+    parse: parseInteger(0, 65_535),
+    help: "port to listen on; 0 takes any free one",
+  }),
+  serverUrl: optional({
+    env: "SERVER_URL",
+    flag: "server-url",
+    parse: parseServerUrl,
+    help: "address under which clients reach the server; it is also the OAuth issuer",
+  }),
+  jwtIssuer: optional({
+    env: "JWT_ISSUER",
+    parse: parseServerUrl,
+    help: "the guide's name for the issuer; must equal SERVER_URL when both are set",
+  }),
+  allowedOrigins: optional({
+    env: "ALLOWED_ORIGINS",
+    parse: parseList(parseOrigin),
+    help: "web origins whose pages may call the server, comma-separated",
+  }),
+  allowedHosts: optional({
+    env: "ALLOWED_HOSTS",
+    parse: parseList(parseHost),
+    help: "further names (with port) under which the server may be called, for example behind a proxy",
+  }),
+};

@@ -1,0 +1,73 @@
+/** What one request and one caller may cost, logs, and the end. */
+import { parseChoice, parseInteger } from "../parsers.ts";
+import { mebibyte, required } from "../setting.ts";
+
+/** Settings under the heading Limits, logs and stopping. */
+export const operationSettings = {
+  toolCallsPerMinute: required({
+    env: "MCP_RATE_LIMIT",
+    default: "600",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "tool calls a minute for each user and client",
+  }),
+  oauthFailuresPerQuarterHour: required({
+    env: "OAUTH_RATE_LIMIT",
+    default: "100",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "failed OAuth requests in 15 minutes for each address; ten times as many requests in all",
+  }),
+  registrationsPerHour: required({
+    env: "REGISTRATION_RATE_LIMIT",
+    default: "20",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "client registrations an hour for each address",
+  }),
+  healthChecksPerMinute: required({
+    env: "HEALTH_RATE_LIMIT",
+    default: "30",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "health checks a minute for each address",
+  }),
+  maxBodyBytes: required({
+    env: "JSON_BODY_LIMIT",
+    default: String(mebibyte),
+    parse: parseInteger(1_024, 64 * mebibyte),
+    help: "largest JSON body of a request, in bytes",
+  }),
+  shutdownTimeoutSeconds: required({
+    env: "SHUTDOWN_TIMEOUT",
+    default: "10",
+    parse: parseInteger(0, 3_600),
+    help: "seconds that requests in flight get when the server stops",
+  }),
+  logLevel: required({
+    env: "LOG_LEVEL",
+    default: "info",
+    parse: parseChoice(["debug", "info", "warn", "error"]),
+    help: "least level that is logged; audit lines always are",
+  }),
+  maxOAuthBodyBytes: required({
+    env: "OAUTH_BODY_LIMIT",
+    default: "1000000",
+    parse: parseInteger(1_024, 64 * mebibyte),
+    help: "largest JSON body of a request to the authorization server, in bytes",
+  }),
+  maxFormBytes: required({
+    env: "FORM_BODY_LIMIT",
+    default: "100000",
+    parse: parseInteger(1_024, 64 * mebibyte),
+    help: "largest form of a request, in bytes",
+  }),
+  maxPublicBodyBytes: required({
+    env: "PUBLIC_BODY_LIMIT",
+    default: "65536",
+    parse: parseInteger(256, 64 * mebibyte),
+    help: "largest JSON body of a request without a token, in bytes",
+  }),
+  maxQueryBytes: required({
+    env: "QUERY_LIMIT",
+    default: "8192",
+    parse: parseInteger(512, 65_536),
+    help: "longest query of a request to the authorization server, in bytes",
+  }),
+};

@@ -1,0 +1,85 @@
+/** How people sign in, and how long what they grant lives. */
+import { parseChoice, parseInteger, parsePasswordHash } from "../parsers.ts";
+import { day, optional, required, year } from "../setting.ts";
+
+/** Settings under the heading Sign-in and tokens. */
+export const signInSettings = {
+  signIn: required({
+    env: "SIGN_IN",
+    default: "local",
+    parse: parseChoice(["local", "servicenow"]),
+    help: "whether people sign in here, with a passphrase, or at the ServiceNow instance",
+  }),
+  ownerPasswordHash: optional({
+    env: "OWNER_PASSWORD_HASH",
+    parse: parsePasswordHash,
+    secret: true,
+    help: "the owner's passphrase, hashed by `hash-password`, for starts that nobody attends",
+  }),
+  accessTokenLifetimeSeconds: required({
+    env: "ACCESS_TOKEN_LIFETIME",
+    default: "3600",
+    parse: parseInteger(1, day),
+    help: "life of an access token in seconds",
+  }),
+  refreshTokenLifetimeSeconds: required({
+    env: "REFRESH_TOKEN_LIFETIME",
+    default: String(30 * day),
+    parse: parseInteger(1, year),
+    help: "life of a chain of refresh tokens in seconds",
+  }),
+  authorizationCodeLifetimeSeconds: required({
+    env: "AUTHORIZATION_CODE_LIFETIME",
+    default: "60",
+    parse: parseInteger(1, 600), // RFC 6749 §4.1.2: at most ten minutes
+    help: "life of an authorization code in seconds",
+  }),
+  refreshGraceSeconds: required({
+    env: "REFRESH_GRACE",
+    default: "30",
+    parse: parseInteger(0, 300),
+    help: "seconds in which the previous refresh token still gives the same successor",
+  }),
+  refreshIdleLifetimeSeconds: required({
+    env: "REFRESH_IDLE_LIFETIME",
+    default: String(14 * day),
+    parse: parseInteger(1, year),
+    help: "seconds after its last use in which a chain of refresh tokens ends",
+  }),
+  authorizationRequestLifetimeSeconds: required({
+    env: "AUTHORIZATION_REQUEST_LIFETIME",
+    default: "600",
+    parse: parseInteger(30, day),
+    help: "seconds that a person may take from the first page to the decision",
+  }),
+  signInSessionLifetimeSeconds: required({
+    env: "SIGN_IN_LIFETIME",
+    default: "28800",
+    parse: parseInteger(60, year),
+    help: "seconds that a person stays signed in on the pages",
+  }),
+  setUpLinkLifetimeSeconds: required({
+    env: "SET_UP_LINK_LIFETIME",
+    default: "600",
+    parse: parseInteger(30, day),
+    help: "life of the link that makes the first person the owner, in seconds",
+  }),
+  maxConcurrentPasswordHashes: required({
+    env: "PASSWORD_MAX_CONCURRENT",
+    default: "2",
+    parse: parseInteger(1, 1_000),
+    help: "passphrases that are checked at once; each takes 19 MiB",
+  }),
+  maxWaitingPasswordHashes: required({
+    env: "PASSWORD_MAX_WAITING",
+    default: "16",
+    parse: parseInteger(0, 10_000),
+    help: "passphrases that wait to be checked; more are refused",
+  }),
+  maxCachedTokens: required({
+    env: "MAX_CACHED_TOKENS",
+    default: "10000",
+    parse: parseInteger(1, 10_000_000),
+    help: "verified tokens that are kept in memory",
+  }),
+};

@@ -1,0 +1,89 @@
+/** The directory that agents work in, and its bounds. */
+import { parseChoice, parseInteger, parseList, parseSwitch, parseText } from "../parsers.ts";
+import { mebibyte, optional, required } from "../setting.ts";
+
+/** Settings under the heading Workspace. */
+export const workspaceSettings = {
+  workspaceDir: required({
+    env: "WORKSPACE_DIR",
+    flag: "workspace",
+    default: "~/mcp-workspace",
+    parse: parseText,
+    help: "directory that the file tools work in",
+  }),
+  workspaces: required({
+    env: "WORKSPACES",
+    default: "shared",
+    parse: parseChoice(["shared", "per-user"]),
+    help: "whether all users work in WORKSPACE_DIR, or each in a directory of their own below it",
+  }),
+  workspaceWatch: required({
+    env: "WORKSPACE_WATCH",
+    default: "on",
+    parse: parseSwitch,
+    help: "whether clients that subscribe to a file hear of its changes; costs one system watch for each directory",
+  }),
+  maxReadBytes: required({
+    env: "MAX_READ_BYTES",
+    default: String(mebibyte),
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest file that file_read answers, in bytes",
+  }),
+  maxWriteBytes: required({
+    env: "MAX_WRITE_BYTES",
+    default: String(mebibyte),
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest file that file_write makes, in bytes",
+  }),
+  maxListEntries: required({
+    env: "MAX_LIST_ENTRIES",
+    default: "1000",
+    parse: parseInteger(1, 100_000),
+    help: "most entries that file_list answers at once",
+  }),
+  maxFileBytes: required({
+    env: "MAX_FILE_BYTES",
+    default: String(64 * mebibyte),
+    parse: parseInteger(1, 1024 * mebibyte),
+    help: "how large a file may become by appending and copying, in bytes",
+  }),
+  maxTreeEntries: required({
+    env: "MAX_TREE_ENTRIES",
+    default: "20000",
+    parse: parseInteger(1, 10_000_000),
+    help: "most entries that one deletion takes away, or one search visits",
+  }),
+  workspaceQuotaBytes: optional({
+    env: "WORKSPACE_QUOTA_BYTES",
+    parse: parseInteger(1, 1_000_000_000_000),
+    help: "how many bytes all files of the workspace may have together",
+  }),
+  workspaceQuotaFiles: optional({
+    env: "WORKSPACE_QUOTA_FILES",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "how many files and directories the workspace may have",
+  }),
+  deniedNames: optional({
+    env: "WORKSPACE_DENY",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents neither see nor reach, such as .env,*.pem; comma-separated",
+  }),
+  protectedNames: required({
+    env: "WORKSPACE_PROTECT",
+    default: ".git",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents may read but not change, comma-separated",
+  }),
+  hardLinks: required({
+    env: "HARD_LINKS",
+    default: "refuse",
+    parse: parseChoice(["refuse", "allow"]),
+    help: "whether files with several names may be read; one of the names may lie outside the workspace",
+  }),
+  fileWalkTimeoutSeconds: required({
+    env: "FILE_WALK_TIMEOUT",
+    default: "10",
+    parse: parseInteger(1, 3_600),
+    help: "seconds after which a search or a listing of a tree gives what it found, and a cursor",
+  }),
+};

@@ -1,0 +1,42 @@
+/** A bound's default stands in two places: the table of settings, and the part that tests and benches build alone. */
+import assert from "node:assert/strict";
+import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
+import { defaultDocumentLimits } from "../../src/authorization_server/public_document.ts";
+import { type Config, loadConfig } from "../../src/config/config.ts";
+import * as configured from "../../src/configured_limits.ts";
+import { defaultMcpLimits } from "../../src/mcp/runtime.ts";
+import { defaultOllamaLimits } from "../../src/ollama/limits.ts";
+import { defaultServicenowLimits } from "../../src/servicenow/limits.ts";
+import { defaultEventStreamOptions } from "../../src/http/mcp_endpoint.ts";
+import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
+
+function configOf(env: Record<string, string>): Config {
+  const config = loadConfig({ flags: {}, env, readFile: () => assert.fail("no file was named") });
+  assert.ok(config.ok);
+  return config.value;
+}
+
+Deno.test("with nothing set, every part has the bounds that it has by itself", () => {
+  const config = configOf({});
+  assert.deepEqual(configured.lifetimesOf(config), defaultLifetimes);
+  assert.deepEqual(configured.authorizationLimitsOf(config), defaultLimits);
+  assert.deepEqual(configured.documentLimitsOf(config), defaultDocumentLimits);
+  assert.deepEqual(configured.eventStreamOptionsOf(config), defaultEventStreamOptions);
+  assert.deepEqual(configured.mcpLimitsOf(config), defaultMcpLimits);
+  assert.deepEqual(configured.ollamaLimitsOf(config), defaultOllamaLimits);
+  assert.deepEqual(configured.servicenowLimitsOf(config), defaultServicenowLimits);
+  assert.deepEqual(configured.workspaceLimitsOf(config), defaultWorkspaceLimits);
+});
+
+Deno.test("settings reach the parts in their units", () => {
+  const config = configOf({
+    STREAM_KEEP_ALIVE: "20",
+    LLM_RETRY_DELAY_MS: "500",
+    TASK_LIFETIME: "60",
+    QUERY_LIMIT: "600",
+  });
+  assert.equal(configured.eventStreamOptionsOf(config).keepAliveMs, 20_000);
+  assert.equal(configured.ollamaLimitsOf(config).retryDelaySeconds, 0.5);
+  assert.equal(configured.mcpLimitsOf(config).taskTtlMs, 60_000);
+  assert.equal(configured.authorizationLimitsOf(config).maxQueryBytes, 600);
+});
