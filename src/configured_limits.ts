@@ -70,6 +70,7 @@ export function mcpLimitsOf(config: Config): McpLimits {
     listTtlMs: config.listLifetimeSeconds * 1_000,
     taskTtlMs: config.taskLifetimeSeconds * 1_000,
     taskPollIntervalMs: config.taskPollSeconds * 1_000,
+    taskHeartbeatMs: config.taskHeartbeatSeconds * 1_000,
     maxTasksPerPrincipal: config.maxTasksPerUser,
     maxSubscriptions: config.maxSubscriptions,
   };

@@ -108,21 +108,8 @@ function openWorkspaces(config: Config): OpenedWorkspaces {
   const open = (root: string): Workspace =>
     openDiskWorkspace({
       root,
-<<<<<<< HEAD
-      limits: {
-        maxReadBytes: config.maxReadBytes,
-        maxWriteBytes: config.maxWriteBytes,
-        maxFileBytes: config.maxFileBytes,
-        maxListEntries: config.maxListEntries,
-        maxTreeEntries: config.maxTreeEntries,
-        maxTotalBytes: config.workspaceQuotaBytes ?? null,
-        maxFiles: config.workspaceQuotaFiles ?? null,
-      },
-      access: accessOf(config),
-=======
       limits: workspaceLimitsOf(config),
-      access: { denied: config.deniedNames ?? [], protected: config.protectedNames },
->>>>>>> 1e256b0 (Make every bound a setting: one table a subject, handed on by configured_limits; help and reference go by the same headings)
+      access: accessOf(config),
       hardLinks: config.hardLinks,
     });
   if (config.workspaces === "shared") {
@@ -139,7 +126,15 @@ function watchWorkspaces(config: Config, log: Log): WorkspaceWatches {
   const isShared = config.workspaces === "shared";
   return createWorkspaceWatches({
     nameOf: ({ subject }) => isShared ? "" : userDirectoryName(subject),
-    open: (name) => createDiskWatch({ root: join(config.workspaceDir, name), access: accessOf(config), onFailure }),
+    open: (name) =>
+      createDiskWatch({
+        root: join(config.workspaceDir, name),
+        access: accessOf(config),
+        coalesceMilliseconds: config.watchDelayMilliseconds,
+        maxPaths: config.watchMaxPaths,
+        maxDirectories: config.watchMaxDirectories,
+        onFailure,
+      }),
     onFailure,
   });
 }

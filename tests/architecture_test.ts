@@ -32,12 +32,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   "installation.ts": ["config", "lib", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
-<<<<<<< HEAD
-  "toolbox.ts": ["config", "lib", "mcp", "ollama", "prompts", "resources", "servicenow", "tools", "workspace"],
-=======
   "toolbox.ts": [
     "config",
     "configured_limits.ts",
+    "lib",
     "mcp",
     "ollama",
     "prompts",
@@ -46,7 +44,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "tools",
     "workspace",
   ],
->>>>>>> 1e256b0 (Make every bound a setting: one table a subject, handed on by configured_limits; help and reference go by the same headings)
   "offered_scopes.ts": ["config", "scopes.ts"],
   "servicenow_wiring.ts": [
     "authorization_server",

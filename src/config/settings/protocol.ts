@@ -143,6 +143,12 @@ export const protocolSettings = {
     parse: parseInteger(1, 3_600),
     help: "seconds that a client is told to wait between two looks at a task",
   }),
+  taskHeartbeatSeconds: required({
+    env: "TASK_HEARTBEAT",
+    default: "5",
+    parse: parseInteger(1, 10), // after 30 seconds of silence, a task counts as lost
+    help: "seconds between two signs of life of a running task, and two looks at what others left for it",
+  }),
   maxTasksPerUser: required({
     env: "MAX_TASKS_PER_USER",
     default: "50",

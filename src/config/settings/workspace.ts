@@ -23,6 +23,24 @@ export const workspaceSettings = {
     parse: parseSwitch,
     help: "whether clients that subscribe to a file hear of its changes; costs one system watch for each directory",
   }),
+  watchDelayMilliseconds: required({
+    env: "WATCH_DELAY_MS",
+    default: "200",
+    parse: parseInteger(1, 60_000),
+    help: "milliseconds for which changes of files are gathered before clients hear of them",
+  }),
+  watchMaxPaths: required({
+    env: "WATCH_MAX_PATHS",
+    default: "500",
+    parse: parseInteger(1, 100_000),
+    help: "changed files that are told one by one; with more at once, every watched file counts as changed",
+  }),
+  watchMaxDirectories: required({
+    env: "WATCH_MAX_DIRECTORIES",
+    default: "8192",
+    parse: parseInteger(1, 10_000_000),
+    help: "directories that are watched at once",
+  }),
   maxReadBytes: required({
     env: "MAX_READ_BYTES",
     default: String(mebibyte),
