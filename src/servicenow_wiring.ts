@@ -6,6 +6,8 @@ import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
+import { resealLinks } from "./servicenow/reseal_links.ts";
 import { createServicenow, type Servicenow } from "./servicenow/servicenow.ts";
 
 /** What the instance stands on. */
@@ -23,13 +25,16 @@ export function openServicenow(config: Config, dependencies: ServicenowDependenc
   const { serverUrl, storage, secrets, log, clock } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
   const calls = createRateLimiter({ count: config.servicenowCallsPerMinute, windowMilliseconds: minute, clock });
+  const [current, ...previous] = tokenBoxes(config, secrets);
+  resealInBackground({ storage, log }, current, previous);
   return createServicenow({
     instance,
     allowLoopbackHttp: instance.startsWith("http:"), // the configuration takes plain http on this machine only
     client: { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` },
     linkUrl: `${serverUrl}/servicenow/link`,
     storage,
-    secrets,
+    secrets: current,
+    previousSecrets: previous,
     fetch,
     clock,
     random: Math.random,
@@ -37,6 +42,27 @@ export function openServicenow(config: Config, dependencies: ServicenowDependenc
     limits: servicenowLimitsOf(config),
     admit: (subject) => calls.take(subject),
   });
+}
+
+/** Under which keys tokens of linked accounts are sealed: the first seals, the others only open. */
+function tokenBoxes(config: Config, secrets: SecretBox): readonly [SecretBox, ...SecretBox[]] {
+  const { servicenowTokenKey: key, servicenowPreviousTokenKey: previousKey } = config;
+  const previous = previousKey === undefined ? [] : [createSecretBox(previousKey)];
+  return key === undefined ? [secrets, ...previous] : [createSecretBox(key), ...previous, secrets];
+}
+
+/** Key rotation: what was sealed under an earlier key moves to the current one while the server already answers. */
+function resealInBackground(
+  { storage, log }: Pick<ServicenowDependencies, "storage" | "log">,
+  current: SecretBox,
+  previous: readonly SecretBox[],
+): void {
+  for (const from of previous) {
+    resealLinks(storage, { from, to: current }).then(
+      ({ resealed }) => resealed > 0 && log.write("audit", "servicenow_links_resealed", { resealed }),
+      (error) => log.write("error", "servicenow_reseal_failed", { error: String(error) }),
+    );
+  }
 }
 
 /** What the authorization server needs to link accounts, and to sign people in where the configuration says so. */

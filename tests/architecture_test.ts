@@ -133,7 +133,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   resources: {
     ollama: /\/models_report\.ts$/,
     servicenow: /\/(port|failure|tables|record_text)\.ts$/,
-    tools: /\/(file_display|media_type)\.ts$/,
+    tools: /\/(file_contents|file_display|media_type)\.ts$/,
     workspace: /^src\/workspace\/(?!disk_|store_)/,
   },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },

@@ -1,7 +1,7 @@
 /** Suggests paths as a shell does: the entries of the directory that was typed, whose names begin with the rest. */
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { EntryKind, Workspace } from "../workspace/port.ts";
-import { fromTemplateValue, toTemplateValue } from "./workspace_uri.ts";
+import { fromTemplateValue, toTemplateValue } from "../workspace/file_uri.ts";
 
 /** Values for the template that begin with what was typed; those of directories end in a slash. */
 export async function completePath(workspace: Workspace, typed: string, limit: number): Promise<readonly string[]> {

@@ -1,15 +1,12 @@
 /** The files of the workspace as the resources `workspace:///PATH`. What they hold is data, as it is on the disk. */
-import { Buffer } from "node:buffer";
 import type { ResourceFamily, ResourceOutcome } from "../mcp/resource.ts";
-import { decodeText } from "../tools/file_display.ts";
-import { mediaTypeOf, sniffMedia } from "../tools/media_type.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
+import { toResourceContents } from "../tools/file_contents.ts";
+import { fileUriTemplate, parseFileUri } from "../workspace/file_uri.ts";
 import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import type { WorkspaceWatches } from "../workspace/shared_watch.ts";
 import type { WorkspaceChange } from "../workspace/watch.ts";
 import { completePath } from "./workspace_completion.ts";
-import { listFiles, unknownMediaType } from "./workspace_listing.ts";
-import { fileUriTemplate, parseFileUri, toFileUri } from "./workspace_uri.ts";
+import { listFiles } from "./workspace_listing.ts";
 
 const scope = "files:read";
 const maxSuggestions = 1_000;
@@ -35,7 +32,7 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
       const path = parseFileUri(uri);
       if (path === null) return null;
       const read = await workspaceOf(source, principal).read(path);
-      return read.ok ? toContents(path, read.value.bytes) : toOutcome(read.error);
+      return read.ok ? { contents: [toResourceContents(path, read.value.bytes)] } : toOutcome(read.error);
     },
     cacheHint: { ttlMs: 0, cacheScope: "private" },
     complete: async (_template, variable, value, _others, principal) =>
@@ -47,18 +44,6 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
       },
     },
   };
-}
-
-function toContents(path: WorkspacePath, bytes: Uint8Array): ResourceOutcome {
-  const uri = toFileUri(path);
-  const promised = mediaTypeOf(path.text);
-  const text = decodeText(bytes);
-  if (text !== null) {
-    const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
-    return { contents: [{ uri, mimeType: isText ? promised : "text/plain", text }] };
-  }
-  const mimeType = sniffMedia(bytes)?.mimeType ?? (promised.startsWith("text/") ? unknownMediaType : promised);
-  return { contents: [{ uri, mimeType, blob: Buffer.from(bytes).toString("base64") }] };
 }
 
 /** What is denied is told like what is not there. */

@@ -2,14 +2,12 @@
 import { z } from "zod";
 import type { ResourcePage } from "../mcp/resource.ts";
 import { showName } from "../tools/file_display.ts";
+import { unknownMediaType } from "../tools/file_contents.ts";
 import { mediaTypeOf } from "../tools/media_type.ts";
 import { parseFilePath, rootPath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { walk, type WalkPosition } from "../workspace/walk.ts";
-import { parseFileUri, toFileUri } from "./workspace_uri.ts";
-
-/** What a name without a known ending promises, which is nothing. */
-export const unknownMediaType = "application/octet-stream";
+import { parseFileUri, toFileUri } from "../workspace/file_uri.ts";
 
 const maxDepth = 64;
 const positionShape = z.tuple([z.boolean()], z.string());

@@ -12,6 +12,7 @@ import {
 } from "../workspace/port.ts";
 import { countLines, readLastLines, readLines, type TextLines } from "../workspace/text_lines.ts";
 import { type ReadCursor, toReadCursor, toReadCursorText } from "./file_cursor.ts";
+import { toResourceContents } from "./file_contents.ts";
 import { decodeText, showName, showText } from "./file_display.ts";
 import { filenameInput, filenameOutput, sha256Output, toTimestamp, untrustedOutput } from "./file_input.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
@@ -24,14 +25,15 @@ const input = z.object({
   tail: lineCount.describe("Only the last lines, this many"),
   start_line: lineCount.describe("Only from this line on (the first line is 1)"),
   end_line: lineCount.describe("Only up to and including this line"),
+  embed: z.boolean().optional().describe("Give the whole file, of any kind, as a resource that can be read again"),
   cursor: z.string().optional().describe("Continue where an earlier result was cut: its next_cursor"),
 });
 type Input = z.output<typeof input>;
 
 const output = z.object({
   filename: filenameOutput,
-  content: z.string().optional().describe("The text, exactly; absent for images and audio"),
-  mime_type: z.string().optional().describe("The media type of an image or audio file"),
+  content: z.string().optional().describe("The text, exactly; absent for images, audio and resources"),
+  mime_type: z.string().optional().describe("The media type of an image, an audio file or a resource"),
   start_line: z.int().optional().describe("The number of the first line of a part"),
   end_line: z.int().optional().describe("The number of the last line of a part"),
   next_cursor: z.string().optional().describe("There is more: call again with this cursor"),
@@ -56,11 +58,15 @@ export function fileReadTool(source: WorkspaceSource): Tool {
       const path = parseFilePath(request.filename);
       if (!path.ok) return toPathFailure("filename", path.error);
       const workspace = workspaceOf(source, principal);
-      if (asksForPart(request)) return readPart(workspace, path.value, request);
+      if (asksForPart(request)) {
+        if (request.embed) return invalid("embed gives the whole file; leave it out to get a part");
+        return readPart(workspace, path.value, request);
+      }
       const result = workspace.read(path.value);
-      return result instanceof Promise
-        ? result.then((later) => toWhole(workspace, path.value, later))
-        : toWhole(workspace, path.value, result);
+      const answer = request.embed
+        ? (read: Outcome<FileContent>) => toEmbedded(path.value, read)
+        : (read: Outcome<FileContent>) => toWhole(workspace, path.value, read);
+      return result instanceof Promise ? result.then(answer) : answer(result);
     },
   });
 }
@@ -100,6 +106,25 @@ function toWhole(
     ok: true,
     content: [{ type, data: Buffer.from(bytes).toString("base64"), mimeType }],
     structuredContent: { ...facts, mime_type: mimeType, ...hashed, untrusted: true },
+  };
+}
+
+/** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */
+function toEmbedded(path: WorkspacePath, result: Outcome<FileContent>): ToolOutcome {
+  if (!result.ok) return toFailure("read file", path, result.error);
+  const { bytes, sizeBytes, sha256, modifiedAt } = result.value;
+  const resource = toResourceContents(path, bytes);
+  return {
+    ok: true,
+    content: [{ type: "resource", resource }],
+    structuredContent: {
+      filename: path.text,
+      size_bytes: sizeBytes,
+      modified_at: toTimestamp(modifiedAt),
+      mime_type: resource.mimeType,
+      ...(sha256 === null ? {} : { sha256 }),
+      untrusted: true,
+    },
   };
 }
 

@@ -149,6 +149,24 @@ Deno.test("resources/read gives text as it is, everything else as a blob, and re
     assert.match(error?.message ?? "", /1001 bytes.*at most 1000.*file_read/);
   }));
 
+Deno.test("file_read embeds a file of any kind as the resource that resources/read gives (MCP server/tools)", () =>
+  withServer({}, async ({ server, ask }) => {
+    await Deno.writeTextFile(`${server.workspaceDir}/a b.json`, "{}");
+    await Deno.writeFile(`${server.workspaceDir}/data.bin`, new Uint8Array([0, 255, 1]));
+    for (const filename of ["a b.json", "data.bin"]) {
+      const called = await ask("tools/call", { name: "file_read", arguments: { filename, embed: true } });
+      const [block] = called.result?.["content"] as { type: string; resource: { uri: string } }[];
+      assert.equal(block?.type, "resource");
+      const read = await ask("resources/read", { uri: block?.resource.uri });
+      assert.deepEqual(read.result?.["contents"], [block?.resource]);
+    }
+    const part = await ask("tools/call", {
+      name: "file_read",
+      arguments: { filename: "a b.json", embed: true, head: 1 },
+    });
+    assert.equal(part.result?.["isError"], true);
+  }));
+
 Deno.test("what is no file, denied, outside or misspelt is not found, as the era says it, and nobody's to watch", () =>
   withServer({ env: { WORKSPACE_DENY: ".env" } }, async ({ ask, askModern, server }) => {
     const root = server.workspaceDir;

@@ -1,5 +1,5 @@
 /** The instance whose records are offered, and the bounds on talking to it. */
-import { parseInstanceUrl, parseInteger, parseSwitch, parseText } from "../parsers.ts";
+import { parseInstanceUrl, parseInteger, parseMasterKey, parseSwitch, parseText } from "../parsers.ts";
 import { day, mebibyte, optional, required } from "../setting.ts";
 
 /** Settings under the heading ServiceNow. */
@@ -19,6 +19,18 @@ export const servicenowSettings = {
     parse: parseText,
     secret: true,
     help: "the secret that belongs to SERVICENOW_CLIENT_ID",
+  }),
+  servicenowTokenKey: optional({
+    env: "SERVICENOW_TOKEN_KEY",
+    parse: parseMasterKey,
+    secret: true,
+    help: "a key of its own for the tokens of linked accounts, in place of the master key",
+  }),
+  servicenowPreviousTokenKey: optional({
+    env: "SERVICENOW_TOKEN_KEY_PREVIOUS",
+    parse: parseMasterKey,
+    secret: true,
+    help: "the token key before: what it sealed is sealed anew at the start",
   }),
   servicenowWrite: required({
     env: "SERVICENOW_WRITE",

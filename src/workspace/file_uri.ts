@@ -2,7 +2,7 @@
  * Addresses of workspace files, `workspace:///` and the path, and what the template `workspace:///{+path}` makes of a
  * value. A file has one spelling: what differs from it only in its percent-encoding is nobody's address.
  */
-import { maxPathBytes, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import { maxPathBytes, parseFilePath, type WorkspacePath } from "./path.ts";
 
 const origin = "workspace:///";
 

@@ -6,8 +6,8 @@ import {
   parseFileUri,
   toFileUri,
   toTemplateValue,
-} from "../../src/resources/workspace_uri.ts";
-import { hostileUris } from "./hostile_uris.ts";
+} from "../../src/workspace/file_uri.ts";
+import { hostileUris } from "../resources/hostile_uris.ts";
 import { parseFilePath, type WorkspacePath } from "../../src/workspace/path.ts";
 
 function pathOf(text: string): WorkspacePath {
