@@ -64,17 +64,24 @@ function toDiff(text: string, starts: readonly number[], oldLength: number, newT
     let at = start;
     let newCount = 0;
     for (const { oldStart, oldEnd, newLines } of changes) {
-      body.push(...toDiffLines(" ", lines.slice(at, oldStart)), ...toDiffLines("-", lines.slice(oldStart, oldEnd)));
-      body.push(...toDiffLines("+", newLines));
+      append(body, toDiffLines(" ", lines.slice(at, oldStart)));
+      append(body, toDiffLines("-", lines.slice(oldStart, oldEnd)));
+      append(body, toDiffLines("+", newLines));
       newCount += oldStart - at + newLines.length;
       at = oldEnd;
     }
-    body.push(...toDiffLines(" ", lines.slice(at, end)));
+    append(body, toDiffLines(" ", lines.slice(at, end)));
     newCount += end - at;
-    output.push(`@@ -${toRange(start, end - start)} +${toRange(start + growth, newCount)} @@`, ...body);
+    output.push(`@@ -${toRange(start, end - start)} +${toRange(start + growth, newCount)} @@`);
+    append(output, body);
     growth += newCount - (end - start);
   }
   return `${output.join("\n")}\n`;
+}
+
+/** One by one: as arguments of `push`, the lines of a large file would overflow the stack. */
+function append(lines: string[], more: readonly string[]): void {
+  for (const line of more) lines.push(line);
 }
 
 /** The lines, each with its own end. */
