@@ -8,6 +8,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 export interface LinePattern {
   /** The offset of the first match in the lines from `from` to `to`, the starts of two lines or the end; or -1. */
   find(text: string, from: number, to: number): number;
+  /** How many characters are searched in one step that keeps nobody waiting; longer lines are searched up to here. */
+  readonly stepCharacters: number;
 }
 
 /** What a caller searches for. */
@@ -24,9 +26,10 @@ export type LineQueryRefusal =
 
 const maxPlainLength = 1000;
 const maxExpressionLength = 250;
-// matching takes up to some 50 ns for each character and instruction: these keep a line below a tenth of a second
 const maxInstructions = 300;
-const maxSearchedLineCharacters = 8192;
+const maxStepCharacters = 8192;
+// matching takes up to some 50 ns for each character and instruction: this keeps a step near 20 ms
+const maxStepWork = 400_000;
 const maxRepetitions = 10_000; // what a count such as {100} multiplies; bounds the time to compile
 
 /** Prepares a query. The engine for expressions is loaded when it is first needed. */
@@ -36,14 +39,22 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   if (text === "") return failure({ reason: "empty" });
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
-  if (isPlain) return success({ find: (subject, from, to) => findPlain(text, subject, from, to) });
+  if (isPlain) {
+    const find = (subject: string, from: number, to: number) => findPlain(text, subject, from, to);
+    return success({ find, stepCharacters: maxStepCharacters });
+  }
   if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await import("re2js");
   try {
     const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
     const expression = RE2JS.compile(isRegularExpression ? text : RE2JS.quote(text), flags);
-    if (expression.programSize() > maxInstructions) return failure({ reason: "too_complex" });
-    return success({ find: (subject, from, to) => findInLines(expression, subject, from, to) });
+    const instructions = expression.programSize();
+    if (instructions > maxInstructions) return failure({ reason: "too_complex" });
+    const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
+    return success({
+      find: (subject, from, to) => findInLines(expression, stepCharacters, subject, from, to),
+      stepCharacters,
+    });
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
     return failure({ reason: "invalid_expression", detail: error.message });
@@ -72,11 +83,17 @@ interface Expression {
  * Each line on its own: a search across lines could run through the rest of the text again for every line. Of lines
  * without end, as in minified files, only the start is searched.
  */
-function findInLines(expression: Expression, subject: string, from: number, to: number): number {
+function findInLines(
+  expression: Expression,
+  stepCharacters: number,
+  subject: string,
+  from: number,
+  to: number,
+): number {
   for (let lineStart = from; lineStart < to;) {
     const newline = subject.indexOf("\n", lineStart);
     const lineEnd = newline === -1 ? subject.length : newline;
-    const line = subject.slice(lineStart, Math.min(lineEnd, lineStart + maxSearchedLineCharacters));
+    const line = subject.slice(lineStart, Math.min(lineEnd, lineStart + stepCharacters));
     const matcher = expression.matcher(line);
     if (matcher.find()) return lineStart + matcher.start();
     lineStart = lineEnd + 1;

@@ -29,7 +29,6 @@ export interface Stretch {
   readonly nextLine: number;
 }
 
-const stretchCharacters = 8192;
 const maxShownCharacters = 500;
 
 /**
@@ -42,7 +41,7 @@ export function* searchText(text: string, options: SearchOptions): Generator<Str
   let lineStart = 0;
   for (; line <= afterLine && lineStart < text.length; line++) lineStart = endOfLine(text, lineStart) + 1;
   while (lineStart < text.length) {
-    const stretchEnd = Math.min(text.length, endOfLine(text, lineStart + stretchCharacters) + 1);
+    const stretchEnd = Math.min(text.length, endOfLine(text, lineStart + pattern.stepCharacters) + 1);
     const matches: LineMatch[] = [];
     while (lineStart < stretchEnd) {
       const found = pattern.find(text, lineStart, stretchEnd);

@@ -35,12 +35,12 @@ Deno.test("file_edit replaces all only when asked, and says how often the text i
 
 Deno.test("file_edit cuts a diff that would be larger than the file", () =>
   withWorkspace(async ({ root, workspace }) => {
-    Deno.writeTextFileSync(`${root}/a`, "a\n".repeat(100_000));
+    Deno.writeTextFileSync(`${root}/a`, "a\n".repeat(400_000));
     const request = { filename: "a", old_text: "a", new_text: "b", replace_all: true };
     const answer = await answerOf(fileEditTool(workspace), request);
-    assert.equal(answer.structured["replacements"], 100_000);
+    assert.equal(answer.structured["replacements"], 400_000);
     assert.ok(answer.text.length < 51_000 && answer.text.endsWith("(the diff is longer and cut here)\n"));
-    assert.equal(Deno.readTextFileSync(`${root}/a`), "b\n".repeat(100_000));
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "b\n".repeat(400_000));
   }));
 
 Deno.test("file_edit with dry_run changes nothing", () =>
