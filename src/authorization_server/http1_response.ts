@@ -1,4 +1,5 @@
 /** Reads one HTTP/1.1 response from a connection, with hard limits on every part (RFC 9112). */
+import { joinBytes } from "../lib/bounded_body.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** What is read from: like `Deno.Conn`, `null` at the end. */
@@ -33,10 +34,7 @@ function createReader(source: ByteSource): Reader {
     const chunk = new Uint8Array(4_096);
     const count = await source.read(chunk);
     if (count === null) return false;
-    const joined = new Uint8Array(buffered.byteLength + count);
-    joined.set(buffered);
-    joined.set(chunk.subarray(0, count), buffered.byteLength);
-    buffered = joined;
+    buffered = joinBytes([buffered, chunk.subarray(0, count)]);
     return true;
   };
   const take = (count: number): Uint8Array => {
@@ -125,11 +123,5 @@ async function readChunks(reader: Reader, maxBytes: number): Promise<Result<Uint
     if (chunk === null || await reader.line(2) !== "") return failure("malformed_response");
     chunks.push(chunk);
   }
-  const body = new Uint8Array(size);
-  let offset = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
-  return success(body);
+  return success(joinBytes(chunks));
 }

@@ -1,5 +1,6 @@
 /** JWK sets that clients give us (RFC 7517): public signature keys and nothing else. */
 import { z } from "zod";
+import { parseJson } from "../lib/parse_json.ts";
 
 const text = z.string().min(1).max(2_000);
 const common = {
@@ -36,12 +37,4 @@ export function parsePublicJwks(source: unknown): PublicJwks | null {
     return known.success ? [known.data] : [];
   });
   return keys.length === 0 ? null : { keys };
-}
-
-function parseJson(source: string): unknown {
-  try {
-    return JSON.parse(source);
-  } catch {
-    return null;
-  }
 }

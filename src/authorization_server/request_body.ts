@@ -1,4 +1,6 @@
 /** Reads request bodies up to a limit, as JSON or as OAuth parameters. */
+import { readBounded } from "../lib/bounded_body.ts";
+import { parseJson } from "../lib/parse_json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Why a body cannot be used. */
@@ -22,24 +24,8 @@ function mediaType(request: Request): string {
 }
 
 async function readText(request: Request, maxBytes: number): Promise<Result<string, BodyProblem>> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > maxBytes) {
-    await request.body?.cancel();
-    return failure("body_too_large");
-  }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
-    if (size > maxBytes) return failure("body_too_large");
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(size);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
+  const bytes = await readBounded(request, maxBytes);
+  if (bytes === null) return failure("body_too_large");
   try {
     return success(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
@@ -55,11 +41,8 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   }
   const text = await readText(request, limits.maxJsonBytes);
   if (!text.ok) return text;
-  try {
-    return success(JSON.parse(text.value));
-  } catch {
-    return failure("malformed_body");
-  }
+  const json = parseJson(text.value);
+  return json === undefined ? failure("malformed_body") : success(json);
 }
 
 /** A form as it was sent. */

@@ -3,6 +3,7 @@
  * body it is decided on the same single parse that is dispatched.
  */
 import type { Log } from "../lib/log.ts";
+import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import type { Exchange } from "../mcp/exchange.ts";
@@ -87,12 +88,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     const read = await readBodyText(request, options.maxBodyBytes);
     if (!read.ok) return refuseBody(read.refusal, options.maxBodyBytes);
-    let body: unknown;
-    try {
-      body = JSON.parse(read.text);
-    } catch {
-      return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
-    }
+    const body = parseJson(read.text);
+    if (body === undefined) return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
     const answer = mcp.handle(body, exchange);
     return toResponse(request, answer instanceof Promise ? await answer : answer);
   };
@@ -204,12 +201,4 @@ function respond(status: number, body: string, headers?: Record<string, string>)
 function isJson(contentType: string | null): boolean {
   if (contentType === "application/json") return true;
   return contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 /** One Ollama server over HTTP: generation as a stream of events, probes, and an end to every call. */
 import type { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
+import { parseJson } from "../lib/parse_json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { readAnswer } from "./answer_stream.ts";
 import { readBounded, readUntil } from "./bounded_body.ts";
@@ -185,12 +186,4 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     ps: (signal) => probe("api/ps", psReply, signal),
     close: hostFetch.close,
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

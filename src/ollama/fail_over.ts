@@ -3,6 +3,7 @@
  * first is not well, is full, or lacks the model; when all are full or starting, the round is repeated after a pause.
  */
 import type { Clock } from "../lib/clock.ts";
+import { pause } from "../lib/pause.ts";
 import type { OllamaClient } from "./client.ts";
 import { type OllamaFailure, ollamaFailure, type OllamaFailureCode } from "./failure.ts";
 import type { HostPool } from "./host_pool.ts";
@@ -58,9 +59,10 @@ export async function* failOver<Event extends { readonly type: string }>(
     }
     const failure = mostTelling(failures);
     if (attempt >= limits.maxAttempts || !failures.some((it) => it.mayRetry)) return yield { type: "failed", failure };
-    const pause = limits.retryDelaySeconds * 1000 * 2 ** (attempt - 1) * (0.5 + random() / 2);
-    if (pause >= remaining()) return yield { type: "failed", failure };
-    if (!await sleep(pause, signal)) {
+    const delay = limits.retryDelaySeconds * 1000 * 2 ** (attempt - 1) * (0.5 + random() / 2);
+    if (delay >= remaining()) return yield { type: "failed", failure };
+    await pause(delay, signal);
+    if (signal.aborted) {
       return yield { type: "failed", failure: ollamaFailure("cancelled", "The call was cancelled.") };
     }
   }
@@ -77,19 +79,4 @@ function mostTelling(failures: readonly OllamaFailure[]): OllamaFailure {
     if (found !== undefined) return found;
   }
   return failures[0] ?? ollamaFailure("ollama_unreachable", "No Ollama host is configured; set OLLAMA_HOST.");
-}
-
-/** False when the signal fired first. */
-function sleep(milliseconds: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const wake = (slept: boolean): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-      resolve(slept);
-    };
-    const onAbort = (): void => wake(false);
-    const timer = setTimeout(() => wake(true), milliseconds);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }

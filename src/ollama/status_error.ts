@@ -1,5 +1,6 @@
 /** What an answer with another status than 200 means: Ollama's own refusals, and those of whatever stands before it. */
 import { Buffer } from "node:buffer";
+import { parseJson } from "../lib/parse_json.ts";
 import { type OllamaFailure, ollamaFailure, quoteUpstream, retryableFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 
@@ -117,12 +118,4 @@ function nestedMessage(value: unknown): string | null {
   if ("message" in value && typeof value.message === "string") return value.message;
   if ("error" in value) return typeof value.error === "string" ? value.error : nestedMessage(value.error);
   return null;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -7,7 +7,7 @@ import type { ServicenowFailure } from "./failure.ts";
 import type { ServicenowLimits } from "./limits.ts";
 import type { InstanceAccount, LinkSecrets } from "./link_record.ts";
 import type { LinkStore } from "./link_store.ts";
-import type { Pause } from "./pause.ts";
+import type { Pause } from "../lib/pause.ts";
 import { type HeldLock, takeRefreshLock } from "./refresh_lock.ts";
 import type { InstanceTokens, TokenEndpoint } from "./token_endpoint.ts";
 

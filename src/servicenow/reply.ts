@@ -1,6 +1,7 @@
 /** What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values. */
 import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
+import { parseJson } from "../lib/parse_json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { retryAfterSeconds, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
@@ -54,7 +55,7 @@ export function parseResult<Schema extends z.ZodType>(
   reply: UpstreamReply,
   schema: Schema,
 ): Result<z.output<Schema>, ServicenowFailure> {
-  const body = parseJson(reply.bytes);
+  const body = parseJsonBytes(reply.bytes);
   // A query that runs too long is answered with 200, the records found so far, and an error.
   if (errorEnvelope.safeParse(body).success) return failure({ reason: "unavailable", because: "server_error" });
   const envelope = z.object({ result: z.unknown() }).safeParse(body);
@@ -63,17 +64,13 @@ export function parseResult<Schema extends z.ZodType>(
 }
 
 /** The bytes as JSON; `undefined` when they are none. */
-export function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined; // not JSON
-  }
+export function parseJsonBytes(bytes: Uint8Array): unknown {
+  return parseJson(new TextDecoder().decode(bytes));
 }
 
 /** The instance's own words, on one line and not long. They speak of tables and fields, of nothing inside this server. */
 function quoteError(reply: UpstreamReply): string {
-  const parsed = errorEnvelope.safeParse(parseJson(reply.bytes));
+  const parsed = errorEnvelope.safeParse(parseJsonBytes(reply.bytes));
   if (!parsed.success) return `ServiceNow answered with status ${reply.status}.`;
   const { message, detail } = parsed.data.error;
   const words = [message, detail].filter((text) => text).join(": ").replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")

@@ -2,7 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowLimits } from "./limits.ts";
-import type { Pause } from "./pause.ts";
+import type { Pause } from "../lib/pause.ts";
 import { checkStatus, type UpstreamFailure } from "./reply.ts";
 import { retryAfterSeconds, type Transport, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
 

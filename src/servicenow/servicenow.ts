@@ -13,7 +13,7 @@ import type { ServicenowLimits } from "./limits.ts";
 import { createLinkFlow, type LinkFlow } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
 import { createServicenowLinks, type ServicenowLinks } from "./links.ts";
-import { pause } from "./pause.ts";
+import { pause } from "../lib/pause.ts";
 import type { ServicenowRecords } from "./port.ts";
 import { createRecordReader } from "./records.ts";
 import { createSearch } from "./search.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { UnavailableCause } from "./failure.ts";
-import { parseJson } from "./reply.ts";
+import { parseJsonBytes } from "./reply.ts";
 import type { Transport, UpstreamReply } from "./transport.ts";
 
 /** This server as the instance knows it. */
@@ -79,7 +79,7 @@ export function createTokenEndpoint(
 }
 
 function toTokens({ status, bytes }: UpstreamReply): Result<InstanceTokens, TokenFailure> {
-  const body = parseJson(bytes);
+  const body = parseJsonBytes(bytes);
   if (status === 400 || status === 401) {
     const error = errorReply.safeParse(body).data?.error;
     // RFC 6749 §5.2: `invalid_client` is about this server's own credentials. The person's token may be good.

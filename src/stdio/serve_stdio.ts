@@ -1,5 +1,6 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
 import type { Log } from "../lib/log.ts";
+import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import type { Exchange } from "../mcp/exchange.ts";
@@ -111,7 +112,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   };
 
   for await (const line of readLines(options.input, { maxLineBytes, stop: ended })) {
-    const message = line.ok ? parse(line.text) : undefined;
+    const message = line.ok ? parseJson(line.text) : undefined;
     if (message === undefined) await write(refusalOf(line, maxLineBytes));
     else await take(message);
   }
@@ -143,14 +144,6 @@ function textOf(answer: Exclude<McpAnswer, { kind: "stream" }>): string | null {
     case "accepted":
     case "method_not_allowed":
       return null;
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

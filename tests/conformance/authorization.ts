@@ -1,4 +1,5 @@
 /** The suite's `authorization` command against the product as it is started, with a person who signs in and approves. */
+import { freePort } from "../fixtures/free_port.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
@@ -35,9 +36,4 @@ export async function runAuthorizationSuite(version: string): Promise<SuiteOutco
   const outcome = await runSuite(version, [...args, "--resource", `${server.url}/mcp`], approveOnce);
   await approved;
   return outcome;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

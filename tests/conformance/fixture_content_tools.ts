@@ -1,8 +1,9 @@
 /** Fixtures that answer every kind of content, log, report progress, and let go of their connection. */
 import { z } from "zod";
+import { pause } from "../../src/lib/pause.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { pngBase64, wavBase64 } from "./fixture_media.ts";
-import { content, fixture, fixtureWith, pause, text } from "./fixture_tool.ts";
+import { content, fixture, fixtureWith, text } from "./fixture_tool.ts";
 
 /** The tools, in the order in which they are listed. */
 export const contentTools: readonly Tool[] = [

@@ -37,8 +37,3 @@ export function content(...blocks: ContentBlock[]): ToolOutcome {
 export function text(words: string): ToolOutcome {
   return content({ type: "text", text: words });
 }
-
-/** Waits. */
-export function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}

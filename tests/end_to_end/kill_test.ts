@@ -1,6 +1,7 @@
 /** Kill -9 of the real server while codes are redeemed and files written, then the audit after the next start. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { freePort } from "../fixtures/free_port.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
@@ -13,11 +14,6 @@ const fileSize = 200_000;
 interface PreparedCode {
   readonly code: string;
   readonly verifier: string;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 Deno.test("kill -9 during token exchange and writes: no code works twice, no file is half-written, nothing is left over", async () => {

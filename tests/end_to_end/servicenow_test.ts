@@ -4,16 +4,12 @@ import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
+import { freePort } from "../fixtures/free_port.ts";
 import { OAuthApplication } from "../fixtures/oauth_application.ts";
 import { answerConsent } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
 
 /** An SDK client whose user signs in at the instance, in a browser of their own, and consents to everything. */
 async function connectAs(server: RunningServer, instance: StandInInstance, userName: string): Promise<Client> {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ResourceUpdatedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { pause } from "../../src/lib/pause.ts";
 import { modernRequest, postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { type EventReader, readEvents } from "../mcp/event_reader.ts";
@@ -403,8 +404,4 @@ function streamIsOpen(): Promise<void> {
 /** Longer than changes are gathered. */
 function changesAreTold(): Promise<void> {
   return pause(600);
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

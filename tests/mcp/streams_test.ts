@@ -1,6 +1,7 @@
 /** Answers as streams: progress, logging, keep-alive, resumption, cancellation, notices, limits. */
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { pause } from "../../src/lib/pause.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { type EventReader, readEvents } from "./event_reader.ts";
@@ -22,10 +23,6 @@ function tool(name: string, run: (context: ToolContext) => ToolOutcome | Promise
 }
 
 const done: ToolOutcome = { ok: true, content: [{ type: "text", text: "done" }] };
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
 
 const counting = tool("count", async (context) => {
   for (const progress of [1, 1, 2, 0, 3]) {

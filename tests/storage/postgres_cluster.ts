@@ -1,6 +1,7 @@
 /** A PostgreSQL server of its own for tests: in a temporary directory, on a loopback port, as a user other than root. */
 import { existsSync, readdirSync } from "node:fs";
 import process from "node:process";
+import { freePort } from "../fixtures/free_port.ts";
 
 /** A running server. */
 export interface PostgresCluster extends AsyncDisposable {
@@ -46,11 +47,6 @@ async function output(command: string, args: readonly string[], options: Deno.Co
     );
   }
   return new TextDecoder().decode(done.stdout).trim();
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 /** Makes and starts a cluster. `settings` are lines of postgresql.conf; files named there are made by `prepare`. */

@@ -1,0 +1,47 @@
+/** What `backup` and `restore` share: one directory beside the data directory, and one of them filled from the other. */
+import type { Config } from "../config/config.ts";
+import { describeProblems } from "../config/describe_problems.ts";
+import type { Result } from "../lib/result.ts";
+import type { CommandContext, ExitStatus } from "./command.ts";
+
+/** How one of the commands differs from the other. */
+export interface CopyCommand {
+  /** Said when the command line does not name one directory. */
+  readonly misuse: string;
+  /** What to do instead where the entries are kept in another database. */
+  readonly elsewhere: string;
+  readonly copy: (
+    directory: string,
+    dataDir: string,
+  ) => Result<readonly string[], { readonly path: string; readonly problem: string; readonly remedy: string }>;
+  /** Said in the end, with the names of the files that are there now. */
+  readonly done: (files: string, directory: string, config: Config) => string;
+}
+
+/** Runs one of them. */
+export function runCopyCommand(
+  { misuse, elsewhere, copy, done }: CopyCommand,
+  { words, loadConfig, say }: CommandContext,
+): ExitStatus {
+  const [directory, ...others] = words;
+  if (directory === undefined || others.length > 0) {
+    say(`${misuse}\n`);
+    return 2;
+  }
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  if (config.value.database !== undefined) {
+    say(`error: entries are kept where DATABASE_URL says, not in the data directory\nhint: ${elsewhere}\n`);
+    return 1;
+  }
+  const copied = copy(directory, config.value.dataDir);
+  if (!copied.ok) {
+    say(`error: ${copied.error.path} ${copied.error.problem}\nhint: ${copied.error.remedy}\n`);
+    return 1;
+  }
+  say(`${done(copied.value.join(" and "), directory, config.value)}\n`);
+  return 0;
+}
