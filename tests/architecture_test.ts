@@ -218,3 +218,11 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 Deno.test("architecture: everything on the map exists", async () => {
   for (const part of Object.keys(mayImport)) assert.ok(await Deno.stat(`${root}src/${part}`), part);
 });
+
+Deno.test("architecture: the map in docs/architecture.md is what src/ holds", async () => {
+  const page = await Deno.readTextFile(`${root}docs/architecture.md`);
+  const map = /^src\/\n([^]*?)^tests\//m.exec(page)?.[1] ?? "";
+  const drawn = Array.from(map.matchAll(/^ {2}(\S+)/gm), ([, name = ""]) => name);
+  const there = Array.from(Deno.readDirSync(`${root}src`), ({ name, isDirectory }) => isDirectory ? `${name}/` : name);
+  assert.deepEqual(drawn.sort(), there.sort());
+});

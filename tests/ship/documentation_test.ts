@@ -58,3 +58,24 @@ Deno.test("documentation: operations and security name only settings and command
     }
   }
 });
+
+Deno.test("documentation: the README's tables name every tool with its scope, and every command", async () => {
+  const readme = texts.get("README.md") ?? "";
+  const scopeOf = new Map<string, string>();
+  for (const [, names = "", scope = ""] of readme.matchAll(/^\| (`[a-z_`, ]+`) +\| `([a-z]+:[a-z]+)` /gm)) {
+    for (const [, name = ""] of names.matchAll(/`([a-z_]+)`/g)) scopeOf.set(name, scope);
+  }
+  const offered = new Map<string, string>();
+  for (const { name: file } of Deno.readDirSync(`${root}src/tools`)) {
+    const source = await Deno.readTextFile(`${root}src/tools/${file}`);
+    for (const [, name = "", scope = ""] of source.matchAll(/ name: "([a-z_]+)",[^]*?scopes: \["([a-z:]+)"/g)) {
+      offered.set(name, scope);
+    }
+  }
+  assert.ok(offered.size > 20);
+  assert.deepEqual([...scopeOf].sort(), [...offered].sort());
+  const { stdout: help } = await runCommand(["--help"]);
+  for (const [, command = ""] of help.matchAll(/^ {2}([a-z-]+) {2,}/gm)) {
+    assert.match(readme, new RegExp(`^\\|.*\`${command}[ \`]`, "m"), command);
+  }
+});
