@@ -75,13 +75,31 @@ async function readAnswer(connection: Deno.Conn, buffer: Uint8Array): Promise<{ 
     if (headLength < 0) continue;
     const head = decoder.decode(buffer.subarray(0, headLength)).toLowerCase();
     const length = /\r\ncontent-length: *(\d+)/.exec(head)?.[1];
-    if (length === undefined) throw new Error("an answer without Content-Length");
-    const total = headLength + headerEnd.byteLength + Number(length);
-    if (filled < total) continue;
-    return {
-      status: Number(head.slice(9, 12)),
-      body: decoder.decode(buffer.subarray(headLength + headerEnd.byteLength, total)),
-    };
+    const start = headLength + headerEnd.byteLength;
+    const status = Number(head.slice(9, 12));
+    if (length !== undefined) {
+      const total = start + Number(length);
+      if (filled >= total) return { status, body: decoder.decode(buffer.subarray(start, total)) };
+    } else if (head.includes("\r\ntransfer-encoding: chunked")) {
+      const body = joinChunks(buffer.subarray(start, filled));
+      if (body !== null) return { status, body };
+    } else throw new Error("an answer without Content-Length that is not chunked either");
+  }
+}
+
+/** RFC 9112 §7.1. `null` while the last chunk is not there. */
+function joinChunks(bytes: Uint8Array): string | null {
+  const chunked = new TextDecoder();
+  let body = "";
+  for (let at = 0;;) {
+    const lineEnd = bytes.indexOf(0x0a, at);
+    if (lineEnd < 0) return null;
+    const size = Number.parseInt(decoder.decode(bytes.subarray(at, lineEnd)), 16);
+    const next = lineEnd + 1 + size + 2; // the chunk ends with CRLF, the last one is that alone
+    if (bytes.byteLength < next) return null;
+    if (size === 0) return body;
+    body += chunked.decode(bytes.subarray(lineEnd + 1, lineEnd + 1 + size), { stream: true });
+    at = next;
   }
 }
 

@@ -4,27 +4,26 @@
  * own, as the operating system counts it: requests per second swing with the machine, CPU time much less.
  */
 import process from "node:process";
-import { makeServerPlace, runCommand, type ServerPlace } from "../tests/fixtures/running_server.ts";
-import { load, type LoadRequest, type LoadResult } from "./http_load.ts";
-import { cpuSeconds } from "./process_cpu.ts";
+import { makeServerPlace } from "../tests/fixtures/running_server.ts";
+import type { LoadRequest } from "./http_load.ts";
+import {
+  connections,
+  denoScript,
+  endServer,
+  makeToken,
+  type Measure,
+  measure,
+  serverEnvironment,
+  startServer,
+} from "./measured_server.ts";
 
-const connections = 32;
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");
 const secondsPerRound = Number(process.env["BENCH_SECONDS"] ?? "4");
-
-interface Target {
-  readonly port: number;
-  readonly child: Deno.ChildProcess;
-}
 
 interface Case {
   readonly name: string;
   readonly method: string;
   readonly params: Record<string, unknown>;
-}
-
-interface Measure extends LoadResult {
-  readonly cpuMicroseconds: number | null;
 }
 
 const cases: readonly Case[] = [
@@ -41,24 +40,19 @@ await using place = await makeServerPlace();
 const token = await makeToken(place);
 await Deno.mkdir(place.workspaceDir, { recursive: true });
 await Deno.writeTextFile(`${place.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
-const ours = await start("bench/server.ts", {
-  DATA_DIR: place.dataDir,
-  WORKSPACE_DIR: place.workspaceDir,
-  PORT: "0",
-  MCP_RATE_LIMIT: "1000000000",
-});
+const ours = await startServer(denoScript("server.ts"), { env: serverEnvironment(place) });
 try {
   print(`${connections} connections, ${rounds} rounds of ${secondsPerRound} s each, in turn; medians\n\n`);
   print(row("", "CPU us/request", "requests/s", "p50 ms", "p99 ms"));
   for (const each of cases) await compare(each);
 } finally {
-  await end(ours);
+  await endServer(ours);
 }
 
 async function compare(each: Case): Promise<void> {
   const request = requestFor(each, token);
   const result = await answerOf(ours.port, request);
-  const bare = await start("bench/bare_server.ts", { BARE_RESULT: JSON.stringify(result) });
+  const bare = await startServer(denoScript("bare_server.ts"), { env: { BARE_RESULT: JSON.stringify(result) } });
   try {
     const measures: { bare: Measure[]; ours: Measure[] } = { bare: [], ours: [] };
     await measure(bare, request, 1);
@@ -80,16 +74,8 @@ async function compare(each: Case): Promise<void> {
       ),
     );
   } finally {
-    await end(bare);
+    await endServer(bare);
   }
-}
-
-async function measure(target: Target, request: LoadRequest, seconds: number): Promise<Measure> {
-  const before = await cpuSeconds(target.child.pid);
-  const result = await load(target.port, request, { connections, seconds });
-  const after = await cpuSeconds(target.child.pid);
-  const cpuMicroseconds = before === null || after === null ? null : (after - before) / result.requests * 1e6;
-  return { ...result, cpuMicroseconds };
 }
 
 function requestFor({ method, params }: Case, bearer: string): LoadRequest {
@@ -115,43 +101,6 @@ async function answerOf(port: number, { path, headers, body }: LoadRequest): Pro
   const { result } = await response.json();
   if (result === undefined) throw new Error(`no result: ${response.status}`);
   return result;
-}
-
-async function makeToken({ dataDir }: ServerPlace): Promise<string> {
-  const { code, stdout, stderr } = await runCommand([
-    "token",
-    "create",
-    "--scope",
-    "files:read",
-    "--data-dir",
-    dataDir,
-  ]);
-  if (code !== 0) throw new Error(stderr);
-  return stdout.trim();
-}
-
-async function start(script: string, env: Record<string, string>): Promise<Target> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--allow-all", new URL(`../${script}`, import.meta.url).pathname],
-    env,
-    stdin: "null",
-    stdout: "piped",
-    stderr: "null",
-  }).spawn();
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  while (!text.includes("\n")) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error(`${script} did not start`);
-    text += value;
-  }
-  reader.releaseLock();
-  return { port: Number(/:(\d+)\s/.exec(text)?.[1]), child };
-}
-
-async function end({ child }: Target): Promise<void> {
-  child.kill("SIGTERM");
-  await child.status;
 }
 
 function medians(

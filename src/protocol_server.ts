@@ -39,7 +39,8 @@ export function createProtocolServer(
     instructions:
       "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
     admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
-    audit: ({ time: _, ...entry }) => log.write("audit", "request", entry),
+    audit: ({ requestId, subject, clientId, method, tool, outcome, code, durationMs }) =>
+      log.write("audit", "request", { requestId, subject, clientId, method, tool, outcome, code, durationMs }),
     log,
     secretBox: secrets,
     storage,

@@ -52,23 +52,22 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
     return endpoint(req.raw, env);
   };
 
-  const mcp: Route = ({ req, env }) => {
-    const { raw } = req;
-    const origin = raw.headers.get("origin");
-    if (origin === null) return raw.method === "OPTIONS" ? noOrigin() : endpoints.mcp(raw, env);
+  const mcp: Endpoint = (request, peer) => {
+    const origin = request.headers.get("origin");
+    if (origin === null) return request.method === "OPTIONS" ? noOrigin() : endpoints.mcp(request, peer);
     if (!isKnownOrigin(origin, names)) return forbidden("Origin");
-    if (raw.method === "OPTIONS") {
-      return preflightResponse(origin, "GET, POST, DELETE", raw.headers.get("access-control-request-headers"));
+    if (request.method === "OPTIONS") {
+      return preflightResponse(origin, "GET, POST, DELETE", request.headers.get("access-control-request-headers"));
     }
-    const response = endpoints.mcp(raw, env);
+    const response = endpoints.mcp(request, peer);
     return response instanceof Promise
       ? response.then((answer) => allowOrigin(answer, origin))
       : allowOrigin(response, origin);
   };
 
   // Clients follow no redirect on POST without losing headers, so both spellings are served (interop).
-  app.all("/mcp", mcp);
-  app.all("/mcp/", mcp);
+  app.all("/mcp", plain(mcp));
+  app.all("/mcp/", plain(mcp));
   app.all("/.well-known/oauth-protected-resource", shared(endpoints.protectedResourceMetadata));
   app.all("/.well-known/oauth-protected-resource/mcp", shared(endpoints.protectedResourceMetadata)); // RFC 9728 §3.1
   app.all("/.well-known/oauth-authorization-server", shared(endpoints.authorizationServerMetadata)); // RFC 8414 §3
@@ -103,8 +102,16 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
     return Response.json({ error: "server_error" }, { status: 500 });
   });
 
-  return (request, peer) =>
-    isKnownHost(request.headers.get("host"), names) ? app.fetch(request, peer) : forbidden("Host");
+  return (request, peer) => {
+    if (!isKnownHost(request.headers.get("host"), names)) return forbidden("Host");
+    // A shortcut for the one request that comes often; it answers as the route above does.
+    return request.method === "POST" && isMcpUrl(request.url) ? mcp(request, peer) : app.fetch(request, peer);
+  };
+}
+
+/** Whether a request's absolute URL has exactly the path `/mcp`, spelled plainly and without a query. */
+function isMcpUrl(url: string): boolean {
+  return url.endsWith("/mcp") && url.indexOf("/", url.indexOf("://") + 3) === url.length - 4;
 }
 
 function forbidden(header: "Origin" | "Host"): Response {

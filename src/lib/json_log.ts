@@ -1,6 +1,6 @@
 /** The {@link Log} that writes JSON lines, gathered for a few milliseconds so that a line costs no system call. */
 import type { Clock } from "./clock.ts";
-import type { Log, LogLevel } from "./log.ts";
+import type { Log, LogFields, LogLevel } from "./log.ts";
 
 const gatherMilliseconds = 20;
 const gatherCharacters = 65_536;
@@ -25,12 +25,19 @@ export function createJsonLog(options: {
   return {
     write(lineLevel, event, fields) {
       if (ranks[lineLevel] < ranks[level]) return;
-      gathered += JSON.stringify({ time: isoTime(clock()), level: lineLevel, event, ...fields }) + "\n";
+      gathered += line(isoTime(clock()), lineLevel, event, fields);
       if (gathered.length >= gatherCharacters) flush();
       else timer ??= setTimeout(flush, gatherMilliseconds);
     },
     flush,
   };
+}
+
+/** Joined from texts: copying the fields into one object would cost every audited call more than writing them does. */
+function line(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
+  const head = `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}`;
+  const rest = fields === undefined ? "{}" : JSON.stringify(fields);
+  return rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`;
 }
 
 let lastSecond = Number.NaN;

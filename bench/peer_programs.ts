@@ -1,0 +1,111 @@
+/**
+ * The servers that Portcullis is measured beside, each with the one tool `echo`, written as its own documentation shows.
+ * They are installed for a run of the benchmark and are no dependencies of ours.
+ */
+
+/** What npm installs, in exactly these versions. */
+export const peerPackages: readonly string[] = [
+  "mcp-lite@0.10.0",
+  "@modelcontextprotocol/sdk@1.32.2",
+  "@modelcontextprotocol/server@2.4.0",
+  "zod@4.6.7",
+];
+
+/** One program that listens on any free port of loopback and prints where. */
+export interface PeerProgram {
+  readonly runtime: "deno" | "node";
+  readonly source: string;
+}
+
+/** `mcp-lite`, without sessions: its README's quick start, on Deno.serve instead of Hono. */
+export const mcpLite: PeerProgram = {
+  runtime: "deno",
+  source: `
+import { McpServer, StreamableHttpTransport } from "mcp-lite";
+import { z } from "zod";
+const mcp = new McpServer({ name: "echo", version: "1.0.0", schemaAdapter: (schema) => z.toJSONSchema(schema) });
+mcp.tool("echo", {
+  description: "Answers with the text it was given.",
+  inputSchema: z.object({ text: z.string().describe("What to answer with") }),
+  handler: ({ text }) => ({ content: [{ type: "text", text }] }),
+});
+const handler = new StreamableHttpTransport().bind(mcp);
+const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => handler(request));
+console.log("listening on http://127.0.0.1:" + server.addr.port + " ");
+`,
+};
+
+const sdkV1 = `
+import { randomUUID } from "node:crypto";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js";
+import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
+import * as z from "zod/v4";
+const getServer = () => {
+  const server = new McpServer({ name: "echo", version: "1.0.0" });
+  server.registerTool("echo", {
+    description: "Answers with the text it was given.",
+    inputSchema: { text: z.string().describe("What to answer with") },
+  }, async ({ text }) => ({ content: [{ type: "text", text }] }));
+  return server;
+};
+const app = createMcpExpressApp();
+const listener = app.listen(0, "127.0.0.1", () => console.log("listening on http://127.0.0.1:" + listener.address().port + " "));
+`;
+
+/** The official SDK v1 without sessions: its example `simpleStatelessStreamableHttp`, without the console lines. */
+export const sdkV1Stateless: PeerProgram = {
+  runtime: "node",
+  source: `${sdkV1}
+app.post("/mcp", async (req, res) => {
+  const server = getServer();
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+  await server.connect(transport);
+  await transport.handleRequest(req, res, req.body);
+  res.on("close", () => {
+    transport.close();
+    server.close();
+  });
+});
+`,
+};
+
+/** The official SDK v1 with sessions: its example `simpleStreamableHttp`, without the event store that only grows. */
+export const sdkV1Stateful: PeerProgram = {
+  runtime: "node",
+  source: `${sdkV1}
+const transports = new Map();
+app.post("/mcp", async (req, res) => {
+  const known = transports.get(req.headers["mcp-session-id"]);
+  if (known !== undefined) return await known.handleRequest(req, res, req.body);
+  if (!isInitializeRequest(req.body)) return res.status(404).end();
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: () => randomUUID(),
+    onsessioninitialized: (id) => void transports.set(id, transport),
+  });
+  transport.onclose = () => void transports.delete(transport.sessionId);
+  await getServer().connect(transport);
+  await transport.handleRequest(req, res, req.body);
+});
+`,
+};
+
+/** The official SDK v2: its entry for fetch runtimes, which serves both eras. */
+export const sdkV2: PeerProgram = {
+  runtime: "deno",
+  source: `
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import * as z from "zod/v4";
+const handler = createMcpHandler(() => {
+  const server = new McpServer({ name: "echo", version: "1.0.0" });
+  server.registerTool("echo", {
+    description: "Answers with the text it was given.",
+    inputSchema: z.object({ text: z.string().describe("What to answer with") }),
+  }, async ({ text }) => ({ content: [{ type: "text", text }] }));
+  return server;
+});
+const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => handler.fetch(request));
+console.log("listening on http://127.0.0.1:" + server.addr.port + " ");
+`,
+};

@@ -1,0 +1,247 @@
+/**
+ * `deno task bench:peers`: what the same trivial tool costs on Portcullis (token check, rate limit and audit on), on the
+ * servers of {@link ./peer_programs.ts} (nothing of the kind), and on a bare Deno.serve. All run side by side and are
+ * loaded in turn, in rounds; every answer is compared with the one that was checked first. The figure is the server's own
+ * CPU time. The peers are installed by npm into a temporary directory. Memory by stream and by session is measured by
+ * `deno task bench:streams`.
+ */
+import process from "node:process";
+import { makeServerPlace } from "../tests/fixtures/running_server.ts";
+import { separateCores } from "./cores.ts";
+import type { LoadRequest } from "./http_load.ts";
+import {
+  connections,
+  denoScript,
+  endServer,
+  makeToken,
+  measure,
+  type MeasuredServer,
+  serverEnvironment,
+  startServer,
+} from "./measured_server.ts";
+import { mcpLite, peerPackages, type PeerProgram, sdkV1Stateful, sdkV1Stateless, sdkV2 } from "./peer_programs.ts";
+
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");
+const secondsPerRound = Number(process.env["BENCH_SECONDS"] ?? "2");
+const maxSeconds = Number(process.env["BENCH_MAX_SECONDS"] ?? "150"); // for the rounds; installing takes some more
+const legacyVersion = "2025-11-25";
+const modernVersion = "2026-07-28";
+
+const _meta = {
+  "io.modelcontextprotocol/protocolVersion": modernVersion,
+  "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+interface Contender {
+  readonly name: string;
+  readonly server: MeasuredServer;
+  readonly version: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly server: MeasuredServer;
+  readonly request: LoadRequest;
+  readonly answer: string;
+  readonly cpuMicroseconds: number[];
+}
+
+interface Method {
+  readonly name: string;
+  readonly params: Record<string, unknown>;
+  readonly isRight: (result: Record<string, unknown>) => boolean;
+}
+
+const methods: readonly Method[] = [
+  {
+    name: "tools/call",
+    params: { name: "echo", arguments: { text: "hello" } },
+    isRight: ({ content, isError }) =>
+      isError !== true && JSON.stringify(content) === '[{"type":"text","text":"hello"}]',
+  },
+  {
+    name: "tools/list",
+    params: {},
+    isRight: ({ tools }) => Array.isArray(tools) && tools.some(({ name }) => name === "echo"),
+  },
+];
+
+const servers: MeasuredServer[] = [];
+const directory = await Deno.makeTempDir({ prefix: "portcullis-peers-" });
+await using place = await makeServerPlace();
+try {
+  const installed = await installPeers();
+  const token = await makeToken(place);
+  await Deno.mkdir(place.workspaceDir, { recursive: true });
+  const cores = await separateCores();
+  print(`${cores.note}\n${connections} connections, ${rounds} rounds of ${secondsPerRound} s each, in turn; medians\n`);
+  const start = async (command: readonly string[], options?: Parameters<typeof startServer>[1]) => {
+    const server = await startServer([...cores.serverPrefix, ...command], options);
+    servers.push(server);
+    return server;
+  };
+  const startPeer = async (file: string, { runtime, source }: PeerProgram): Promise<MeasuredServer> => {
+    await Deno.writeTextFile(`${directory}/${file}`, source);
+    const command = runtime === "node" ? ["node", file] : [Deno.execPath(), "run", "--allow-all", "--no-lock", file];
+    return await start(command, { cwd: directory });
+  };
+
+  const ours = await start(denoScript("server.ts"), { env: serverEnvironment(place) });
+  const authorization = { "Authorization": `Bearer ${token}` };
+  const contenders: Contender[] = [
+    { name: `Portcullis, ${legacyVersion}`, server: ours, version: legacyVersion, headers: authorization },
+    { name: `Portcullis, ${modernVersion}`, server: ours, version: modernVersion, headers: authorization },
+  ];
+  if (installed) {
+    const lite = await startPeer("lite.mjs", mcpLite);
+    const stateless = await startPeer("stateless.mjs", sdkV1Stateless);
+    const stateful = await startPeer("stateful.mjs", sdkV1Stateful);
+    const v2 = await startPeer("v2.mjs", sdkV2);
+    const session = { "Mcp-Session-Id": await openSession(stateful) };
+    contenders.push(
+      { name: "mcp-lite on Deno", server: lite, version: "2025-06-18", headers: {} }, // the newest that it knows
+      { name: "SDK v1 on Node, stateless", server: stateless, version: legacyVersion, headers: {} },
+      { name: "SDK v1 on Node, stateful", server: stateful, version: legacyVersion, headers: session },
+      { name: `SDK v2 on Deno, ${legacyVersion}`, server: v2, version: legacyVersion, headers: {} },
+      { name: `SDK v2 on Deno, ${modernVersion}`, server: v2, version: modernVersion, headers: {} },
+    );
+  }
+  const deadline = performance.now() + maxSeconds * 1_000;
+  for (const [index, method] of methods.entries()) {
+    const entries: Entry[] = [];
+    for (const contender of contenders) entries.push(await enter(contender, method));
+    const bare = async (name: string, like: Entry | undefined): Promise<void> => {
+      if (like === undefined) return;
+      const result = JSON.stringify(resultIn(like.answer));
+      const server = await start(denoScript("bare_server.ts"), { env: { BARE_RESULT: result } });
+      entries.unshift(await enter({ name, server, version: legacyVersion, headers: {} }, method));
+    };
+    // Portcullis lists its other tools too: each side has a bare server that answers with as much.
+    if (method.name === "tools/list") await bare("bare Deno.serve, Portcullis' list", entries[0]);
+    await bare("bare Deno.serve", entries.find(({ name }) => name.startsWith("mcp-lite")) ?? entries[0]);
+    const left = (deadline - performance.now()) / (methods.length - index);
+    await runRounds(entries, performance.now() + left);
+    report(method, entries);
+  }
+  print("\nresident memory after the load, MB\n");
+  for (const { name, server } of contenders) print(row(name, await residentMegabytes(server)));
+} finally {
+  await Promise.all(servers.map(endServer));
+  await Deno.remove(directory, { recursive: true });
+}
+
+/** Whether the peers are there to be measured. */
+async function installPeers(): Promise<boolean> {
+  await Deno.writeTextFile(`${directory}/package.json`, JSON.stringify({ private: true, type: "module" }));
+  try {
+    const { success, stderr } = await new Deno.Command("npm", {
+      args: ["install", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact", ...peerPackages],
+      cwd: directory,
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).output();
+    if (!success) print(`without peers: npm could not install them: ${new TextDecoder().decode(stderr).trim()}\n`);
+    return success;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    print("without peers: they need Node and its npm, which are not here\n");
+    return false;
+  }
+}
+
+async function openSession({ port }: MeasuredServer): Promise<string> {
+  const response = await post(port, headersFor(legacyVersion, "initialize", {}), {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: legacyVersion, capabilities: {}, clientInfo: { name: "bench", version: "1" } },
+  });
+  await response.text();
+  return response.headers.get("mcp-session-id") ?? "";
+}
+
+/** Asks once, judges the answer, and makes it the one that every later answer must equal. */
+async function enter({ name, server, version, headers }: Contender, method: Method): Promise<Entry> {
+  const params = version === modernVersion ? { ...method.params, _meta } : method.params;
+  const body = { jsonrpc: "2.0", id: 7, method: method.name, params };
+  const allHeaders = { ...headersFor(version, method.name, method.params), ...headers };
+  const response = await post(server.port, allHeaders, body);
+  const answer = await response.text();
+  const result = response.status === 200 ? resultIn(answer) : undefined;
+  if (result === undefined || !method.isRight(result)) {
+    throw new Error(`wrong answer from ${name}: ${response.status} ${answer.slice(0, 300)}`);
+  }
+  const check = (status: number, text: string): void => {
+    if (status !== 200 || text !== answer) {
+      throw new Error(`wrong answer from ${name}: ${status} ${text.slice(0, 300)}`);
+    }
+  };
+  const request = { path: "/mcp", headers: allHeaders, body: JSON.stringify(body), check };
+  return { name, server, request, answer, cpuMicroseconds: [] };
+}
+
+async function runRounds(entries: readonly Entry[], deadline: number): Promise<void> {
+  for (const { server, request } of entries) await measure(server, request, 1);
+  for (let round = 0; round < rounds; round++) {
+    if (round > 0 && performance.now() + entries.length * secondsPerRound * 1_000 > deadline) {
+      return print(`stopped after ${round} rounds: BENCH_MAX_SECONDS=${maxSeconds} allows no more\n`);
+    }
+    for (const { server, request, cpuMicroseconds } of entries) {
+      cpuMicroseconds.push((await measure(server, request, secondsPerRound)).cpuMicroseconds ?? Number.NaN);
+    }
+  }
+}
+
+function report({ name }: Method, entries: readonly Entry[]): void {
+  const bare = median(entries.find((entry) => entry.name === "bare Deno.serve"));
+  const ours = median(entries.find((entry) => entry.name.startsWith("Portcullis")));
+  print(`\n${row(`${name}: CPU time of a request`, "us", "to bare", "to Portcullis", "bytes")}`);
+  for (const entry of entries) {
+    const own = median(entry);
+    print(row(entry.name, own, own / bare, own / ours, String(entry.answer.length)));
+  }
+}
+
+function headersFor(version: string, method: string, params: Record<string, unknown>): Record<string, string> {
+  return {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": version,
+    ...(version === modernVersion ? { "Mcp-Method": method } : {}),
+    ...(version === modernVersion && typeof params["name"] === "string" ? { "Mcp-Name": params["name"] } : {}),
+  };
+}
+
+function post(port: number, headers: Readonly<Record<string, string>>, body: unknown): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/** The result in an answer of either form. */
+function resultIn(answer: string): Record<string, unknown> | undefined {
+  return JSON.parse(/^data: (.*)$/m.exec(answer)?.[1] ?? answer).result;
+}
+
+async function residentMegabytes({ child }: MeasuredServer): Promise<number> {
+  const status = await Deno.readTextFile(`/proc/${child.pid}/status`).catch(() => "");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
+}
+
+function median(entry: Entry | undefined): number {
+  const sorted = [...entry?.cpuMicroseconds ?? []].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function row(name: string, ...figures: readonly (string | number)[]): string {
+  const cells = figures.map((figure) =>
+    (typeof figure === "string" ? figure : Number.isNaN(figure) ? "not known" : figure.toFixed(figure < 100 ? 2 : 0))
+      .padStart(16)
+  );
+  return `${name.padEnd(38)}${cells.join("")}\n`;
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}

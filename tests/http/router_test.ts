@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import type { Endpoint } from "../../src/http/endpoint.ts";
+import { knownNames } from "../../src/http/origin.ts";
+import { createRouter } from "../../src/http/router.ts";
+
+const say = (name: string): Endpoint => () => new Response(name);
+const router = createRouter(
+  {
+    mcp: say("mcp"),
+    protectedResourceMetadata: say("protected resource"),
+    authorizationServerMetadata: say("authorization server"),
+    jwks: say("keys"),
+    register: say("register"),
+    authorize: say("authorize"),
+    signIn: say("sign in"),
+    consent: say("consent"),
+    grants: say("grants"),
+    signOut: say("sign out"),
+    setUp: say("set up"),
+    token: say("token"),
+    revoke: say("revoke"),
+    introspect: say("introspect"),
+    health: say("health"),
+    home: say("home"),
+  },
+  knownNames(["http://gate:3000"], ["https://app.example"], []),
+  { write: (_level, event) => assert.fail(event), flush: () => {} },
+);
+
+async function answerTo(method: string, path: string, headers: Record<string, string> = {}): Promise<string> {
+  const request = new Request(`http://gate:3000${path}`, { method, headers: { host: "gate:3000", ...headers } });
+  const response = await router(request, { address: "127.0.0.1" });
+  return response.ok ? await response.text() : String(response.status);
+}
+
+Deno.test("createRouter() sends every spelling of /mcp to its endpoint, with any method", async () => {
+  for (const path of ["/mcp", "/mcp/", "/mcp?a=1", "/mcp?a=/mcp", "/%6dcp"]) {
+    for (const method of ["POST", "GET", "DELETE"]) {
+      assert.equal(await answerTo(method, path), "mcp", `${method} ${path}`);
+    }
+  }
+});
+
+Deno.test("createRouter() takes no other path that ends in /mcp for it", async () => {
+  for (const path of ["//mcp", "/x/mcp", "/mcp/mcp", "/MCP", "/x?a=/mcp"]) {
+    assert.equal(await answerTo("POST", path), "404", path);
+  }
+  assert.equal(await answerTo("POST", "/?a=/mcp"), "home");
+  assert.equal(await answerTo("GET", "/.well-known/oauth-protected-resource/mcp"), "protected resource");
+  assert.equal(await answerTo("POST", "/.well-known/oauth-authorization-server/mcp"), "authorization server");
+});
+
+Deno.test("createRouter() refuses foreign hosts and origins before /mcp, and lets allowed pages read its answers", async () => {
+  for (const path of ["/mcp", "/mcp/"]) {
+    assert.equal(await answerTo("POST", path, { host: "evil.example" }), "403");
+    assert.equal(await answerTo("POST", path, { origin: "https://evil.example" }), "403");
+    const request = new Request(`http://gate:3000${path}`, {
+      method: "POST",
+      headers: { host: "gate:3000", origin: "https://app.example" },
+    });
+    const response = await router(request, { address: "127.0.0.1" });
+    assert.equal(await response.text(), "mcp");
+    assert.equal(response.headers.get("access-control-allow-origin"), "https://app.example");
+  }
+});
