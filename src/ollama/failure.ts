@@ -47,8 +47,7 @@ const maxQuotedCharacters = 300;
 export function quoteUpstream(text: string): string {
   const clean = text
     .slice(0, maxQuotedCharacters * 4)
-    // deno-lint-ignore no-control-regex
-    .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ")
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@"']*@/gi, "$1")
     .replace(/\b(bearer|basic)\s+[\w.~+/=-]+/gi, "$1 …")
     .replace(/([?&][\w-]*(?:key|token|secret|password)[\w-]*=)[^\s&"']+/gi, "$1…")

@@ -56,7 +56,7 @@ export function fromErrorLine(error: string, host: OllamaHost): OllamaFailure {
 }
 
 /** The failure for a model that a host lacks. */
-export function notInstalled(model: string): OllamaFailure {
+function notInstalled(model: string): OllamaFailure {
   return ollamaFailure(
     "model_not_installed",
     `The model ${model} is not installed; run \`ollama pull ${model}\` on the machine that runs Ollama.`,

@@ -139,7 +139,7 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
 }
 
 /** Who somebody is here that signs in by their account of the instance. A sys_id is never given to another person. */
-export function subjectOfAccount({ sysId }: InstanceAccount): string {
+function subjectOfAccount({ sysId }: InstanceAccount): string {
   return `servicenow:${sysId}`;
 }
 

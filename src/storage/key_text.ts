@@ -9,8 +9,7 @@ import type { StorageKey } from "./port.ts";
 
 const endOfPart = "!";
 const afterEndOfPart = '"';
-// deno-lint-ignore no-control-regex
-const escaped = /[\u0000-%]/g;
+const escaped = /[^&-\u{10ffff}]/gu; // what sorts before &
 
 /** The key as text. Throws `TypeError` for an empty part or half a surrogate pair, `RangeError` for an over-long key. */
 export function encodeKey(key: StorageKey): string {

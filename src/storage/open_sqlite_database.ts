@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
-export const applicationId = 0x5043554c;
+const applicationId = 0x5043554c;
 const schemaVersion = 1;
 const notADatabase = 26; // SQLITE_NOTADB
 const busy = 5; // SQLITE_BUSY

@@ -10,11 +10,10 @@ import {
   workspaceOf,
   type WorkspaceSource,
 } from "../workspace/port.ts";
-import { countLines, readLastLines, readLines, type TextLines } from "../workspace/text_lines.ts";
-import { type ReadCursor, toReadCursor, toReadCursorText } from "./file_cursor.ts";
 import { toResourceContents } from "./file_contents.ts";
-import { decodeText, showName, showText } from "./file_display.ts";
+import { decodeText, showText } from "./file_display.ts";
 import { filenameInput, filenameOutput, sha256Output, toTimestamp, untrustedOutput } from "./file_input.ts";
+import { asksForPart, invalid, notText, readFrom, readPart } from "./file_read_part.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
 import { sniffMedia } from "./media_type.ts";
 
@@ -28,7 +27,6 @@ const input = z.object({
   embed: z.boolean().optional().describe("Give the whole file, of any kind, as a resource that can be read again"),
   cursor: z.string().optional().describe("Continue where an earlier result was cut: its next_cursor"),
 });
-type Input = z.output<typeof input>;
 
 const output = z.object({
   filename: filenameOutput,
@@ -69,10 +67,6 @@ export function fileReadTool(source: WorkspaceSource): Tool {
       return result instanceof Promise ? result.then(answer) : answer(result);
     },
   });
-}
-
-function asksForPart({ head, tail, start_line, end_line, cursor }: Input): boolean {
-  return (head ?? tail ?? start_line ?? end_line ?? cursor) !== undefined;
 }
 
 function toWhole(
@@ -126,95 +120,4 @@ function toEmbedded(path: WorkspacePath, result: Outcome<FileContent>): ToolOutc
       untrusted: true,
     },
   };
-}
-
-async function readPart(workspace: Workspace, path: WorkspacePath, request: Input): Promise<ToolOutcome> {
-  const { head, tail, start_line: startLine, end_line: endLine, cursor } = request;
-  const ways = [head, tail, startLine ?? endLine, cursor].filter((way) => way !== undefined);
-  if (ways.length > 1) {
-    return invalid("use only one of head, tail, cursor, and start_line with end_line");
-  }
-  if (tail !== undefined) return await readTail(workspace, path, tail);
-  if (cursor !== undefined) {
-    const position = toReadCursor(cursor);
-    return position === null
-      ? invalid("the cursor is not one of an earlier result")
-      : await readFrom(workspace, path, position);
-  }
-  if (startLine !== undefined && endLine !== undefined && endLine < startLine) {
-    return invalid("end_line is before start_line");
-  }
-  const last = head ?? endLine;
-  return await readFrom(workspace, path, {
-    ...startLine === undefined ? {} : { startLine },
-    ...last === undefined ? {} : { endLine: last },
-  });
-}
-
-async function readFrom(
-  workspace: Workspace,
-  path: WorkspacePath,
-  selection: Partial<ReadCursor> & { readonly startLine?: number },
-): Promise<ToolOutcome> {
-  const read = await readLines(workspace, path, selection);
-  if (!read.ok) return toFailure("read file", path, read.error);
-  const { bytes, from, next, version } = read.value;
-  if (selection.version !== undefined && selection.version !== version) {
-    return toFailure("read file", path, { reason: "conflict" });
-  }
-  const { endLine } = selection;
-  const isCut = next !== null && (endLine === undefined || next.line <= endLine);
-  const cursor = isCut
-    ? toReadCursorText({ version, from: next, ...endLine === undefined ? {} : { endLine } })
-    : undefined;
-  return toPart(path, read.value, bytes, from.line, cursor);
-}
-
-async function readTail(workspace: Workspace, path: WorkspacePath, count: number): Promise<ToolOutcome> {
-  const read = await readLastLines(workspace, path, count);
-  if (!read.ok) return toFailure("read file", path, read.error);
-  return toPart(path, read.value, read.value.bytes, null, undefined);
-}
-
-function toPart(
-  path: WorkspacePath,
-  file: Pick<TextLines, "sizeBytes" | "sha256" | "modifiedAt">,
-  bytes: Uint8Array,
-  firstLine: number | null,
-  nextCursor: string | undefined,
-): ToolOutcome {
-  const content = decodeText(bytes);
-  if (content === null) return notText(path);
-  const lines = countLines(bytes) + (bytes.byteLength > 0 && !content.endsWith("\n") ? 1 : 0);
-  const range = firstLine === null ? {} : { start_line: firstLine, end_line: firstLine + lines - 1 };
-  const shown = showText(content);
-  return {
-    ok: true,
-    content: [
-      { type: "text", text: shown },
-      ...nextCursor === undefined
-        ? []
-        : [{ type: "text", text: `(cut here; go on with cursor ${nextCursor})` } as const],
-    ],
-    structuredContent: {
-      filename: path.text,
-      content,
-      ...range,
-      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
-      size_bytes: file.sizeBytes,
-      ...file.sha256 === null ? {} : { sha256: file.sha256 },
-      modified_at: toTimestamp(file.modifiedAt),
-      untrusted: true,
-    },
-  };
-}
-
-function notText(path: WorkspacePath): ToolOutcome {
-  const message = "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format " +
-    `(${showName(path.text)})`;
-  return { ok: false, code: "not_text", message };
-}
-
-function invalid(words: string): ToolOutcome {
-  return { ok: false, code: "invalid_arguments", message: `Failed to read file: ${words}` };
 }

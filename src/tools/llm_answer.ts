@@ -122,6 +122,5 @@ export function toAnswerOutcome(answer: ModelAnswer, model: string, extra: Recor
 
 /** Control characters have no meaning in an answer, but can take over a terminal that shows it. */
 function withoutControls(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, "");
+  return text.replace(/(?![\t\n\r])\p{Cc}/gu, "");
 }

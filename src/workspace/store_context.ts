@@ -36,7 +36,7 @@ export interface StorePlace {
 export const maxDepth = 64;
 
 /** The root, which has no entry of its own. */
-export const rootRecord: DirectoryRecord = { kind: "directory", id: rootId, modifiedAt: 0 };
+const rootRecord: DirectoryRecord = { kind: "directory", id: rootId, modifiedAt: 0 };
 
 /** Walks `path` from the root. */
 export async function resolveInStore(store: Store, { segments }: WorkspacePath): Promise<Outcome<StorePlace>> {

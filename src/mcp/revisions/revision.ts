@@ -59,7 +59,7 @@ export interface Revision {
 }
 
 /** The id that ties a notification to a subscription, where there are such. */
-export const subscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
+const subscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
 
 /** The `_meta` of a message that belongs to a subscription. */
 export function subscriptionMeta(id: RpcId): Readonly<Record<string, unknown>> {

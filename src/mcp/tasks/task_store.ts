@@ -5,7 +5,7 @@ import type { McpStorage } from "../mcp_storage.ts";
 import { isTerminal, parseTaskInbox, parseTaskRecord, type TaskInbox, type TaskRecord } from "./task_record.ts";
 
 /** A process that has said nothing for so long runs its tasks no more. */
-export const presumedDeadMs = 30_000;
+const presumedDeadMs = 30_000;
 
 /** Keeps tasks. */
 export interface TaskStore {

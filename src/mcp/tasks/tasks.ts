@@ -2,19 +2,17 @@
  * The tasks extension (SEP-2663): calls that were handed out. A task lives in the storage; the process that runs it
  * keeps its running half and says now and then that it lives, so that another process can tell when it does not.
  */
-import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Result } from "../../lib/result.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { ChangeHub } from "../change_hub.ts";
-import { isObject } from "../json.ts";
-import { errorCode } from "../jsonrpc.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import type { Answers, AskFailure, Questions } from "../question.ts";
 import type { ProgressUpdate } from "../tool.ts";
 import { createTaskQuestions, type TaskQuestions } from "./task_questions.ts";
+import { endOf, newTaskRecord } from "./task_ends.ts";
 import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { createTaskStore } from "./task_store.ts";
 
@@ -134,21 +132,6 @@ export function createTasks(options: TasksOptions): Tasks {
     const record = live.get(taskId)?.record ?? await store.load(taskId);
     return record !== null && record.subject === subject && record.clientId === clientId ? record : null;
   };
-  const createRecord = ({ subject, clientId }: Principal, tool: string | null): TaskRecord => {
-    const now = clock();
-    return {
-      taskId: randomBytes(18).toString("base64url"),
-      subject,
-      clientId,
-      tool,
-      status: "working",
-      createdAt: now,
-      lastUpdatedAt: now,
-      aliveAt: now,
-      ttlMs: limits.taskTtlMs,
-      pollIntervalMs: limits.taskPollIntervalMs,
-    };
-  };
   const runningHalf = (task: LiveTask): RunningTask => ({
     seed: toTaskView(task.record),
     ttlMs: task.record.ttlMs,
@@ -178,7 +161,7 @@ export function createTasks(options: TasksOptions): Tasks {
         record.subject === principal.subject && record.clientId === principal.clientId;
       if ([...live.values()].filter(isOwn).length >= limits.maxTasksPerPrincipal) return null;
       const task: LiveTask = {
-        record: createRecord(principal, tool),
+        record: newTaskRecord(principal, tool, { now: clock(), ...limits }),
         cancelRequested: false,
         questions: createTaskQuestions(),
         onCancel,
@@ -222,13 +205,4 @@ export function createTasks(options: TasksOptions): Tasks {
       await Promise.all(running.map(({ settled }) => settled.promise));
     },
   };
-}
-
-/** The end that the answer of a call gives its task. */
-function endOf(answer: McpAnswer | null): Partial<TaskRecord> {
-  if (answer === null) return { status: "cancelled" };
-  const body: unknown = "body" in answer ? JSON.parse(answer.body) : undefined;
-  if (isObject(body) && "result" in body) return { status: "completed", result: body["result"] };
-  const error = isObject(body) ? body["error"] : { code: errorCode.internalError, message: "Internal error" };
-  return { status: "failed", error };
 }

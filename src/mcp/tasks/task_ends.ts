@@ -1,0 +1,40 @@
+/** How a task's record begins, and what the answer of its call makes of it. */
+import { randomBytes } from "node:crypto";
+import type { Principal } from "../../lib/principal.ts";
+import type { McpAnswer } from "../answer.ts";
+import { isObject } from "../json.ts";
+import { errorCode } from "../jsonrpc.ts";
+import type { TaskRecord } from "./task_record.ts";
+
+/** The record of a task that begins. */
+export function newTaskRecord(
+  { subject, clientId }: Principal,
+  tool: string | null,
+  { now, taskTtlMs, taskPollIntervalMs }: {
+    readonly now: number;
+    readonly taskTtlMs: number;
+    readonly taskPollIntervalMs: number;
+  },
+): TaskRecord {
+  return {
+    taskId: randomBytes(18).toString("base64url"),
+    subject,
+    clientId,
+    tool,
+    status: "working",
+    createdAt: now,
+    lastUpdatedAt: now,
+    aliveAt: now,
+    ttlMs: taskTtlMs,
+    pollIntervalMs: taskPollIntervalMs,
+  };
+}
+
+/** The end that the answer of a call gives its task; `null` is a cancelled one. */
+export function endOf(answer: McpAnswer | null): Partial<TaskRecord> {
+  if (answer === null) return { status: "cancelled" };
+  const body: unknown = "body" in answer ? JSON.parse(answer.body) : undefined;
+  if (isObject(body) && "result" in body) return { status: "completed", result: body["result"] };
+  const error = isObject(body) ? body["error"] : { code: errorCode.internalError, message: "Internal error" };
+  return { status: "failed", error };
+}
