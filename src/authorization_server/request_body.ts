@@ -29,10 +29,14 @@ async function readText(request: Request, maxBytes: number): Promise<Result<stri
   }
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
-    if (size > maxBytes) return failure("body_too_large");
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.body ?? []) {
+      size += chunk.byteLength;
+      if (size > maxBytes) return failure("body_too_large");
+      chunks.push(chunk);
+    }
+  } catch {
+    return failure("malformed_body"); // the sender hung up, or broke the framing
   }
   const bytes = new Uint8Array(size);
   let offset = 0;
