@@ -39,7 +39,7 @@ export async function makeReleaseFiles(
     );
     bundles[name] = sums[name] ?? "";
   }
-  const lockFile = await Deno.readTextFile(join(root, "runtime.lock"));
+  const lockFile = await Deno.readTextFile(join(root, "deno.lock"));
   await add("portcullis.cdx.json", json(billOfMaterials({ version, denoVersion, lockFile })));
   await add("server.json", json(registryEntry({ version, repository, bundles })));
   const lines = Object.keys(sums).sort().map((name) => `${sums[name]}  ${name}\n`);

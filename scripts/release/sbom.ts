@@ -1,4 +1,4 @@
-/** The software bill of materials (CycloneDX 1.6): Deno, and every npm package that runtime.lock pins. */
+/** The software bill of materials (CycloneDX 1.6): Deno, and every npm package that deno.lock pins. */
 import { Buffer } from "node:buffer";
 
 interface LockFile {

@@ -24,7 +24,9 @@ function mediaType(request: Request): string {
 }
 
 async function readText(request: Request, maxBytes: number): Promise<Result<string, BodyProblem>> {
-  const bytes = await readBounded(request, maxBytes);
+  // A rejection is the sender who hung up, or broke the framing.
+  const bytes = await readBounded(request, maxBytes).catch(() => undefined);
+  if (bytes === undefined) return failure("malformed_body");
   if (bytes === null) return failure("body_too_large");
   try {
     return success(new TextDecoder("utf-8", { fatal: true }).decode(bytes));

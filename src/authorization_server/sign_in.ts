@@ -1,4 +1,5 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
+import { addressKey } from "../lib/address_key.ts";
 import type { Browser } from "./browser_sessions.ts";
 import { readBrowserForm } from "./browser_form.ts";
 import type { Endpoint, Peer } from "./context.ts";
@@ -70,7 +71,7 @@ async function checkPassphrase(
   const client = purpose.kind === "request" ? purpose.waiting.client.id : undefined;
   const fields = { user: userName.slice(0, 64), client, address: peer.address };
   const known = await browsers.isKnown(browser, userName);
-  const throttleKey = known ? `browser ${browser.hash}` : peer.address;
+  const throttleKey = known ? `browser ${browser.hash}` : addressKey(peer.address);
   const admission = throttle.begin(throttleKey, known);
   if (!admission.ok) {
     log.write("audit", "sign_in", { outcome: "refused", reason: "too_many_attempts", ...fields });

@@ -1,14 +1,13 @@
 /** How this very program is started again, by somebody who knows nothing of it. */
-import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** What the program needs when it runs from source; a compiled one has its permissions in it. */
-const sourceFlags = ["--allow-net", "--allow-env", "--allow-read", "--allow-write", "--allow-sys"];
+const sourceFlags = ["--no-prompt", "--allow-net", "--allow-env", "--allow-read", "--allow-write", "--allow-sys"];
 
 /** The command and its first arguments, by absolute paths. */
 export function thisProgram(): { readonly command: string; readonly args: readonly string[] } {
   const command = Deno.execPath();
   if (Deno.build.standalone) return { command, args: [] };
   const main = fileURLToPath(Deno.mainModule);
-  return { command, args: ["run", `--lock=${join(dirname(main), "runtime.lock")}`, ...sourceFlags, main] };
+  return { command, args: ["run", ...sourceFlags, main] };
 }

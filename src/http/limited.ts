@@ -1,6 +1,7 @@
 /** Rate limits by address around the endpoints that anyone can reach without a token. */
 import type { Endpoint } from "./endpoint.ts";
-import { addressKey, type RateLimiter } from "./rate_limit.ts";
+import { addressKey } from "../lib/address_key.ts";
+import type { RateLimiter } from "./rate_limit.ts";
 
 const successCost = 0.1;
 

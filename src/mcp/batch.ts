@@ -3,7 +3,6 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import { isObject } from "./json.ts";
 import { errorCode, errorText } from "./jsonrpc.ts";
-import { claimsModern } from "./revisions/envelope.ts";
 import type { Revision } from "./revisions/revision.ts";
 import { insufficientScope } from "./scopes.ts";
 import { missingScopes } from "./tool_call.ts";
@@ -22,7 +21,6 @@ export function refuseBatch(
   revision: Revision,
   principal: Principal | null,
 ): McpAnswer | null {
-  if (batch.some(claimsModern)) return invalidBatch("Modern requests travel alone");
   if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
   if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
   if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);

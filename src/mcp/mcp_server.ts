@@ -19,7 +19,7 @@ import { createPendingQuestions } from "./pending_questions.ts";
 import type { Profile } from "./profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
 import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
-import { type ClassificationRefusal, classifyMessage, legacyRevisionOf } from "./revisions/classify.ts";
+import { type ClassificationRefusal, classifyBatch, classifyMessage } from "./revisions/classify.ts";
 import { defaultLegacyRevision } from "./revisions/legacy.ts";
 import { createModernRevision } from "./revisions/modern.ts";
 import type { Revision, ServerInfo } from "./revisions/revision.ts";
@@ -122,7 +122,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   return {
     handle(body, exchange) {
       const classified = Array.isArray(body)
-        ? legacyRevisionOf(exchange.header("mcp-protocol-version"))
+        ? classifyBatch(body, exchange.header("mcp-protocol-version"))
         : classifyMessage(body, exchange, modern);
       if (!classified.ok) return refuse(body, classified.error);
       const revision = classified.value;

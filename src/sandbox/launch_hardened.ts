@@ -7,7 +7,6 @@ import { realPathOf, serverPermissions } from "./permissions.ts";
 
 /** The flags of `deno task start`, kept the same by a test. */
 export const startFlags: readonly string[] = [
-  "--lock=runtime.lock",
   "--no-prompt",
   "--allow-net",
   "--allow-env",

@@ -3,6 +3,7 @@ import { hashPassword } from "../../src/authorization_server/password_hash.ts";
 import {
   authorizePath,
   hiddenField,
+  issuer,
   openBrowser,
   passphrase,
   reachConsent,
@@ -93,6 +94,22 @@ Deno.test("guessing slows down with a growing Retry-After, and always ends", asy
     return { request: handle };
   });
   assert.equal((await browser.post("/oauth/sign-in", { request: fresh, passphrase })).status, 303);
+});
+
+Deno.test("the addresses of one IPv6 network are counted as one, since one host has them all (RFC 4291 §2.5.4)", async () => {
+  await using harness = await startHarness();
+  const { browser, request } = await openSignIn(harness);
+  const headers = {
+    cookie: Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join("; "),
+    "content-type": "application/x-www-form-urlencoded",
+  };
+  const statuses: number[] = [];
+  for (let host = 1; host <= 8; host++) {
+    const body = new URLSearchParams({ request, passphrase: "wrong" });
+    const guess = new Request(`${issuer}/oauth/sign-in`, { method: "POST", headers, body });
+    statuses.push((await harness.server.signIn(guess, { address: `2001:db8:1:2::${host}` })).status);
+  }
+  assert.deepEqual(statuses, [403, 403, 403, 403, 403, 403, 429, 429]);
 });
 
 Deno.test("parallel guesses gain nothing: the throttle counts from the beginning of an attempt", async () => {

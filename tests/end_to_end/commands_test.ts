@@ -39,19 +39,27 @@ Deno.test("the tests start the server with the flags of `deno task start`", asyn
   assert.equal(manifest.tasks.start, `deno run ${serverFlags.join(" ")} main.ts serve`);
 });
 
-Deno.test("runtime.lock pins what deno.lock pins, and only what the server imports", async () => {
-  const read = async (name: string): Promise<{ npm: Record<string, unknown>; workspace: unknown }> =>
+Deno.test("deno.json has what the server imports and no more; deno.dev.json adds the tests' packages, and differs in nothing else", async () => {
+  const read = async (name: string): Promise<Record<string, Record<string, unknown>>> =>
     JSON.parse(await Deno.readTextFile(new URL(`../../${name}`, import.meta.url)));
-  const [whole, runtime] = [await read("deno.lock"), await read("runtime.lock")];
-  assert.deepEqual(Object.keys(runtime.npm).map((name) => name.split("@")[0]), [
+  const [server, tests] = [await read("deno.json"), await read("deno.dev.json")];
+  for (const [name, version] of Object.entries(server["imports"] ?? {})) {
+    assert.equal(tests["imports"]?.[name], version);
+  }
+  for (const same of ["compilerOptions", "unstable", "nodeModulesDir"]) {
+    assert.deepEqual(tests[same], server[same], same);
+  }
+  const [locked, allLocked] = [await read("deno.lock"), await read("deno.dev.lock")];
+  assert.deepEqual(Object.keys(locked["npm"] ?? {}).map((name) => name.split("@")[0]), [
     "hono",
     "jose",
     "postgres",
     "re2js",
     "zod",
   ]);
-  for (const [name, entry] of Object.entries(runtime.npm)) assert.deepEqual(entry, whole.npm[name], name);
-  assert.deepEqual(runtime.workspace, whole.workspace, "run `deno task start` once and commit runtime.lock");
+  for (const [name, entry] of Object.entries(locked["npm"] ?? {})) {
+    assert.deepEqual(allLocked["npm"]?.[name], entry, name);
+  }
 });
 
 Deno.test("serve prints one line on standard output and everything else on standard error", async () => {

@@ -85,7 +85,7 @@ Deno.test({
     const token = await createToken(place.dataDir, "files:read files:write");
     const server = await startServer(place, {
       program: "main.ts",
-      flags: ["--lock=runtime.lock", ...launcherFlags],
+      flags: launcherFlags,
       command: "harden",
       env: { OLLAMA_HOST: "127.0.0.1:1" },
     });

@@ -96,7 +96,7 @@ Deno.test({
 async function passSuite(program: string, filter: readonly string[]): Promise<void> {
   const { code, stdout, stderr } = await output(
     Deno.execPath(),
-    ["test", "--allow-all", "--no-check", ...filter, "tests/end_to_end"],
+    ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...filter, "tests/end_to_end"],
     { PORTCULLIS_COMMAND: program, NO_COLOR: "1" },
   );
   assert.equal(code, 0, stdout + stderr);

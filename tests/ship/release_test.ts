@@ -63,7 +63,7 @@ Deno.test("the registry entry keeps the registry's rules: its name, its lengths,
 Deno.test("the bill of materials names every package that the program runs, with the digest that the lock file pins", async () => {
   const { dist } = await release();
   const bill = JSON.parse(await Deno.readTextFile(`${dist}/portcullis.cdx.json`));
-  const lock = JSON.parse(await Deno.readTextFile(`${root}runtime.lock`));
+  const lock = JSON.parse(await Deno.readTextFile(`${root}deno.lock`));
   const [deno, ...packages] = bill.components;
   assert.deepEqual([deno.name, deno.version], ["deno", "2.9.6"]);
   assert.deepEqual(

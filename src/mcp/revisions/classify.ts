@@ -55,8 +55,19 @@ export function classifyMessage(
   return refuse(errorCode.invalidParams, `Invalid params: ${envelopeFault(call.params)}`);
 }
 
+/** The legacy revision of a batch. The modern era has none: it is malformed there, whatever it holds. */
+export function classifyBatch(
+  batch: readonly unknown[],
+  version: string | null,
+): Result<Revision | null, ClassificationRefusal> {
+  if (version === modernVersion || batch.some(claimsModern)) {
+    return refuse(errorCode.invalidRequest, "Modern requests travel alone");
+  }
+  return legacyRevisionOf(version);
+}
+
 /** The revision that the header names for a legacy message; `null` when there is none. */
-export function legacyRevisionOf(version: string | null): Result<Revision | null, ClassificationRefusal> {
+function legacyRevisionOf(version: string | null): Result<Revision | null, ClassificationRefusal> {
   if (version === null) return success(null);
   const revision = legacyRevisions.get(version);
   return revision === undefined ? refuseVersion(version, supportedVersions) : success(revision);

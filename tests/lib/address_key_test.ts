@@ -1,0 +1,14 @@
+import assert from "node:assert/strict";
+import { addressKey } from "../../src/lib/address_key.ts";
+
+Deno.test("addressKey() groups IPv6 by /64 and unwraps mapped IPv4 (RFC 4291 §2.5.5.2)", () => {
+  const cases: [string, string][] = [
+    ["192.0.2.7", "192.0.2.7"],
+    ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:0DB8:1:2::9", "2001:db8:1:2::/64"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+  ];
+  for (const [address, key] of cases) assert.equal(addressKey(address), key);
+});
