@@ -35,6 +35,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "toolbox.ts": [
     "config",
     "configured_limits.ts",
+    "installation.ts",
     "lib",
     "mcp",
     "ollama",
