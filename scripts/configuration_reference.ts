@@ -18,7 +18,7 @@ what can be tried.
 
 Rules between settings: \`SERVER_URL\` must be set unless the server listens on this machine alone. With a public
 \`SERVER_URL\`, registration of clients needs \`DCR_AUTH_TOKEN\`, or \`REGISTRATION=off\`. \`DATA_DIR\` cannot lie in the
-workspace, where agents could read the keys.
+workspace, where agents could read the keys. On Deno Deploy, \`MASTER_KEY\` and \`SERVER_URL\` must be set.
 `;
 
 /** The whole page, as `deno fmt` leaves it. */
@@ -40,11 +40,18 @@ function row(setting: Setting<unknown>): string {
   const cells = [
     code(env),
     flag === undefined ? "" : code(`--${flag}`),
-    setting.default === undefined ? "" : code(setting.default),
+    defaults(setting),
     meaning,
     accepted(setting),
   ];
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+}
+
+function defaults({ default: usual, defaultOnDeploy }: Setting<unknown>): string {
+  return [
+    ...usual === undefined ? [] : [code(usual)],
+    ...defaultOnDeploy === undefined ? [] : [`on Deno Deploy ${code(defaultOnDeploy)}`],
+  ].join("; ");
 }
 
 /** A lone bracket is no number, choice, pattern or address; a parser that takes it has nothing to say here. */

@@ -91,7 +91,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     maxCachedTokens: config.maxCachedTokens,
   });
 
-  const toolbox = createToolbox(config, servicenow, log);
+  const toolbox = createToolbox(config, { servicenow, storage, log, clock });
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {
@@ -161,7 +161,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   }, config.sweepIntervalSeconds * 1_000);
   return {
     fetch,
-    issueSetUpLink: authorizationServer.issueSetUpLink,
+    issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: config.onDeploy }),
     drain: mcp.drain,
     async close() {
       clearInterval(sweeper);

@@ -28,7 +28,7 @@ const fetchTimeoutMilliseconds = 5_000;
 /** Runs the checks one after the other. */
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
   yield* examineDataDirectory(config.dataDir);
-  yield await examineWorkspace(config.workspaceDir);
+  if (config.workspaceStore === "disk") yield await examineWorkspace(config.workspaceDir);
   yield* examineWall(config);
   yield* examineOllama(config, clock);
   yield* examineMetadata(serverUrlFor(config, config.port));

@@ -1,6 +1,7 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import { type App, buildApp } from "./app.ts";
 import type { FetchDocument } from "./authorization_server/public_document.ts";
+import { hasArgon2id } from "./authorization_server/password_hash.ts";
 import type { Config } from "./config/config.ts";
 import type { Peer } from "./http/endpoint.ts";
 import { openInstallation } from "./installation.ts";
@@ -42,6 +43,12 @@ export async function startServer(
   config: Config,
   { log, clock, extraTools, fetchDocument, onInstallationOpen }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
+  if (config.signIn === "local" && !await hasArgon2id()) {
+    return failure({
+      problem: `passphrases need Argon2id, which this runtime (Deno ${Deno.version.deno}) does not have`,
+      remedy: "run Deno 2.9 or later; where the host chooses it, set SIGN_IN=servicenow, or use another host",
+    });
+  }
   const installation = await openInstallation(config, clock);
   if (!installation.ok) return installation;
   onInstallationOpen();
@@ -99,7 +106,8 @@ class ConnectionPeer implements Peer {
     this.#info = info;
   }
   get address(): string {
-    return this.#info.remoteAddr.hostname;
+    // Where the platform listens by other means than TCP, there is none; all who call then share one.
+    return (this.#info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
   }
 }
 

@@ -33,7 +33,7 @@ const owner: Omit<Principal, "scopes"> = {
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
   const servicenow = openServicenow(config, { ...dependencies, serverUrl: serverUrlFor(config, config.port) });
-  const toolbox = createToolbox(config, servicenow, log);
+  const toolbox = createToolbox(config, { servicenow, ...dependencies });
   const mcp = createProtocolServer(config, { ...dependencies, ...toolbox });
   try {
     await serveStdio({

@@ -2,8 +2,10 @@
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import { ollamaLimitsOf, workspaceLimitsOf } from "./configured_limits.ts";
-import type { Prompt } from "./mcp/prompt.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import type { Prompt } from "./mcp/prompt.ts";
 import type { ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createAdmission } from "./ollama/admission.ts";
@@ -33,6 +35,7 @@ import type { AccessPatterns } from "./workspace/access_rules.ts";
 import { createDiskWatch } from "./workspace/disk_watch.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
+import { openStoreWorkspace } from "./workspace/store_workspace.ts";
 import { createWorkspaceWatches, type WorkspaceWatches } from "./workspace/shared_watch.ts";
 import { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 
@@ -44,10 +47,20 @@ export interface Toolbox {
   close(): Promise<void>;
 }
 
+/** What the tools stand on beside the configuration. */
+export interface ToolboxDependencies extends Pick<Installation, "storage"> {
+  readonly servicenow: ServicenowRecords | null;
+  readonly log: Log;
+  /** The time of day, for the files of a workspace in the storage. */
+  readonly clock: Clock;
+}
+
 /** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
-export function createToolbox(config: Config, servicenow: ServicenowRecords | null, log: Log): Toolbox {
-  const { source: workspace, close: closeWorkspaces } = openWorkspaces(config);
-  const watches = config.workspaceWatch ? watchWorkspaces(config, log) : undefined;
+export function createToolbox(config: Config, dependencies: ToolboxDependencies): Toolbox {
+  const { servicenow, log } = dependencies;
+  const { source: workspace, close: closeWorkspaces } = openWorkspaces(config, dependencies);
+  const isWatched = config.workspaceWatch && config.workspaceStore === "disk";
+  const watches = isWatched ? watchWorkspaces(config, log) : undefined;
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
   const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
@@ -103,21 +116,31 @@ interface OpenedWorkspaces {
   close(): Promise<void>;
 }
 
-/** One workspace for everybody, or a directory for each user, opened when its user first comes. */
-function openWorkspaces(config: Config): OpenedWorkspaces {
-  const open = (root: string): Workspace =>
-    openDiskWorkspace({
-      root,
-      limits: workspaceLimitsOf(config),
-      access: accessOf(config),
-      hardLinks: config.hardLinks,
-    });
+/** One workspace for everybody, or one for each user, opened when its user first comes. */
+function openWorkspaces(config: Config, dependencies: ToolboxDependencies): OpenedWorkspaces {
+  const open = workspaceOpener(config, dependencies);
   if (config.workspaces === "shared") {
-    const workspace = open(config.workspaceDir);
+    const workspace = open(null);
     return { source: workspace, close: () => workspace.close() };
   }
-  const users = createUserWorkspaces((name) => open(join(config.workspaceDir, name)));
+  const users = createUserWorkspaces(open);
   return { source: (principal) => users.of(principal), close: () => users.close() };
+}
+
+/** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
+function workspaceOpener(
+  config: Config,
+  { storage, clock }: ToolboxDependencies,
+): (directory: string | null) => Workspace {
+  const limits = workspaceLimitsOf(config);
+  const access = accessOf(config);
+  if (config.workspaceStore === "storage") {
+    // A colon is in no directory name: no user's workspace is ever the shared one.
+    return (directory) =>
+      openStoreWorkspace({ storage, name: directory === null ? "shared" : `user:${directory}`, limits, access, clock });
+  }
+  const { hardLinks, workspaceDir } = config;
+  return (directory) => openDiskWorkspace({ root: join(workspaceDir, directory ?? ""), limits, access, hardLinks });
 }
 
 /** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */

@@ -35,6 +35,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "toolbox.ts": [
     "config",
     "configured_limits.ts",
+    "installation.ts",
     "lib",
     "mcp",
     "ollama",
@@ -105,12 +106,15 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "server_url.ts",
   ],
   sandbox: ["authorization_server", "config", "configured_limits.ts", "lib", "mcp", "running_server.ts"],
+  "deploy_server.ts": ["authorization_server", "config", "configured_limits.ts", "lib", "running_server.ts", "sandbox"],
   cli: [
     "administration.ts",
     "config",
+    "deploy_server.ts",
     "examination.ts",
     "installation.ts",
     "lib",
+    "mcp",
     "sandbox",
     "server_url.ts",
     "storage",
@@ -154,7 +158,11 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   "running_server.ts": { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   sandbox: { authorization_server: /(public_document|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
-  cli: { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
+  "deploy_server.ts": {
+    authorization_server: /(public_document|internet)\.ts$/,
+    sandbox: /^src\/sandbox\/own_permissions\.ts$/,
+  },
+  cli: { mcp: /^src\/mcp\/tool\.ts$/, sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
 };
 
 interface Import {

@@ -48,8 +48,11 @@ export interface AuthorizationServer {
   readonly verifier: Verifier;
   /** The hosts that a client may be redirected to, or `null` when there is no such client. */
   redirectHosts(clientId: string): Promise<readonly string[] | null>;
-  /** The one-time set-up URL for the console; `null` when there is an owner, or people sign in elsewhere. */
-  issueSetUpLink(): Promise<string | null>;
+  /**
+   * The one-time set-up URL for the console; `null` when there is an owner, or people sign in elsewhere. With
+   * `isShared`, one that another instance printed stays good.
+   */
+  issueSetUpLink(options?: { readonly isShared: boolean }): Promise<string | null>;
 }
 
 /** Builds the authorization server of one issuer for one resource. */
@@ -119,6 +122,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       const client = await findClient(clientId);
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);
     },
-    issueSetUpLink: () => servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink(setUp),
+    issueSetUpLink: ({ isShared } = { isShared: false }) =>
+      servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink(setUp, isShared),
   };
 }

@@ -54,6 +54,12 @@ async function argon2id(passphrase: string, parameters: Omit<ParsedHash, "hash">
   return Buffer.from(await crypto.subtle.deriveBits(algorithm, key, bytes * 8)).toString("base64").replace(/=+$/, "");
 }
 
+/** Whether this runtime can hash passphrases: Argon2id came to Deno later than the versions that some hosts run. */
+export async function hasArgon2id(): Promise<boolean> {
+  const least = { memoryKibibytes: 8, passes: 1, parallelism: 1, salt: new Uint8Array(16) };
+  return await argon2id("", least, hashBytes).then(() => true, () => false);
+}
+
 /** Hashes a passphrase into a PHC string. Check {@link passphraseProblem} first. */
 export async function hashPassword(passphrase: string): Promise<string> {
   const salt = new Uint8Array(randomBytes(16));

@@ -1,31 +1,50 @@
 /** `/setup`: the first start. Whoever has the link from the console chooses the owner's passphrase, once. */
+import { Buffer } from "node:buffer";
 import { readBrowserForm } from "./browser_form.ts";
 import type { AuthorizationServerDeps, Endpoint, Peer } from "./context.ts";
 import { pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { setUpDonePage, setUpPage } from "./pages/set_up_page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
-import { hashSecret, matchesHash, randomId, randomSecret } from "./random_secret.ts";
+import { hashSecret, matchesHash, randomId } from "./random_secret.ts";
 import { type Stored, unchanged } from "./record_family.ts";
-import { setUpCodes } from "./records/set_up_code.ts";
+import { type SetUpCode, setUpCodes } from "./records/set_up_code.ts";
 import { ownerId, users } from "./records/user.ts";
 import type { UserDirectory } from "./user_directory.ts";
 
 /** What set-up works with. */
-export interface SetUpDeps
-  extends Pick<AuthorizationServerDeps, "issuer" | "resource" | "storage" | "clock" | "log" | "lifetimes" | "limits"> {
+export interface SetUpDeps extends
+  Pick<
+    AuthorizationServerDeps,
+    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"
+  > {
   readonly users: UserDirectory;
   readonly passwords: PasswordHasher;
 }
 
-/** Makes the one-time link, which voids the one before it; `null` when there is an owner already. */
-export async function issueSetUpLink(deps: SetUpDeps): Promise<string | null> {
-  const { issuer, storage, clock, lifetimes } = deps;
-  if (await deps.users.hasOwner()) return null;
-  const code = randomSecret();
-  const expiresAt = clock() + lifetimes.setUpLinkLifetimeSeconds * 1_000;
-  await storage.commit({ puts: [setUpCodes.put("current", { codeHash: hashSecret(code) }, expiresAt)] });
-  return `${issuer}/setup?code=${code}`;
+/**
+ * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
+ * link that is still good is given again, for hosts where opening the link may start another instance.
+ */
+export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promise<string | null> {
+  const { issuer, storage, secrets, clock, lifetimes } = deps;
+  for (;;) {
+    if (await deps.users.hasOwner()) return null;
+    const found = await setUpCodes.read(storage, "current");
+    const seed = isShared && found !== null ? found.value.seed : randomId();
+    const code = Buffer.from(secrets.authenticate("set-up-link", seed)).toString("base64url");
+    const issued = await storage.commit({
+      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
+      puts: [
+        setUpCodes.put(
+          "current",
+          { codeHash: hashSecret(code), seed },
+          clock() + lifetimes.setUpLinkLifetimeSeconds * 1_000,
+        ),
+      ],
+    });
+    if (issued) return `${issuer}/setup?code=${code}`;
+  }
 }
 
 /** Builds the set-up endpoint. */
@@ -64,7 +83,7 @@ function showPage({ issuer }: SetUpDeps, code: string, problem?: string): Respon
   });
 }
 
-async function findCode(deps: SetUpDeps, code: string): Promise<Stored<{ codeHash: string }> | DeadEnd> {
+async function findCode(deps: SetUpDeps, code: string): Promise<Stored<SetUpCode> | DeadEnd> {
   if (await deps.users.hasOwner()) return "already_set_up";
   const stored = await setUpCodes.read(deps.storage, "current");
   return stored !== null && matchesHash(code, stored.value.codeHash) ? stored : "set_up_link_invalid";
@@ -74,7 +93,7 @@ async function makeOwner(
   deps: SetUpDeps,
   { code, found, passphrase, peer }: {
     code: string;
-    found: Stored<{ codeHash: string }>;
+    found: Stored<SetUpCode>;
     passphrase: string;
     peer: Peer;
   },

@@ -3,6 +3,7 @@ import { describeProblems } from "../config/describe_problems.ts";
 import { serverWorkerUrl } from "../sandbox/server_worker_url.ts";
 import { startSandboxedServer } from "../sandbox/sandboxed_server.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { stopRequested } from "./stop_requested.ts";
 import { welcomeText } from "./welcome.ts";
 
 /** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
@@ -29,6 +30,14 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
     return 2;
   }
   const config = loaded.value;
+  if (config.onDeploy) {
+    if (entry.href !== serverWorkerUrl().href) {
+      say("error: on Deno Deploy there is no worker\nhint: call serveOnDeploy of src/cli/serve_on_deploy.ts instead\n");
+      return 1;
+    }
+    const { serveOnDeploy } = await import("./serve_on_deploy.ts");
+    return await serveOnDeploy(config, { print, say }, []);
+  }
   const server = startSandboxedServer(config, entry);
   const started = await server.started;
   if (started.kind === "refused") {
@@ -58,21 +67,6 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
 
 /** How much longer than the time for requests in flight a server may take to close everything. */
 const unresponsiveMilliseconds = 10_000;
-
-/** Resolves at the first signal to stop; a second one ends the process at once. */
-function stopRequested(): Promise<void> {
-  const signals: readonly Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let asked = false;
-  for (const signal of signals) {
-    Deno.addSignalListener(signal, () => {
-      if (asked) Deno.exit(1);
-      asked = true;
-      resolve();
-    });
-  }
-  return promise;
-}
 
 function wait(milliseconds: number): Promise<"too late"> {
   return new Promise((resolve) => void setTimeout(() => resolve("too late"), milliseconds));

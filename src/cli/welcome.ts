@@ -12,8 +12,8 @@ export function welcomeText(options: {
   const lines = [
     "",
     `Portcullis ${version}`,
-    `  workspace   ${config.workspaceDir}`,
-    `  data        ${config.dataDir}`,
+    `  workspace   ${config.workspaceStore === "disk" ? config.workspaceDir : "in the database"}`,
+    `  data        ${dataPlace(config)}`,
     `  models      ${config.llmModels.join(", ")}`,
     ...(config.servicenow === undefined ? [] : [`  ServiceNow  ${config.servicenow.instance}`]),
     "",
@@ -31,4 +31,10 @@ export function welcomeText(options: {
     "",
   );
   return lines.join("\n") + "\n";
+}
+
+/** Where what the server knows is kept; no address that may hold a password. */
+function dataPlace({ database, dataDir }: Config): string {
+  if (database === undefined) return dataDir;
+  return database.kind === "postgres" ? "PostgreSQL" : "Deno KV";
 }

@@ -28,6 +28,8 @@ export interface Config extends
   readonly registration: RegistrationMode;
   /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
   readonly hasProxy: boolean;
+  /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
+  readonly onDeploy: boolean;
 }
 
 /** What is wrong with one setting. `value` is redacted for secrets. */
@@ -88,7 +90,13 @@ function findText(
     }
   }
   if (text) return { field: setting.env, text };
-  return setting.default === undefined ? undefined : { field: setting.env, text: setting.default };
+  const preset = isDeploy(env) ? setting.defaultOnDeploy ?? setting.default : setting.default;
+  return preset === undefined ? undefined : { field: setting.env, text: preset };
+}
+
+/** The platform sets the variable for every app, and lets nobody else set it. */
+function isDeploy(env: ConfigSources["env"]): boolean {
+  return Boolean(env["DENO_DEPLOY"]);
 }
 
 function shown(setting: Setting<unknown>, text: string): string {
@@ -109,7 +117,9 @@ function completeConfig(values: SettingValues, env: ConfigSources["env"], proble
       hint: "must equal SERVER_URL, or be left out",
     });
   }
-  if (serverUrl === undefined && !isLoopbackHost(values.host)) {
+  const onDeploy = isDeploy(env);
+  if (onDeploy) requireForDeploy(values, serverUrl, env, problems);
+  else if (serverUrl === undefined && !isLoopbackHost(values.host)) {
     problems.push({
       field: "SERVER_URL",
       value: "(not set)",
@@ -139,10 +149,43 @@ function completeConfig(values: SettingValues, env: ConfigSources["env"], proble
     ...(serverUrl === undefined ? {} : { serverUrl }),
     ...(servicenow === null ? {} : { servicenow }),
     registration: mode,
+    onDeploy,
     hasProxy: environmentHasProxy((name) => env[name]),
     dataDir,
     workspaceDir,
   };
+}
+
+/** What no instance there can make for itself: each would make another, and lose it with its disk. */
+function requireForDeploy(
+  { masterKey, workspaceStore }: SettingValues,
+  serverUrl: string | undefined,
+  env: ConfigSources["env"],
+  problems: ConfigProblem[],
+): void {
+  if (masterKey === undefined) {
+    problems.push({
+      field: "MASTER_KEY",
+      value: "(not set)",
+      hint: "must be set on Deno Deploy, as a secret, and never change; make it with: openssl rand -base64 32",
+    });
+  }
+  if (serverUrl === undefined) {
+    const [app = "APP", organization = "ORGANIZATION"] = [env["DENO_DEPLOY_APP_SLUG"], env["DENO_DEPLOY_ORG_SLUG"]];
+    problems.push({
+      field: "SERVER_URL",
+      value: "(not set)",
+      hint:
+        `must be set on Deno Deploy to the address that clients type: https://${app}.${organization}.deno.net, or the app's own domain`,
+    });
+  }
+  if (workspaceStore === "disk") {
+    problems.push({
+      field: "WORKSPACE_STORE",
+      value: '"disk"',
+      hint: "cannot be disk on Deno Deploy, where each instance has a disk of its own and loses it; leave it out",
+    });
+  }
 }
 
 /** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */

@@ -6,6 +6,8 @@ export interface Setting<T> {
   readonly env: string;
   readonly flag?: string;
   readonly default?: string;
+  /** Its default on Deno Deploy, where that is another. */
+  readonly defaultOnDeploy?: string;
   readonly parse: SettingParser<T>;
   readonly help: string;
   /** Never shown, not even in an error about it; can also be read from the file that `<env>_FILE` names. */

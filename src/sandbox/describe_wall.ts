@@ -16,7 +16,9 @@ export function describeWall({ permissions, dataDir, raceFreedom, clientMetadata
   const [listen, ...upstreams] = permissions.net;
   const files = permissions.read.filter((path) => !dataDir.includes(path));
   const sentences = [
-    `tools reach ${upstreams.join(", ")} and the files in ${files.join(", ")}, and nothing else`,
+    `tools reach ${
+      [upstreams.join(", "), ...files.length === 0 ? [] : [`the files in ${files.join(", ")}`]].join(" and ")
+    }, and nothing else`,
     `until it answers, the server also holds ${listen} to listen on, and ${dataDir.join(", ")}`,
     "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links",
   ];

@@ -65,7 +65,8 @@ export function launchHardened(config: Config, { root, args, denoDir }: Hardened
     return "this kernel has no Landlock of version 3 (Linux 6.2), or has it switched off";
   }
   // A rule needs something to hold on to.
-  for (const directory of [config.dataDir, config.workspaceDir]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const directories = config.workspaceStore === "disk" ? [config.dataDir, config.workspaceDir] : [config.dataDir];
+  for (const directory of directories) mkdirSync(directory, { recursive: true, mode: 0o700 });
   const { read, write } = serverPermissions(config, realPathOf);
   restrictFiles(libc, [
     ...systemRules,

@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 export interface WallSettings extends
   Pick<
     Config,
-    "host" | "port" | "ollamaHosts" | "servicenow" | "database" | "dataDir" | "workspaceDir"
+    "host" | "port" | "ollamaHosts" | "servicenow" | "database" | "dataDir" | "workspaceDir" | "workspaceStore"
   > {}
 
 /** What the worker holds. Environment, subprocesses, FFI, system information and code from elsewhere: never. */
@@ -30,11 +30,11 @@ export interface ServerPermissions {
  * spelled, and the workspace is opened under its real one.
  */
 export function serverPermissions(settings: WallSettings, realPath: (path: string) => string): ServerPermissions {
-  const { database, dataDir, workspaceDir } = settings;
+  const { database, dataDir, workspaceDir, workspaceStore } = settings;
   const spellings = (paths: readonly string[]): string[] => [
     ...new Set(paths.flatMap((path) => [path, realPath(path)])),
   ];
-  const both = [workspaceDir, dataDir];
+  const both = workspaceStore === "disk" ? [workspaceDir, dataDir] : [dataDir];
   const readOnly: string[] = [];
   if (database?.kind === "deno_kv" && database.path !== undefined) both.push(database.path);
   if (database?.kind === "postgres") {

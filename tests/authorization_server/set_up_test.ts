@@ -73,6 +73,28 @@ Deno.test("each start issues a new link and voids the old one; a link lives for 
   await expired.body?.cancel();
 });
 
+Deno.test("a shared link is given again by every start while it is good, and lives on; without sharing it is voided", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const first = await harness.server.issueSetUpLink({ isShared: true }) ?? "";
+  harness.time.now += 400_000;
+  const both = await Promise.all([1, 2].map(() => harness.server.issueSetUpLink({ isShared: true })));
+  assert.deepEqual(both, [first, first]);
+  harness.time.now += 400_000;
+  const page = await harness.fetch(first.slice(issuer.length));
+  assert.equal(page.status, 200, "ten minutes from the newest start");
+  await page.body?.cancel();
+  harness.time.now += 600_000;
+  const later = await harness.server.issueSetUpLink({ isShared: true });
+  assert.notEqual(later, first, "an expired one is not brought back");
+  assert.notEqual(await harness.server.issueSetUpLink(), later);
+});
+
+Deno.test("two instances that start at once print one link", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const links = await Promise.all(Array.from({ length: 4 }, () => harness.server.issueSetUpLink({ isShared: true })));
+  assert.equal(new Set(links).size, 1);
+});
+
 Deno.test("of parallel claims with one link exactly one wins", async () => {
   await using harness = await startHarness({ setUp: false });
   const code = codeOf(await openLink(harness));

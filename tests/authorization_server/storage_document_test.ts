@@ -13,5 +13,12 @@ Deno.test("docs/storage.md describes every family of records, and none that does
   assert.ok(families.length > 10);
   for (const family of families) assert.ok(described.includes(family), `${family} is not described`);
   const others = described.filter((name) => !families.includes(name));
-  assert.deepEqual(others, ["servicenow_link", "servicenow_link_state", "mcp_session", "mcp_task", "installation"]);
+  assert.deepEqual(others, [
+    "servicenow_link",
+    "servicenow_link_state",
+    "mcp_session",
+    "mcp_task",
+    "workspace",
+    "installation",
+  ]);
 });

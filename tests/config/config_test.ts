@@ -6,6 +6,8 @@ function load(sources: Partial<ConfigSources>) {
   return loadConfig({ flags: {}, env: {}, readFile: () => assert.fail("no file was named"), ...sources });
 }
 
+const randomKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
 function loaded(env: Record<string, string>) {
   const config = load({ env });
   assert.ok(config.ok, config.ok ? "" : describeProblems(config.error));
@@ -113,4 +115,30 @@ Deno.test("loadConfig() takes a master key of 32 random bytes, in either base64,
   for (const weak of ["secret", "A".repeat(43), key.toBase64().slice(4)]) {
     assert.deepEqual(problemFields({ MASTER_KEY: weak }), ["MASTER_KEY"], weak);
   }
+});
+
+Deno.test("on Deno Deploy, the defaults are those that fit it: KV, the workspace in the database, an end within its 5 s", () => {
+  const env = { MASTER_KEY: randomKey, SERVER_URL: "https://mcp.example", DCR_AUTH_TOKEN: "0123456789abcdef" };
+  assert.equal(loaded(env).onDeploy, false);
+  const config = loaded({ ...env, DENO_DEPLOY: "true" });
+  assert.equal(config.onDeploy, true);
+  assert.deepEqual(config.database, { kind: "deno_kv" });
+  assert.equal(config.workspaceStore, "storage");
+  assert.equal(config.shutdownTimeoutSeconds, 3);
+  const chosen = loaded({ ...env, DENO_DEPLOY: "true", DATABASE_URL: "postgres://u:p@db/d?sslmode=verify-full" });
+  assert.equal(chosen.database?.kind, "postgres");
+});
+
+Deno.test("on Deno Deploy, what no instance can make for itself must be set, and the hint names the app's address", () => {
+  const config = load({
+    env: {
+      DENO_DEPLOY: "true",
+      DENO_DEPLOY_APP_SLUG: "files",
+      DENO_DEPLOY_ORG_SLUG: "acme",
+      WORKSPACE_STORE: "disk",
+    },
+  });
+  assert.ok(!config.ok);
+  assert.deepEqual(config.error.map(({ field }) => field), ["MASTER_KEY", "SERVER_URL", "WORKSPACE_STORE"]);
+  assert.match(describeProblems(config.error), /https:\/\/files\.acme\.deno\.net/);
 });

@@ -26,6 +26,11 @@ Deno.test("serverPermissions() names the listen address, the upstreams, the work
   });
 });
 
+Deno.test("with the workspace in the database, the worker gets no directory for it", () => {
+  const { read, write } = serverPermissions(configOf({ WORKSPACE_STORE: "storage" }), samePath);
+  assert.deepEqual([read, write], [["/srv/data"], ["/srv/data"]]);
+});
+
 Deno.test("upstreamHosts() lists what the settings name, as Deno writes host and port", () => {
   const cases: [Record<string, string>, readonly string[]][] = [
     [{ OLLAMA_HOST: "gpu.example" }, ["gpu.example:11434"]],

@@ -1,11 +1,17 @@
-/** The one-time code of the set-up link; the newest start's code is the only one. */
+/**
+ * The one-time code of the set-up link; there is one at a time. It is derived from the seed under the master key, so
+ * that another instance can print the same link: the seed alone tells nobody the code.
+ */
 import { z } from "zod";
 import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
 
-const setUpCodeSchema = z.object({ codeHash: z.string() });
+const setUpCodeSchema = z.object({ codeHash: z.string(), seed: z.string() });
+
+/** One code. */
+export type SetUpCode = z.output<typeof setUpCodeSchema>;
 
 /** `["set_up_code", "current"]`, expiring. */
-export const setUpCodes: RecordFamily<z.output<typeof setUpCodeSchema>> = defineRecordFamily(
+export const setUpCodes: RecordFamily<SetUpCode> = defineRecordFamily(
   "set_up_code",
   setUpCodeSchema,
 );

@@ -4,11 +4,19 @@ import { optional, required } from "../setting.ts";
 
 /** Settings under the heading Address. */
 export const addressSettings = {
-  host: required({ env: "HOST", flag: "host", default: "127.0.0.1", parse: parseHost, help: "address to listen on" }),
+  host: required({
+    env: "HOST",
+    flag: "host",
+    default: "127.0.0.1",
+    defaultOnDeploy: "0.0.0.0",
+    parse: parseHost,
+    help: "address to listen on",
+  }),
   port: required({
     env: "PORT",
     flag: "port",
     default: "3000",
+    defaultOnDeploy: "8000",
     parse: parseInteger(0, 65_535),
     help: "port to listen on; 0 takes any free one",
   }),

@@ -37,6 +37,7 @@ export const operationSettings = {
   shutdownTimeoutSeconds: required({
     env: "SHUTDOWN_TIMEOUT",
     default: "10",
+    defaultOnDeploy: "3",
     parse: parseInteger(0, 3_600),
     help: "seconds that requests in flight get when the server stops",
   }),

@@ -14,6 +14,7 @@ export const storageSettings = {
   }),
   database: optional({
     env: "DATABASE_URL",
+    defaultOnDeploy: "deno-kv:",
     parse: parseDatabaseUrl,
     secret: true,
     help:

@@ -11,6 +11,13 @@ export const workspaceSettings = {
     parse: parseText,
     help: "directory that the file tools work in",
   }),
+  workspaceStore: required({
+    env: "WORKSPACE_STORE",
+    default: "disk",
+    defaultOnDeploy: "storage",
+    parse: parseChoice(["disk", "storage"]),
+    help: "whether the files of the workspace lie in WORKSPACE_DIR, or in the database with everything else",
+  }),
   workspaces: required({
     env: "WORKSPACES",
     default: "shared",

@@ -1,0 +1,39 @@
+/** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
+import { writeSync } from "node:fs";
+import process from "node:process";
+import type { Config } from "../config/config.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createJsonLog } from "../lib/json_log.ts";
+import type { Tool } from "../mcp/tool.ts";
+import type { CommandContext, ExitStatus } from "./command.ts";
+import { stopRequested } from "./stop_requested.ts";
+import { welcomeText } from "./welcome.ts";
+
+/** Runs the server until the platform stops this instance; with further tools, for programs built on this one. */
+export async function serveOnDeploy(
+  config: Config,
+  { print, say }: Pick<CommandContext, "print" | "say">,
+  extraTools: readonly Tool[],
+): Promise<ExitStatus> {
+  // Before the start: from then on the signal may come.
+  const stopping = stopRequested();
+  const log = createJsonLog({
+    write: (lines) => void writeSync(process.stderr.fd, lines),
+    level: config.logLevel,
+    clock: systemClock,
+  });
+  const { startDeployServer } = await import("../deploy_server.ts");
+  const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
+  if (!started.ok) {
+    say(`error: ${started.error.problem}\nhint: ${started.error.remedy}\n`);
+    return 1;
+  }
+  const { serverUrl, setUpLink, stop } = started.value;
+  say(welcomeText({ config, serverUrl, setUpLink }));
+  print(`portcullis listening on ${serverUrl}\n`);
+  await stopping;
+  log.write("info", "stopping");
+  await stop();
+  log.flush();
+  return 0;
+}

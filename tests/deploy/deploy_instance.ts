@@ -1,0 +1,55 @@
+/**
+ * Portcullis as Deno Deploy starts it, as far as its documentation says: `deno run --allow-all main.ts` without
+ * arguments or flags, settings from the environment, the platform's choice of where to listen, no disk that is ours.
+ */
+import { randomBytes } from "node:crypto";
+import { type RunningServer, startServer } from "../fixtures/running_server.ts";
+
+/** An app of the platform: what its instances share. */
+export interface DeployApp {
+  /** The address that its clients type; its first instance listens there. */
+  readonly serverUrl: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Neither root nor anybody else can make a directory here. */
+const noDisk = { dataDir: "/proc/none/data", workspaceDir: "/proc/none/workspace" };
+
+/** Makes an app whose database the variables name. */
+export function createDeployApp(database: Readonly<Record<string, string>>): DeployApp {
+  const serverUrl = `http://127.0.0.1:${freePort()}`;
+  return {
+    serverUrl,
+    env: {
+      DENO_DEPLOY: "true",
+      DENO_DEPLOY_APP_SLUG: "app",
+      MASTER_KEY: randomBytes(32).toString("base64"),
+      SERVER_URL: serverUrl,
+      ...database,
+    },
+  };
+}
+
+/** Starts an instance at the app's address, or (`isFurther`) beside it: `url` is where it listens. */
+export async function startDeployInstance(
+  { serverUrl, env }: DeployApp,
+  options: {
+    readonly isFurther?: boolean;
+    /** The entry point, from the repository's root; `main.ts` unless a test has one of its own. */
+    readonly program?: string;
+  } = {},
+): Promise<RunningServer> {
+  const url = options.isFurther ? `http://127.0.0.1:${freePort()}` : serverUrl;
+  const server = await startServer({ ...noDisk, [Symbol.asyncDispose]: () => Promise.resolve() }, {
+    ...(options.program === undefined ? {} : { program: options.program }),
+    flags: ["--allow-all"],
+    command: null,
+    env: { ...env, DENO_SERVE_ADDRESS: `tcp:${new URL(url).host}` },
+  });
+  return { ...server, url };
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}

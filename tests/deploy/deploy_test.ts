@@ -1,0 +1,171 @@
+/** The app as Deno Deploy runs it: one instance on Deno KV, restarted, and two at once on PostgreSQL. */
+import assert from "node:assert/strict";
+import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { startOllama } from "../fixtures/ollama.ts";
+import { setUpOwner } from "../fixtures/owner.ts";
+import { createPerson } from "../fixtures/person.ts";
+import { runCommand } from "../fixtures/running_server.ts";
+import { attempts, type Targets } from "../sandbox/attempts.ts";
+import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
+import { createDeployApp, startDeployInstance } from "./deploy_instance.ts";
+import { revoke, signIn } from "./sign_in.ts";
+
+const killedAfterMilliseconds = 5_000;
+
+async function call(url: string, token: string, name: string, input: Record<string, unknown>) {
+  const response = await postMcp(url, toolCall(name, input), { token });
+  const body = await response.json();
+  assert.equal(response.status, 200, JSON.stringify(body));
+  return body.result;
+}
+
+async function textOf(url: string, token: string, filename: string): Promise<string> {
+  const result = await call(url, token, "file_read", { filename });
+  assert.equal(result.isError, false, JSON.stringify(result));
+  return result.content[0].text;
+}
+
+async function statusOf(url: string, token: string): Promise<number> {
+  const response = await postMcp(url, toolCall("file_list", {}), { token });
+  await response.body?.cancel();
+  return response.status;
+}
+
+Deno.test("Deno Deploy: without MASTER_KEY and SERVER_URL the log says what to set", async () => {
+  const { code, stderr } = await runCommand([], { env: { DENO_DEPLOY: "true" } });
+  assert.equal(code, 2);
+  assert.match(stderr, /MASTER_KEY = \(not set\): .*openssl rand/);
+  assert.match(stderr, /SERVER_URL = \(not set\): .*\.deno\.net/);
+});
+
+Deno.test("Deno Deploy on KV: set-up, sign-in and files outlive the instance; whoever opens the link starts another one", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-kv-" });
+  try {
+    // Where `Deno.openKv()` without a path leads.
+    const app = createDeployApp({ DENO_KV_DEFAULT_PATH: `${directory}/kv` });
+    const printed = await startDeployInstance(app).then(async (server) => {
+      await server.stop("SIGINT");
+      return server.setUpLink;
+    });
+    const person = createPerson(app.serverUrl);
+    let token = "";
+    {
+      await using server = await startDeployInstance(app);
+      assert.equal(server.setUpLink, printed, "the link of the earlier log line still works");
+      await setUpOwner(person, server);
+      token = (await signIn(app.serverUrl, person, "files:write")).accessToken;
+      const content = "ä".repeat(100_000); // several values of KV
+      await call(server.url, token, "file_write", { filename: "notes/today.txt", content });
+      assert.equal((await server.stop("SIGINT")).code, 0);
+      assert.match(server.stderr(), /"event":"stopping"/);
+    }
+    await using server = await startDeployInstance(app);
+    assert.equal(server.setUpLink, null);
+    assert.equal(await textOf(server.url, token, "notes/today.txt"), "ä".repeat(100_000));
+    assert.doesNotMatch(server.stderr(), new RegExp(app.env["MASTER_KEY"]?.slice(0, 20) ?? "-"));
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+Deno.test("Deno Deploy: once it serves, a broken tool gets at no file, variable, process or library, and at the network", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const app = createDeployApp({ DENO_KV_DEFAULT_PATH: `${directory}/kv` });
+    await using server = await startDeployInstance(app, { program: "tests/deploy/broken_app.ts" });
+    const person = createPerson(app.serverUrl);
+    await setUpOwner(person, server);
+    const { accessToken } = await signIn(app.serverUrl, person, "files:read");
+    const { hostname, port } = new URL(server.url);
+    const targets: Targets = {
+      secretPath: `${directory}/kv`,
+      newPath: `${directory}/new`,
+      workspaceDir: directory,
+      dataDir: directory,
+      program: Deno.execPath(),
+      elsewhere: { hostname, port: Number(port) },
+    };
+    for (const what of Object.keys(attempts)) {
+      const { content: [{ text }] } = await call(server.url, accessToken, "attempt", { what, targets });
+      const usesNetwork = /elsewhere|another port/.test(what);
+      assert.match(text, usesNetwork ? /^done/ : /^stopped: .*(NotCapable|Requires|EPERM|EACCES)/, what);
+    }
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+Deno.test("Deno Deploy: OWNER_PASSWORD_HASH takes the place of the link", async () => {
+  const hashed = await runCommand(["hash-password"], { stdin: "correct horse battery staple\n" });
+  assert.equal(hashed.code, 0, hashed.stderr);
+  const app = createDeployApp({ DENO_KV_DEFAULT_PATH: ":memory:", OWNER_PASSWORD_HASH: hashed.stdout.trim() });
+  await using server = await startDeployInstance(app);
+  assert.equal(server.setUpLink, null);
+  const { accessToken } = await signIn(app.serverUrl, createPerson(app.serverUrl), "files:read");
+  assert.equal(await statusOf(server.url, accessToken), 200);
+});
+
+Deno.test("Deno Deploy: SIGINT lets a call in flight finish and ends what would not, within the 5 s before SIGKILL", async () => {
+  for (const tokenMilliseconds of [40, 2_000]) {
+    const model = { name: "tinyllama", tokenMilliseconds };
+    await using ollama = await startOllama({ models: [model] });
+    const hashed = await runCommand(["hash-password"], { stdin: "correct horse battery staple\n" });
+    const app = createDeployApp({
+      DENO_KV_DEFAULT_PATH: ":memory:",
+      OLLAMA_HOST: ollama.url,
+      OWNER_PASSWORD_HASH: hashed.stdout.trim(),
+    });
+    await using server = await startDeployInstance(app);
+    const { accessToken } = await signIn(app.serverUrl, createPerson(app.serverUrl), "llm:generate");
+    const inFlight = call(server.url, accessToken, "llm_generate", { prompt: "Say something" }).catch(() => null);
+    await ollama.until((requests) => requests.some(({ path }) => path === "/api/generate" || path === "/api/chat"));
+    const started = performance.now();
+    const { code } = await server.stop("SIGINT");
+    assert.equal(code, 0, server.stderr());
+    assert.ok(performance.now() - started < killedAfterMilliseconds);
+    const result = await inFlight;
+    if (tokenMilliseconds === 40) assert.equal(result?.isError, false, "the call was answered");
+    await assert.rejects(fetch(server.url), "nobody listens any more");
+  }
+});
+
+const found = findPostgres();
+const twoInstances = "Deno Deploy on PostgreSQL: two instances at once are one server, with one workspace";
+if ("missing" in found) {
+  Deno.test({ name: `SKIPPED ${twoInstances}: ${found.missing}`, ignore: true, fn: () => {} });
+} else {
+  Deno.test(twoInstances, async () => {
+    await using cluster = await startPostgresCluster(found.programs);
+    const app = createDeployApp({ DATABASE_URL: cluster.url });
+    await using first = await startDeployInstance(app);
+    await using second = await startDeployInstance(app, { isFurther: true });
+    assert.equal(second.setUpLink, first.setUpLink);
+    const person = createPerson(app.serverUrl);
+    await setUpOwner(person, first);
+    const client = await signIn(app.serverUrl, person, "files:write");
+
+    await call(first.url, client.accessToken, "file_write", { filename: "shared.txt", content: "from the first" });
+    assert.equal(await textOf(second.url, client.accessToken, "shared.txt"), "from the first");
+    await call(second.url, client.accessToken, "file_write", { filename: "shared.txt", content: "from the second" });
+    assert.equal(await textOf(first.url, client.accessToken, "shared.txt"), "from the second");
+    const created = await Promise.all(
+      [first, second].map(({ url }) =>
+        call(url, client.accessToken, "file_write", { filename: "new.txt", content: url, mode: "create" })
+      ),
+    );
+    assert.equal(created.filter(({ isError }) => !isError).length, 1, "of two that create a file, one does");
+
+    assert.equal((await first.stop("SIGINT")).code, 0);
+    assert.equal(await textOf(second.url, client.accessToken, "shared.txt"), "from the second");
+    await using third = await startDeployInstance(app);
+    assert.deepEqual(
+      await Promise.all([second, third].map(({ url }) => statusOf(url, client.accessToken))),
+      [200, 200],
+    );
+    await revoke(third.url, client);
+    assert.deepEqual(
+      await Promise.all([second, third].map(({ url }) => statusOf(url, client.accessToken))),
+      [401, 401],
+    );
+  });
+}
