@@ -11,7 +11,7 @@ Deno.test("deno.json's deploy block: the install command takes the server's pack
     await new Deno.Command(command, { args: [...args], cwd: directory, stdin: "null", env: { NO_COLOR: "1" } })
       .output();
   try {
-    for (const name of ["deno.json", "deno.lock", "runtime.lock", "main.ts", "src"]) {
+    for (const name of ["deno.json", "deno.lock", "main.ts", "src"]) {
       assert.ok((await run("cp", ["-R", `${root}${name}`, name])).success);
     }
     const command = deploy.install.replaceAll("deno install", `"${Deno.execPath()}" install`);
@@ -19,7 +19,7 @@ Deno.test("deno.json's deploy block: the install command takes the server's pack
     assert.ok(installed.success, new TextDecoder().decode(installed.stderr));
     assert.equal(
       await Deno.readTextFile(`${directory}/deno.lock`),
-      await Deno.readTextFile(`${directory}/runtime.lock`),
+      await Deno.readTextFile(`${root}deno.lock`),
       "the lock was frozen",
     );
     const started = await run(Deno.execPath(), [
