@@ -400,11 +400,23 @@ export const settings = {
     parse: parseInteger(0, 3_600),
     help: "seconds that requests in flight get when the server stops",
   }),
+  shutdownDelaySeconds: required({
+    env: "SHUTDOWN_DELAY",
+    default: "0",
+    parse: parseInteger(0, 600),
+    help:
+      "seconds in which a server that is told to stop still answers everything, but /health/ready with 503, so that a load balancer looks away first",
+  }),
   logLevel: required({
     env: "LOG_LEVEL",
     default: "info",
     parse: parseChoice(["debug", "info", "warn", "error"]),
     help: "least level that is logged; audit lines always are",
+  }),
+  logFormat: optional({
+    env: "LOG_FORMAT",
+    parse: parseChoice(["json", "text"]),
+    help: "how a line of the log is written; default text when standard error is a terminal, else json",
   }),
   servicenowInstance: optional({
     env: "SERVICENOW_INSTANCE",

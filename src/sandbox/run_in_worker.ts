@@ -49,6 +49,7 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
       log = createJsonLog({
         write: (lines) => void writeSync(process.stderr.fd, lines),
         level: config.logLevel,
+        format: config.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
         clock: systemClock,
       });
       running = start(config, { log, extraTools, fetchDocument }, (message) => scope.postMessage(message));
