@@ -4,7 +4,12 @@ import { defaultLifetimes, defaultLimits, type Registration } from "./authorizat
 import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint } from "./http/endpoint.ts";
-import { createHealthEndpoint } from "./http/health.ts";
+import {
+  createHealthEndpoint,
+  createLivenessEndpoint,
+  createReadinessEndpoint,
+  type HealthOptions,
+} from "./http/health.ts";
 import { createHomeEndpoint } from "./http/home.ts";
 import { limitAttempts, limitRequests } from "./http/limited.ts";
 import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
@@ -33,6 +38,8 @@ export interface App {
   readonly fetch: Endpoint;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
+  /** From here on `/health/ready` answers 503; everything else goes on. */
+  announceStop(): void;
   /** Ends the streams that last, so that a shutdown waits for running calls only. */
   drain(): void;
   /** Gives back everything but the installation. */
@@ -115,6 +122,13 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
 
   const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);
   const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(oauthAttempts, endpoint);
+  const healthChecks = limiter(config.healthChecksPerMinute, minute);
+  let draining = false;
+  const health: HealthOptions = {
+    version,
+    probeStorage: () => storage.get(["health"]),
+    isDraining: () => draining,
+  };
   const fetch = createRouter(
     {
       mcp: createMcpEndpoint({
@@ -146,10 +160,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         servicenowCallback: attempt(authorizationServer.servicenow.callback),
         servicenowLink: attempt(authorizationServer.servicenow.link),
       }),
-      health: limitRequests(
-        limiter(config.healthChecksPerMinute, minute),
-        createHealthEndpoint({ version, probeStorage: () => storage.get(["health"]) }),
-      ),
+      health: limitRequests(healthChecks, createHealthEndpoint(health)),
+      live: createLivenessEndpoint(),
+      ready: limitRequests(healthChecks, createReadinessEndpoint(health)),
       home: createHomeEndpoint(resource),
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
@@ -162,6 +175,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   return {
     fetch,
     issueSetUpLink: authorizationServer.issueSetUpLink,
+    announceStop() {
+      draining = true;
+    },
     drain: mcp.drain,
     async close() {
       clearInterval(sweeper);

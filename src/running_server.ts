@@ -16,7 +16,7 @@ export interface RunningServer {
   readonly serverUrl: string;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
-  /** Takes no more requests, gives those in flight the time that the configuration says, closes everything. */
+  /** Answers for the delay that the configuration says, then takes no more requests, gives those in flight the time that the configuration says, closes everything. */
   stop(): Promise<void>;
 }
 
@@ -67,6 +67,8 @@ export async function startServer(
       serverUrl,
       setUpLink,
       async stop() {
+        built.announceStop();
+        if (config.shutdownDelaySeconds > 0) await wait(config.shutdownDelaySeconds * 1_000);
         built.drain();
         await Promise.race([listening.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
         await close();

@@ -25,6 +25,8 @@ export interface Endpoints {
   readonly servicenowCallback?: Endpoint;
   readonly servicenowLink?: Endpoint;
   readonly health: Endpoint;
+  readonly live: Endpoint;
+  readonly ready: Endpoint;
   readonly home: Endpoint;
 }
 
@@ -95,6 +97,8 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
   app.all("/revoke", shared(endpoints.revoke));
   app.all("/authorize", page(endpoints.authorize));
   app.all("/health", plain(endpoints.health));
+  app.all("/health/live", plain(endpoints.live));
+  app.all("/health/ready", plain(endpoints.ready));
   app.all("/", plain(endpoints.home));
 
   app.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
