@@ -2,11 +2,13 @@
 import { type App, buildApp } from "./app.ts";
 import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
+import { clientAddress } from "./http/client_address.ts";
 import type { Peer } from "./http/endpoint.ts";
 import { openInstallation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { failure, type Result, success } from "./lib/result.ts";
+import type { TrustedProxies } from "./lib/trusted_proxies.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { serverUrlFor } from "./server_url.ts";
 
@@ -90,18 +92,27 @@ const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.
 function listen(config: Config, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve(
     { hostname: config.host, port: config.port, onListen: () => {} },
-    (request, info) => fetch(request, new ConnectionPeer(info)),
+    (request, info) => fetch(request, new ConnectionPeer(request, info, config.trustedProxies)),
   );
 }
 
 /** Asks Deno for the address only when somebody wants it: most requests never do. */
 class ConnectionPeer implements Peer {
+  readonly #request: Request;
   readonly #info: Deno.ServeHandlerInfo<Deno.NetAddr>;
-  constructor(info: Deno.ServeHandlerInfo<Deno.NetAddr>) {
+  readonly #trusted: TrustedProxies | undefined;
+  constructor(
+    request: Request,
+    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+    trusted: TrustedProxies | undefined,
+  ) {
+    this.#request = request;
     this.#info = info;
+    this.#trusted = trusted;
   }
   get address(): string {
-    return this.#info.remoteAddr.hostname;
+    const { hostname } = this.#info.remoteAddr;
+    return this.#trusted === undefined ? hostname : clientAddress(hostname, this.#request.headers, this.#trusted);
   }
 }
 

@@ -121,7 +121,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,
     storage: /data_directory\.ts$/,
   },
-  "running_server.ts": { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  "running_server.ts": { http: /^src\/http\/(endpoint|client_address)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   sandbox: { authorization_server: /(public_document|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   cli: { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
 };

@@ -1,6 +1,8 @@
 /** Parsers for single settings: text in, a typed value or a hint out. Pure. */
 import { Buffer } from "node:buffer";
+import { parseIpNetwork } from "../lib/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import type { TrustedProxies } from "../lib/trusted_proxies.ts";
 
 /** Gives the value, or a hint that says what would be accepted. */
 export type SettingParser<T> = (text: string) => Result<T, string>;
@@ -44,6 +46,15 @@ export function parseList<T>(parseItem: SettingParser<T>): SettingParser<readonl
     }
     return items.length === 0 ? failure("must name at least one") : success(items);
   };
+}
+
+/** Which proxies are believed: how many stand before the server, or in which networks they are. */
+export function parseTrustedProxies(text: string): Result<TrustedProxies, string> {
+  if (/^[1-9]$/.test(text)) return success({ kind: "hops", count: Number(text) });
+  const networks = text.split(",").map((item) => parseIpNetwork(item.trim()));
+  return networks.every((network) => network !== null)
+    ? success({ kind: "networks", networks })
+    : failure("must be a number of proxies from 1 to 9, or their networks such as 10.0.0.0/8,::1");
 }
 
 /** A regular expression, matched without regard to case. */

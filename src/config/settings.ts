@@ -19,6 +19,7 @@ import {
   parseStrongSecret,
   parseSwitch,
   parseText,
+  parseTrustedProxies,
   type SettingParser,
 } from "./parsers.ts";
 
@@ -307,6 +308,12 @@ export const settings = {
     env: "ALLOWED_HOSTS",
     parse: parseList(parseHost),
     help: "further names (with port) under which the server may be called, for example behind a proxy",
+  }),
+  trustedProxies: optional({
+    env: "TRUST_PROXY",
+    parse: parseTrustedProxies,
+    help:
+      "proxies that are believed about the client's address (X-Forwarded-For, Forwarded): how many, or their networks, comma-separated",
   }),
   clientMetadataDocuments: required({
     env: "CLIENT_METADATA_DOCUMENTS",
