@@ -79,9 +79,16 @@ export async function startServer(
   } catch (error) {
     await server?.shutdown();
     await close();
-    if (!listenErrors.some((kind) => error instanceof kind)) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    if (!listenErrors.some((kind) => error instanceof kind)) {
+      if (config.tls === undefined || server !== undefined) throw error;
+      return failure({
+        problem: `cannot serve https: ${message}`,
+        remedy: "TLS_CERT_FILE has to name certificates, TLS_KEY_FILE the private key of the first, both as PEM",
+      });
+    }
     return failure({
-      problem: `cannot listen on ${config.host} port ${config.port}: ${(error as Error).message}`,
+      problem: `cannot listen on ${config.host} port ${config.port}: ${message}`,
       remedy: "choose another with --port or --host",
     });
   }
@@ -91,9 +98,13 @@ const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.
 
 function listen(config: Config, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve(
-    { hostname: config.host, port: config.port, onListen: () => {} },
+    { hostname: config.host, port: config.port, onListen: () => {}, ...credentialsOf(config) },
     (request, info) => fetch(request, new ConnectionPeer(request, info, config.trustedProxies)),
   );
+}
+
+function credentialsOf({ tls }: Config): Deno.TlsCertifiedKeyPem | Record<never, never> {
+  return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
 }
 
 /** Asks Deno for the address only when somebody wants it: most requests never do. */

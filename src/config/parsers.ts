@@ -132,6 +132,20 @@ export function parsePasswordHash(text: string): Result<string, string> {
     : failure("must be what `main.ts hash-password` prints; quote it in a shell, since it holds dollar signs");
 }
 
+/** A chain of certificates as PEM (RFC 7468 §5), the server's own first. */
+export function parseCertificates(text: string): Result<string, string> {
+  return /^-----BEGIN CERTIFICATE-----$/m.test(text)
+    ? success(text)
+    : failure("must name a PEM file with the server's certificate, then those between it and its authority");
+}
+
+/** A private key as PEM (RFC 7468 §10), not encrypted. */
+export function parsePrivateKey(text: string): Result<string, string> {
+  return /^-----BEGIN (?:EC |RSA )?PRIVATE KEY-----$/m.test(text)
+    ? success(text)
+    : failure("must name a PEM file with the private key that belongs to the certificate, not encrypted");
+}
+
 /** Whether a host (as in a URL, or as listened on) is this machine only. */
 export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);

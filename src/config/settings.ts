@@ -83,6 +83,16 @@ export const settings = {
     parse: parseServerUrl,
     help: "the guide's name for the issuer; must equal SERVER_URL when both are set",
   }),
+  tlsCertificateFile: optional({
+    env: "TLS_CERT_FILE",
+    parse: parseText,
+    help: "PEM file with the certificates to serve https with, the server's own first; read once, at the start",
+  }),
+  tlsKeyFile: optional({
+    env: "TLS_KEY_FILE",
+    parse: parseText,
+    help: "PEM file with the private key that belongs to TLS_CERT_FILE",
+  }),
   dataDir: required({
     env: "DATA_DIR",
     flag: "data-dir",

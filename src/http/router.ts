@@ -1,6 +1,7 @@
 /** The routes: one line for each endpoint, and which protections stand before it. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
 import type { Log } from "../lib/log.ts";
+import { requestHost } from "../lib/request_host.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer } from "./endpoint.ts";
 import { isKnownHost, isKnownOrigin, type KnownNames } from "./origin.ts";
@@ -107,8 +108,7 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
     return Response.json({ error: "server_error" }, { status: 500 });
   });
 
-  return (request, peer) =>
-    isKnownHost(request.headers.get("host"), names) ? app.fetch(request, peer) : forbidden("Host");
+  return (request, peer) => isKnownHost(requestHost(request), names) ? app.fetch(request, peer) : forbidden("Host");
 }
 
 function forbidden(header: "Origin" | "Host"): Response {
