@@ -19,6 +19,7 @@ import { createRouter } from "./http/router.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import type { LimitName, Metrics } from "./metrics/metrics.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { scopesOf } from "./offered_scopes.ts";
@@ -38,6 +39,8 @@ export interface App {
   readonly fetch: Endpoint;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
+  /** How many event streams are open. */
+  readonly openStreams: number;
   /** From here on `/health/ready` answers 503; everything else goes on. */
   announceStop(): void;
   /** Ends the streams that last, so that a shutdown waits for running calls only. */
@@ -56,6 +59,8 @@ export interface AppDependencies extends Installation {
   readonly fetchDocument: FetchDocument;
   /** Tools beside those that the configuration gives; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
+  /** What is counted where somebody reads it. */
+  readonly metrics?: Metrics;
 }
 
 const minute = 60_000;
@@ -64,7 +69,7 @@ const maxCachedTokens = 10_000;
 
 /** Wires every part. Throws when the workspace cannot be used. */
 export function buildApp(config: Config, dependencies: AppDependencies): App {
-  const { serverUrl, storage, secrets, log, clock } = dependencies;
+  const { serverUrl, storage, secrets, log, clock, metrics } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
@@ -118,10 +123,13 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     resources: toolbox.resources,
     prompts: toolbox.prompts,
     noteClient: profiles.noteName,
+    ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
+  const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
   const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);
-  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(oauthAttempts, endpoint);
+  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(oauthAttempts, endpoint, refusedBy("oauth"));
+  const registrations = limiter(config.registrationsPerHour, 60 * minute);
   const healthChecks = limiter(config.healthChecksPerMinute, minute);
   let draining = false;
   const health: HealthOptions = {
@@ -142,11 +150,14 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         maxBodyBytes: config.maxBodyBytes,
         maxPublicBodyBytes: 65_536,
         log,
+        onTokenRefused: () => metrics?.countRefusedToken(),
       }),
       protectedResourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
       authorizationServerMetadata: authorizationServer.metadata,
       jwks: authorizationServer.jwks,
-      register: attempt(limitRequests(limiter(config.registrationsPerHour, 60 * minute), authorizationServer.register)),
+      register: attempt(
+        limitRequests(registrations, authorizationServer.register, refusedBy("registration")),
+      ),
       authorize: attempt(authorizationServer.authorize),
       signIn: attempt(authorizationServer.signIn),
       consent: attempt(authorizationServer.consent),
@@ -160,9 +171,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         servicenowCallback: attempt(authorizationServer.servicenow.callback),
         servicenowLink: attempt(authorizationServer.servicenow.link),
       }),
-      health: limitRequests(healthChecks, createHealthEndpoint(health)),
+      health: limitRequests(healthChecks, createHealthEndpoint(health), refusedBy("health")),
       live: createLivenessEndpoint(),
-      ready: limitRequests(healthChecks, createReadinessEndpoint(health)),
+      ready: limitRequests(healthChecks, createReadinessEndpoint(health), refusedBy("health")),
       home: createHomeEndpoint(resource),
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
@@ -177,6 +188,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     issueSetUpLink: authorizationServer.issueSetUpLink,
     announceStop() {
       draining = true;
+    },
+    get openStreams() {
+      return mcp.openStreams;
     },
     drain: mcp.drain,
     async close() {

@@ -9,7 +9,11 @@ import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { failure, type Result, success } from "./lib/result.ts";
 import type { TrustedProxies } from "./lib/trusted_proxies.ts";
+import { methodNames } from "./mcp/method_names.ts";
 import type { Tool } from "./mcp/tool.ts";
+import { countStorageErrors } from "./metrics/counted_storage.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import { listenForMetrics } from "./metrics_listener.ts";
 import { serverUrlFor } from "./server_url.ts";
 
 /** A server that answers. */
@@ -49,7 +53,11 @@ export async function startServer(
   onInstallationOpen();
   let app: App | undefined;
   let server: Deno.HttpServer<Deno.NetAddr> | undefined;
+  let metricsServer: Deno.HttpServer<Deno.NetAddr> | undefined;
+  let listening = `${config.host} port ${config.port}`;
+  let otherAddress = "choose another with --port or --host";
   const close = async (): Promise<void> => {
+    await Promise.race([metricsServer?.shutdown(), wait(metricsShutdownMilliseconds)]);
     await app?.close();
     await installation.value.storage.close();
   };
@@ -60,11 +68,29 @@ export async function startServer(
       (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
     );
     const serverUrl = serverUrlFor(config, server.addr.port);
-    const built = buildApp(config, { ...installation.value, serverUrl, log, clock, extraTools, fetchDocument });
+    const { metricsPort } = config;
+    const metrics = metricsPort === undefined ? undefined : createMetrics({ methods: methodNames });
+    const { storage, secrets } = installation.value;
+    const built = buildApp(config, {
+      storage: metrics === undefined ? storage : countStorageErrors(storage, metrics.countStorageError),
+      secrets,
+      serverUrl,
+      log,
+      clock,
+      extraTools,
+      fetchDocument,
+      ...(metrics === undefined ? {} : { metrics }),
+    });
     app = built;
     ready.resolve(built);
+    if (metricsPort !== undefined && metrics !== undefined) {
+      listening = `${config.metricsHost} port ${metricsPort} for metrics`;
+      otherAddress = "choose another with METRICS_PORT or METRICS_HOST";
+      const openStreams = (): number => built.openStreams;
+      metricsServer = listenForMetrics(config, metricsPort, { metrics, openStreams, startedAt: clock(), log });
+    }
     const setUpLink = await built.issueSetUpLink();
-    const listening = server;
+    const mainServer = server;
     return success({
       serverUrl,
       setUpLink,
@@ -72,7 +98,7 @@ export async function startServer(
         built.announceStop();
         if (config.shutdownDelaySeconds > 0) await wait(config.shutdownDelaySeconds * 1_000);
         built.drain();
-        await Promise.race([listening.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
+        await Promise.race([mainServer.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
         await close();
       },
     });
@@ -88,12 +114,14 @@ export async function startServer(
       });
     }
     return failure({
-      problem: `cannot listen on ${config.host} port ${config.port}: ${message}`,
-      remedy: "choose another with --port or --host",
+      problem: `cannot listen on ${listening}: ${message}`,
+      remedy: otherAddress,
     });
   }
 }
 
+/** A scrape is over within this time, or is given up. */
+const metricsShutdownMilliseconds = 1_000;
 const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.errors.PermissionDenied];
 
 function listen(config: Config, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {

@@ -34,6 +34,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "servicenow",
   ],
   stdio: ["lib", "mcp"],
+  metrics: ["lib", "mcp", "storage"],
+  "metrics_listener.ts": ["config", "http", "lib", "metrics", "version.ts"],
   "protocol_server.ts": ["config", "http", "installation.ts", "lib", "mcp", "version.ts"],
   "stdio_app.ts": [
     "config",
@@ -63,6 +65,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "mcp",
+    "metrics",
     "protocol_server.ts",
     "resource_server",
     "offered_scopes.ts",
@@ -79,6 +82,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "mcp",
+    "metrics",
+    "metrics_listener.ts",
     "server_url.ts",
   ],
   sandbox: ["authorization_server", "config", "lib", "mcp", "running_server.ts"],
@@ -121,7 +126,11 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,
     storage: /data_directory\.ts$/,
   },
-  "running_server.ts": { http: /^src\/http\/(endpoint|client_address)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  "running_server.ts": {
+    http: /^src\/http\/(endpoint|client_address)\.ts$/,
+    mcp: /^src\/mcp\/(tool|method_names)\.ts$/,
+  },
+  metrics: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   sandbox: { authorization_server: /(public_document|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   cli: { sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },
 };

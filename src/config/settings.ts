@@ -411,6 +411,17 @@ export const settings = {
     parse: parseInteger(1_024, 64 * mebibyte),
     help: "largest JSON body of a request, in bytes",
   }),
+  metricsPort: optional({
+    env: "METRICS_PORT",
+    parse: parseInteger(0, 65_535),
+    help: "port on which Prometheus reads /metrics, without a token; not set: there are no metrics",
+  }),
+  metricsHost: required({
+    env: "METRICS_HOST",
+    default: "127.0.0.1",
+    parse: parseHost,
+    help: "address of that port; whoever can reach it can read them",
+  }),
   shutdownTimeoutSeconds: required({
     env: "SHUTDOWN_TIMEOUT",
     default: "10",
