@@ -5,7 +5,12 @@ import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
 import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
 import type { Endpoint } from "./http/endpoint.ts";
-import { createHealthEndpoint } from "./http/health.ts";
+import {
+  createHealthEndpoint,
+  createLivenessEndpoint,
+  createReadinessEndpoint,
+  type HealthOptions,
+} from "./http/health.ts";
 import { createHomeEndpoint } from "./http/home.ts";
 import { limitAttempts, limitRequests } from "./http/limited.ts";
 import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
@@ -15,6 +20,7 @@ import { createRouter } from "./http/router.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import type { LimitName, Metrics } from "./metrics/metrics.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { scopesOf } from "./offered_scopes.ts";
@@ -34,6 +40,10 @@ export interface App {
   readonly fetch: Endpoint;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   issueSetUpLink(): Promise<string | null>;
+  /** How many event streams are open. */
+  readonly openStreams: number;
+  /** From here on `/health/ready` answers 503; everything else goes on. */
+  announceStop(): void;
   /** Ends the streams that last, so that a shutdown waits for running calls only. */
   drain(): void;
   /** Gives back everything but the installation. */
@@ -50,6 +60,8 @@ export interface AppDependencies extends Installation {
   readonly fetchDocument: FetchDocument;
   /** Tools beside those that the configuration gives; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
+  /** What is counted where somebody reads it. */
+  readonly metrics?: Metrics;
 }
 
 const minute = 60_000;
@@ -57,7 +69,7 @@ const maxRememberedClients = 10_000;
 
 /** Wires every part. Throws when the workspace cannot be used. */
 export function buildApp(config: Config, dependencies: AppDependencies): App {
-  const { serverUrl, storage, secrets, log, clock } = dependencies;
+  const { serverUrl, storage, secrets, log, clock, metrics } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
@@ -110,10 +122,20 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     resources: toolbox.resources,
     prompts: toolbox.prompts,
     noteClient: profiles.noteName,
+    ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
+  const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
   const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);
-  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(oauthAttempts, endpoint);
+  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(oauthAttempts, endpoint, refusedBy("oauth"));
+  const registrations = limiter(config.registrationsPerHour, 60 * minute);
+  const healthChecks = limiter(config.healthChecksPerMinute, minute);
+  let draining = false;
+  const health: HealthOptions = {
+    version,
+    probeStorage: () => storage.get(["health"]),
+    isDraining: () => draining,
+  };
   const fetch = createRouter(
     {
       mcp: createMcpEndpoint({
@@ -128,11 +150,14 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         maxPublicBodyBytes: config.maxPublicBodyBytes,
         eventStreams: eventStreamOptionsOf(config),
         log,
+        onTokenRefused: () => metrics?.countRefusedToken(),
       }),
       protectedResourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
       authorizationServerMetadata: authorizationServer.metadata,
       jwks: authorizationServer.jwks,
-      register: attempt(limitRequests(limiter(config.registrationsPerHour, 60 * minute), authorizationServer.register)),
+      register: attempt(
+        limitRequests(registrations, authorizationServer.register, refusedBy("registration")),
+      ),
       authorize: attempt(authorizationServer.authorize),
       signIn: attempt(authorizationServer.signIn),
       consent: attempt(authorizationServer.consent),
@@ -146,10 +171,9 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         servicenowCallback: attempt(authorizationServer.servicenow.callback),
         servicenowLink: attempt(authorizationServer.servicenow.link),
       }),
-      health: limitRequests(
-        limiter(config.healthChecksPerMinute, minute),
-        createHealthEndpoint({ version, probeStorage: () => storage.get(["health"]) }),
-      ),
+      health: limitRequests(healthChecks, createHealthEndpoint(health), refusedBy("health")),
+      live: createLivenessEndpoint(),
+      ready: limitRequests(healthChecks, createReadinessEndpoint(health), refusedBy("health")),
       home: createHomeEndpoint(resource),
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
@@ -162,6 +186,12 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
   return {
     fetch,
     issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: config.onDeploy }),
+    announceStop() {
+      draining = true;
+    },
+    get openStreams() {
+      return mcp.openStreams;
+    },
     drain: mcp.drain,
     async close() {
       clearInterval(sweeper);

@@ -10,7 +10,7 @@ import { playConnection } from "./servicenow/play_connection.ts";
 import { scopesOf } from "./offered_scopes.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { describeWall } from "./sandbox/describe_wall.ts";
-import { realPathOf, serverPermissions } from "./sandbox/permissions.ts";
+import { listenAddresses, realPathOf, serverPermissions } from "./sandbox/permissions.ts";
 import { raceFreedomOf } from "./sandbox/race_freedom.ts";
 import { exposure } from "./storage/data_directory.ts";
 
@@ -83,6 +83,7 @@ async function examineWorkspace(workspaceDir: string): Promise<Check> {
 function* examineWall(config: Config): Generator<Check> {
   const sentences = describeWall({
     permissions: serverPermissions(config, realPathOf),
+    listenAddresses: listenAddresses(config),
     dataDir: [...new Set([config.dataDir, realPathOf(config.dataDir)])],
     raceFreedom: raceFreedomOf(realPathOf(config.workspaceDir)),
     clientMetadataDocuments: config.clientMetadataDocuments,

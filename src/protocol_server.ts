@@ -5,6 +5,7 @@ import { createRateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import type { AuditEntry } from "./mcp/audit.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "./mcp/mcp_server.ts";
 import { createPromptRegistry, type Prompt } from "./mcp/prompt.ts";
 import { createResourceRegistry, type ResourceFamily } from "./mcp/resource.ts";
@@ -19,6 +20,8 @@ export interface ProtocolServerDependencies extends Installation, Pick<McpServer
   readonly prompts: readonly Prompt[];
   readonly log: Log;
   readonly clock: Clock;
+  /** Hears of every request that was answered, beside the audit. */
+  readonly countRequest?: (entry: AuditEntry) => void;
 }
 
 const minute = 60_000;
@@ -28,7 +31,7 @@ export function createProtocolServer(
   config: Config,
   dependencies: ProtocolServerDependencies,
 ): McpServer {
-  const { tools, resources, prompts, storage, secrets, log, clock, noteClient } = dependencies;
+  const { tools, resources, prompts, storage, secrets, log, clock, noteClient, countRequest } = dependencies;
   const toolCalls = createRateLimiter({ count: config.toolCallsPerMinute, windowMilliseconds: minute, clock });
   return createMcpServer({
     tools: createToolRegistry(tools),
@@ -39,8 +42,12 @@ export function createProtocolServer(
     instructions:
       "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
     admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
-    audit: ({ requestId, subject, clientId, method, tool, outcome, code, durationMs }) =>
-      log.write("audit", "request", { requestId, subject, clientId, method, tool, outcome, code, durationMs }),
+    audit(entry) {
+      const { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId } = entry;
+      const fields = { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId };
+      log.write("audit", "request", fields);
+      countRequest?.(entry);
+    },
     log,
     secretBox: secrets,
     storage,

@@ -3,12 +3,18 @@ import { type App, buildApp } from "./app.ts";
 import type { FetchDocument } from "./authorization_server/public_document.ts";
 import { hasArgon2id } from "./authorization_server/password_hash.ts";
 import type { Config } from "./config/config.ts";
+import { clientAddress } from "./http/client_address.ts";
 import type { Peer } from "./http/endpoint.ts";
 import { openInstallation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { failure, type Result, success } from "./lib/result.ts";
+import type { TrustedProxies } from "./lib/trusted_proxies.ts";
+import { methodNames } from "./mcp/method_names.ts";
 import type { Tool } from "./mcp/tool.ts";
+import { countStorageErrors } from "./metrics/counted_storage.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import { listenForMetrics } from "./metrics_listener.ts";
 import { serverUrlFor } from "./server_url.ts";
 
 /** A server that answers. */
@@ -17,7 +23,7 @@ export interface RunningServer {
   readonly serverUrl: string;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
-  /** Takes no more requests, gives those in flight the time that the configuration says, closes everything. */
+  /** Answers for the delay that the configuration says, then takes no more requests, gives those in flight the time that the configuration says, closes everything. */
   stop(): Promise<void>;
 }
 
@@ -54,7 +60,11 @@ export async function startServer(
   onInstallationOpen();
   let app: App | undefined;
   let server: Deno.HttpServer<Deno.NetAddr> | undefined;
+  let metricsServer: Deno.HttpServer<Deno.NetAddr> | undefined;
+  let listening = `${config.host} port ${config.port}`;
+  let otherAddress = "choose another with --port or --host";
   const close = async (): Promise<void> => {
+    await Promise.race([metricsServer?.shutdown(), wait(metricsShutdownMilliseconds)]);
     await app?.close();
     await installation.value.storage.close();
   };
@@ -65,49 +75,91 @@ export async function startServer(
       (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
     );
     const serverUrl = serverUrlFor(config, server.addr.port);
-    const built = buildApp(config, { ...installation.value, serverUrl, log, clock, extraTools, fetchDocument });
+    const { metricsPort } = config;
+    const metrics = metricsPort === undefined ? undefined : createMetrics({ methods: methodNames });
+    const { storage, secrets } = installation.value;
+    const built = buildApp(config, {
+      storage: metrics === undefined ? storage : countStorageErrors(storage, metrics.countStorageError),
+      secrets,
+      serverUrl,
+      log,
+      clock,
+      extraTools,
+      fetchDocument,
+      ...(metrics === undefined ? {} : { metrics }),
+    });
     app = built;
     ready.resolve(built);
+    if (metricsPort !== undefined && metrics !== undefined) {
+      listening = `${config.metricsHost} port ${metricsPort} for metrics`;
+      otherAddress = "choose another with METRICS_PORT or METRICS_HOST";
+      const openStreams = (): number => built.openStreams;
+      metricsServer = listenForMetrics(config, metricsPort, { metrics, openStreams, startedAt: clock(), log });
+    }
     const setUpLink = await built.issueSetUpLink();
-    const listening = server;
+    const mainServer = server;
     return success({
       serverUrl,
       setUpLink,
       async stop() {
+        built.announceStop();
+        if (config.shutdownDelaySeconds > 0) await wait(config.shutdownDelaySeconds * 1_000);
         built.drain();
-        await Promise.race([listening.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
+        await Promise.race([mainServer.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
         await close();
       },
     });
   } catch (error) {
     await server?.shutdown();
     await close();
-    if (!listenErrors.some((kind) => error instanceof kind)) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    if (!listenErrors.some((kind) => error instanceof kind)) {
+      if (config.tls === undefined || server !== undefined) throw error;
+      return failure({
+        problem: `cannot serve https: ${message}`,
+        remedy: "TLS_CERT_FILE has to name certificates, TLS_KEY_FILE the private key of the first, both as PEM",
+      });
+    }
     return failure({
-      problem: `cannot listen on ${config.host} port ${config.port}: ${(error as Error).message}`,
-      remedy: "choose another with --port or --host",
+      problem: `cannot listen on ${listening}: ${message}`,
+      remedy: otherAddress,
     });
   }
 }
 
+/** A scrape is over within this time, or is given up. */
+const metricsShutdownMilliseconds = 1_000;
 const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.errors.PermissionDenied];
 
 function listen(config: Config, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve(
-    { hostname: config.host, port: config.port, onListen: () => {} },
-    (request, info) => fetch(request, new ConnectionPeer(info)),
+    { hostname: config.host, port: config.port, onListen: () => {}, ...credentialsOf(config) },
+    (request, info) => fetch(request, new ConnectionPeer(request, info, config.trustedProxies)),
   );
+}
+
+function credentialsOf({ tls }: Config): Deno.TlsCertifiedKeyPem | Record<never, never> {
+  return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
 }
 
 /** Asks Deno for the address only when somebody wants it: most requests never do. */
 class ConnectionPeer implements Peer {
+  readonly #request: Request;
   readonly #info: Deno.ServeHandlerInfo<Deno.NetAddr>;
-  constructor(info: Deno.ServeHandlerInfo<Deno.NetAddr>) {
+  readonly #trusted: TrustedProxies | undefined;
+  constructor(
+    request: Request,
+    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+    trusted: TrustedProxies | undefined,
+  ) {
+    this.#request = request;
     this.#info = info;
+    this.#trusted = trusted;
   }
   get address(): string {
     // Where the platform listens by other means than TCP, there is none; all who call then share one.
-    return (this.#info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
+    const hostname = (this.#info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
+    return this.#trusted === undefined ? hostname : clientAddress(hostname, this.#request.headers, this.#trusted);
   }
 }
 

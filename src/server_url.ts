@@ -6,7 +6,7 @@ import { isLoopbackHost } from "./config/parsers.ts";
 export function serverUrlFor(config: Config, port: number): string {
   if (config.serverUrl !== undefined) return config.serverUrl;
   const host = config.host.includes(":") ? `[${config.host.replace(/^\[|\]$/g, "")}]` : config.host;
-  return new URL(`http://${host}:${port}`).origin;
+  return new URL(`${config.tls === undefined ? "http" : "https"}://${host}:${port}`).origin;
 }
 
 /**

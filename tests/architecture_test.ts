@@ -56,6 +56,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "servicenow",
   ],
   stdio: ["lib", "mcp"],
+  metrics: ["lib", "mcp", "storage"],
+  "metrics_listener.ts": ["config", "http", "lib", "metrics", "version.ts"],
   "protocol_server.ts": ["config", "configured_limits.ts", "http", "installation.ts", "lib", "mcp", "version.ts"],
   "stdio_app.ts": [
     "config",
@@ -87,6 +89,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "mcp",
+    "metrics",
     "protocol_server.ts",
     "resource_server",
     "offered_scopes.ts",
@@ -103,6 +106,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "mcp",
+    "metrics",
+    "metrics_listener.ts",
     "server_url.ts",
   ],
   sandbox: ["authorization_server", "config", "configured_limits.ts", "lib", "mcp", "running_server.ts"],
@@ -156,7 +161,11 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,
     storage: /data_directory\.ts$/,
   },
-  "running_server.ts": { http: /^src\/http\/endpoint\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  "running_server.ts": {
+    http: /^src\/http\/(endpoint|client_address)\.ts$/,
+    mcp: /^src\/mcp\/(tool|method_names)\.ts$/,
+  },
+  metrics: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   sandbox: { authorization_server: /(public_document|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   "deploy_server.ts": {
     authorization_server: /(public_document|internet)\.ts$/,

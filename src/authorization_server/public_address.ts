@@ -1,4 +1,5 @@
 /** Which IP addresses are out on the internet, where a document may be fetched from (SSRF). */
+import { parseIpv4, parseIpv6 } from "../lib/ip_address.ts";
 
 /** IPv4 ranges that are not globally reachable (IANA special-purpose registry), as network and prefix length. */
 const forbiddenIpv4: readonly (readonly [string, number])[] = [
@@ -30,25 +31,6 @@ const forbiddenIpv6: readonly (readonly [string, number])[] = [
   ["2620:4f:8000:0:0:0:0:0", 48],
   ["3fff:0:0:0:0:0:0:0", 20],
 ];
-
-function parseIpv4(text: string): bigint | null {
-  const parts = text.split(".");
-  // Four decimal numbers without leading zeros: other spellings mean different things to different parsers.
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return null;
-  return parts.reduce((value, part) => value * 256n + BigInt(part), 0n);
-}
-
-function parseIpv6(text: string): bigint | null {
-  // The URL parser knows all spellings, embedded IPv4 included, and writes one of them.
-  const host = URL.parse(`http://[${text}]/`)?.hostname;
-  if (host === undefined || text.includes("%") || text.includes("/")) return null;
-  const [head = "", tail] = host.slice(1, -1).split("::");
-  const groupsOf = (part: string): string[] => part === "" ? [] : part.split(":");
-  const left = groupsOf(head);
-  const right = groupsOf(tail ?? "");
-  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
-  return [...left, ...zeros, ...right].reduce((value, group) => value * 65_536n + BigInt(`0x${group}`), 0n);
-}
 
 function isWithin(address: bigint, network: bigint, prefixLength: number, bits: number): boolean {
   const shift = BigInt(bits - prefixLength);

@@ -53,7 +53,7 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = stopRequested().then(() => {
     server.stop();
-    return wait(config.shutdownTimeoutSeconds * 1_000 + unresponsiveMilliseconds);
+    return wait((config.shutdownDelaySeconds + config.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds);
   });
   const ended = await Promise.race([server.ended, stopping]);
   if (ended === "too late") {

@@ -31,7 +31,12 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   // Files and network stay whole here: under a grant of everything, Deno gives up only whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
-  const log = createJsonLog({ write: say, level: config.value.logLevel, clock: systemClock });
+  const log = createJsonLog({
+    write: say,
+    level: config.value.logLevel,
+    format: config.value.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
+    clock: systemClock,
+  });
   const stop = new AbortController();
   const signals: readonly Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
   for (const signal of signals) Deno.addSignalListener(signal, () => stop.abort());

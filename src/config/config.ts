@@ -6,6 +6,7 @@ import { environmentHasProxy } from "../ollama/direct_fetch.ts";
 import { isLoopbackHost } from "./parsers.ts";
 import type { Setting } from "./setting.ts";
 import { type SettingName, settings, type SettingValues } from "./settings.ts";
+import { completeTls, type TlsConfig } from "./tls.ts";
 
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
 export type RegistrationMode = "open" | "token" | "off";
@@ -21,10 +22,18 @@ export interface ServicenowConfig {
 export interface Config extends
   Omit<
     SettingValues,
-    "registration" | "jwtIssuer" | "servicenowInstance" | "servicenowClientId" | "servicenowClientSecret"
+    | "registration"
+    | "jwtIssuer"
+    | "servicenowInstance"
+    | "servicenowClientId"
+    | "servicenowClientSecret"
+    | "tlsCertificateFile"
+    | "tlsKeyFile"
   > {
   /** The instance whose records are offered, with what this server needs as its OAuth client. */
   readonly servicenow?: ServicenowConfig;
+  /** Without it, the server speaks plain http. */
+  readonly tls?: TlsConfig;
   readonly registration: RegistrationMode;
   /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
   readonly hasProxy: boolean;
@@ -44,7 +53,7 @@ export interface ConfigSources {
   /** By flag name without dashes, as in the table of settings. */
   readonly flags: Readonly<Record<string, string | undefined>>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads the file that `<SECRET>_FILE` names. */
+  /** Reads the file that `<SECRET>_FILE`, or a setting for TLS, names. */
   readonly readFile: (path: string) => string;
 }
 
@@ -61,7 +70,7 @@ export function loadConfig(sources: ConfigSources): Result<Config, readonly Conf
     else problems.push({ field: found.field, value: shown(setting, found.text), hint: parsed.error });
   }
   if (problems.length > 0) return failure(problems);
-  const config = completeConfig(values as unknown as SettingValues, sources.env, problems);
+  const config = completeConfig(values as unknown as SettingValues, sources, problems);
   return problems.length > 0 ? failure(problems) : success(Object.freeze(config));
 }
 
@@ -105,11 +114,17 @@ function shown(setting: Setting<unknown>, text: string): string {
   return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, 200));
 }
 
-function completeConfig(values: SettingValues, env: ConfigSources["env"], problems: ConfigProblem[]): Config {
+function completeConfig(
+  values: SettingValues,
+  { env, readFile }: ConfigSources,
+  problems: ConfigProblem[],
+): Config {
   const { registration, jwtIssuer, servicenowInstance: instance, ...others } = values;
-  const { servicenowClientId: clientId, servicenowClientSecret: clientSecret, ...rest } = others;
+  const { servicenowClientId: clientId, servicenowClientSecret: clientSecret, ...withTls } = others;
+  const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...rest } = withTls;
   const servicenow = completeServicenow({ instance, clientId, clientSecret }, values.signIn, problems);
   const serverUrl = values.serverUrl ?? jwtIssuer;
+  const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
   if (jwtIssuer !== undefined && jwtIssuer !== serverUrl) {
     problems.push({
       field: "JWT_ISSUER",
@@ -148,6 +163,7 @@ function completeConfig(values: SettingValues, env: ConfigSources["env"], proble
     ...rest,
     ...(serverUrl === undefined ? {} : { serverUrl }),
     ...(servicenow === null ? {} : { servicenow }),
+    ...(tls === null ? {} : { tls }),
     registration: mode,
     onDeploy,
     hasProxy: environmentHasProxy((name) => env[name]),

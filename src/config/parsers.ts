@@ -1,6 +1,8 @@
 /** Parsers for single settings: text in, a typed value or a hint out. Pure. */
 import { Buffer } from "node:buffer";
+import { parseIpNetwork } from "../lib/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import type { TrustedProxies } from "../lib/trusted_proxies.ts";
 
 /** Gives the value, or a hint that says what would be accepted. */
 export type SettingParser<T> = (text: string) => Result<T, string>;
@@ -44,6 +46,15 @@ export function parseList<T>(parseItem: SettingParser<T>): SettingParser<readonl
     }
     return items.length === 0 ? failure("must name at least one") : success(items);
   };
+}
+
+/** Which proxies are believed: how many stand before the server, or in which networks they are. */
+export function parseTrustedProxies(text: string): Result<TrustedProxies, string> {
+  if (/^[1-9]$/.test(text)) return success({ kind: "hops", count: Number(text) });
+  const networks = text.split(",").map((item) => parseIpNetwork(item.trim()));
+  return networks.every((network) => network !== null)
+    ? success({ kind: "networks", networks })
+    : failure("must be a number of proxies from 1 to 9, or their networks such as 10.0.0.0/8,::1");
 }
 
 /** A regular expression, matched without regard to case. */
@@ -119,6 +130,20 @@ export function parsePasswordHash(text: string): Result<string, string> {
   return /^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
     ? success(text)
     : failure("must be what `main.ts hash-password` prints; quote it in a shell, since it holds dollar signs");
+}
+
+/** A chain of certificates as PEM (RFC 7468 §5), the server's own first. */
+export function parseCertificates(text: string): Result<string, string> {
+  return /^-----BEGIN CERTIFICATE-----$/m.test(text)
+    ? success(text)
+    : failure("must name a PEM file with the server's certificate, then those between it and its authority");
+}
+
+/** A private key as PEM (RFC 7468 §10), not encrypted. */
+export function parsePrivateKey(text: string): Result<string, string> {
+  return /^-----BEGIN (?:EC |RSA )?PRIVATE KEY-----$/m.test(text)
+    ? success(text)
+    : failure("must name a PEM file with the private key that belongs to the certificate, not encrypted");
 }
 
 /** Whether a host (as in a URL, or as listened on) is this machine only. */

@@ -1,8 +1,8 @@
 /** What every endpoint is: a request and its sender in, a response out. */
 
-/** The other end of the connection. */
+/** Who sent a request. */
 export interface Peer {
-  /** Its IP address as the operating system names it. */
+  /** The IP address of the connection's other end, or of the client that trusted proxies say they speak for. */
   readonly address: string;
 }
 

@@ -7,24 +7,29 @@ const successCost = 0.1;
 
 /**
  * Guards an OAuth endpoint against guessing: a failed request costs ten times what a good one does, so that one
- * address shared by many users (claude.ai has two) is not shut out by its own success.
+ * address shared by many users (claude.ai has two) is not shut out by its own success. `onRefused` hears of each request that is refused.
  */
-export function limitAttempts(limiter: RateLimiter, endpoint: Endpoint): Endpoint {
+export function limitAttempts(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
   return async (request, peer) => {
     const key = addressKey(peer.address);
     const admission = limiter.take(key, successCost);
-    if (!admission.ok) return tooManyRequests(admission.retryAfterSeconds);
+    if (!admission.ok) {
+      onRefused();
+      return tooManyRequests(admission.retryAfterSeconds);
+    }
     const response = await endpoint(request, peer);
     if (response.status >= 400) limiter.charge(key, 1 - successCost);
     return response;
   };
 }
 
-/** Guards an endpoint by plain count, whatever it answers. */
-export function limitRequests(limiter: RateLimiter, endpoint: Endpoint): Endpoint {
+/** Guards an endpoint by plain count, whatever it answers. `onRefused` as above. */
+export function limitRequests(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
   return (request, peer) => {
     const admission = limiter.take(addressKey(peer.address));
-    return admission.ok ? endpoint(request, peer) : tooManyRequests(admission.retryAfterSeconds);
+    if (admission.ok) return endpoint(request, peer);
+    onRefused();
+    return tooManyRequests(admission.retryAfterSeconds);
   };
 }
 

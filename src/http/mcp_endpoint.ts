@@ -37,6 +37,8 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   /** A name for the request, for audit and log. */
   readonly createRequestId: () => string;
   readonly log: Log;
+  /** Hears of each token that is refused. */
+  readonly onTokenRefused?: () => void;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes: number;
@@ -61,6 +63,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     const pending = authenticate(request);
     const auth = pending instanceof Promise ? await pending : pending;
     if (auth.kind === "refused") {
+      options.onTokenRefused?.();
       log.write("warn", "token_refused", { address: peer.address, reason: auth.reason });
       return refuse(auth.status, refusalCode.unauthorized, "Unauthorized", {
         "www-authenticate": auth.wwwAuthenticate,

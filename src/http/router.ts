@@ -1,6 +1,7 @@
 /** The routes: one line for each endpoint, and which protections stand before it. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
 import type { Log } from "../lib/log.ts";
+import { requestHost } from "../lib/request_host.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer } from "./endpoint.ts";
 import { isKnownHost, isKnownOrigin, type KnownNames } from "./origin.ts";
@@ -25,6 +26,8 @@ export interface Endpoints {
   readonly servicenowCallback?: Endpoint;
   readonly servicenowLink?: Endpoint;
   readonly health: Endpoint;
+  readonly live: Endpoint;
+  readonly ready: Endpoint;
   readonly home: Endpoint;
 }
 
@@ -94,6 +97,8 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
   app.all("/revoke", shared(endpoints.revoke));
   app.all("/authorize", page(endpoints.authorize));
   app.all("/health", plain(endpoints.health));
+  app.all("/health/live", plain(endpoints.live));
+  app.all("/health/ready", plain(endpoints.ready));
   app.all("/", plain(endpoints.home));
 
   app.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
@@ -103,7 +108,7 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
   });
 
   return (request, peer) => {
-    if (!isKnownHost(request.headers.get("host"), names)) return forbidden("Host");
+    if (!isKnownHost(requestHost(request), names)) return forbidden("Host");
     // A shortcut for the one request that comes often; it answers as the route above does.
     return request.method === "POST" && isMcpUrl(request.url) ? mcp(request, peer) : app.fetch(request, peer);
   };

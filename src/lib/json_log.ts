@@ -1,18 +1,24 @@
-/** The {@link Log} that writes JSON lines, gathered for a few milliseconds so that a line costs no system call. */
+/** The {@link Log} that writes lines, gathered for a few milliseconds so that a line costs no system call. */
 import type { Clock } from "./clock.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
+import { toTextLine } from "./text_line.ts";
 
 const gatherMilliseconds = 20;
 const gatherCharacters = 65_536;
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
 
-/** `write` receives whole lines; `level` is the least that is kept (audit lines always are). */
+/** How a line is written: for programs, or for people. */
+export type LogFormat = "json" | "text";
+
+/** `write` receives whole lines; `level` is the least that is kept (audit lines always are); `format` is JSON unless given. */
 export function createJsonLog(options: {
   readonly write: (lines: string) => void;
   readonly level: Exclude<LogLevel, "audit">;
   readonly clock: Clock;
+  readonly format?: LogFormat;
 }): Log {
-  const { write, level, clock } = options;
+  const { write, level, clock, format = "json" } = options;
+  const toLine = format === "json" ? toJsonLine : toTextLine;
   let gathered = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
   const flush = (): void => {
@@ -25,7 +31,7 @@ export function createJsonLog(options: {
   return {
     write(lineLevel, event, fields) {
       if (ranks[lineLevel] < ranks[level]) return;
-      gathered += line(isoTime(clock()), lineLevel, event, fields);
+      gathered += toLine(isoTime(clock()), lineLevel, event, fields) + "\n";
       if (gathered.length >= gatherCharacters) flush();
       else timer ??= setTimeout(flush, gatherMilliseconds);
     },
@@ -34,10 +40,10 @@ export function createJsonLog(options: {
 }
 
 /** Joined from texts: copying the fields into one object would cost every audited call more than writing them does. */
-function line(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
+function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
   const head = `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}`;
   const rest = fields === undefined ? "{}" : JSON.stringify(fields);
-  return rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`;
+  return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
 }
 
 let lastSecond = Number.NaN;

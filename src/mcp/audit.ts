@@ -25,4 +25,6 @@ export interface AuditEntry {
   /** The error's code: a JSON-RPC number or the tool's own snake_case reason. */
   readonly code: string | null;
   readonly durationMs: number;
+  /** The trace that the caller says the request belongs to. */
+  readonly traceId?: string;
 }

@@ -19,6 +19,7 @@ import type { Handler } from "./method_table.ts";
 import type { Revision } from "./revisions/revision.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Session } from "./session.ts";
+import { traceIdOf } from "./trace_context.ts";
 
 /** What answering stands on. */
 export interface MessageHandlerOptions {
@@ -132,7 +133,8 @@ function answerFailure(call: Call, error: unknown): McpAnswer {
 
 function auditEntry(call: Call, started: number): AuditEntry {
   const { requestId, principal } = call.exchange;
-  return {
+  const traceId = traceIdOf(call.request.params, call.exchange.header("traceparent"));
+  const entry: AuditEntry = {
     time: Date.now(),
     requestId,
     subject: principal === null ? null : principal.subject,
@@ -143,4 +145,5 @@ function auditEntry(call: Call, started: number): AuditEntry {
     code: call.code,
     durationMs: performance.now() - started,
   };
+  return traceId === undefined ? entry : { ...entry, traceId };
 }

@@ -1,4 +1,5 @@
 /** The spellings of this resource's URL, and which of them a request was made to. Unknown hosts are never reflected. */
+import { requestHost } from "../lib/request_host.ts";
 
 /** A protected resource as clients know it. */
 export interface ResourceSpelling {
@@ -25,7 +26,7 @@ export function createSpellings(
   const canonical = spell(spellings[0]);
   const byHost = new Map(all.toReversed().map((spelling) => [new URL(spelling.resource).host, spelling]));
   const spellingOf: SpellingOf = (request) => {
-    const host = request.headers.get("host")?.toLowerCase();
+    const host = requestHost(request)?.toLowerCase();
     return (host === undefined ? undefined : byHost.get(host)) ?? canonical;
   };
   return { spellingOf, all };

@@ -5,6 +5,8 @@ import type { RaceFreedom } from "./race_freedom.ts";
 /** What the sentences depend on. */
 export interface Wall {
   readonly permissions: ServerPermissions;
+  /** The first of `permissions.net`: where the server listens. */
+  readonly listenAddresses: readonly string[];
   /** The data directory in each of its spellings. */
   readonly dataDir: readonly string[];
   readonly raceFreedom: RaceFreedom;
@@ -12,14 +14,16 @@ export interface Wall {
 }
 
 /** What the server holds while it answers, then what the wall does not cover: a sentence each. */
-export function describeWall({ permissions, dataDir, raceFreedom, clientMetadataDocuments }: Wall): string[] {
-  const [listen, ...upstreams] = permissions.net;
+export function describeWall(
+  { permissions, listenAddresses, dataDir, raceFreedom, clientMetadataDocuments }: Wall,
+): string[] {
+  const upstreams = permissions.net.slice(listenAddresses.length);
   const files = permissions.read.filter((path) => !dataDir.includes(path));
   const sentences = [
     `tools reach ${
       [upstreams.join(", "), ...files.length === 0 ? [] : [`the files in ${files.join(", ")}`]].join(" and ")
     }, and nothing else`,
-    `until it answers, the server also holds ${listen} to listen on, and ${dataDir.join(", ")}`,
+    `until it answers, the server also holds ${listenAddresses.join(", ")} to listen on, and ${dataDir.join(", ")}`,
     "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links",
   ];
   if (clientMetadataDocuments) {

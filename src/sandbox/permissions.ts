@@ -9,7 +9,16 @@ import type { Config } from "../config/config.ts";
 export interface WallSettings extends
   Pick<
     Config,
-    "host" | "port" | "ollamaHosts" | "servicenow" | "database" | "dataDir" | "workspaceDir" | "workspaceStore"
+    | "host"
+    | "port"
+    | "metricsHost"
+    | "metricsPort"
+    | "ollamaHosts"
+    | "servicenow"
+    | "database"
+    | "dataDir"
+    | "workspaceDir"
+    | "workspaceStore"
   > {}
 
 /** What the worker holds. Environment, subprocesses, FFI, system information and code from elsewhere: never. */
@@ -42,7 +51,7 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
     if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
   }
   return {
-    net: [hostAndPort(settings.host, settings.port), ...upstreamHosts(settings)],
+    net: [...listenAddresses(settings), ...upstreamHosts(settings)],
     read: spellings([...both, ...readOnly]),
     write: spellings(both),
     env: false,
@@ -51,6 +60,12 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
     sys: false,
     import: false,
   };
+}
+
+/** Where the server listens: for clients, and for Prometheus where that is set. */
+export function listenAddresses({ host, port, metricsHost, metricsPort }: WallSettings): readonly string[] {
+  const metrics = metricsPort === undefined ? [] : [hostAndPort(metricsHost, metricsPort)];
+  return [hostAndPort(host, port), ...metrics];
 }
 
 /**

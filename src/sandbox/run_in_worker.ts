@@ -10,7 +10,7 @@ import type { Tool } from "../mcp/tool.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "../running_server.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { giveUpDirectory, giveUpHost } from "./own_permissions.ts";
-import { hostAndPort, realPathOf } from "./permissions.ts";
+import { listenAddresses, realPathOf } from "./permissions.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
@@ -49,6 +49,7 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
       log = createJsonLog({
         write: (lines) => void writeSync(process.stderr.fd, lines),
         level: config.logLevel,
+        format: config.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
         clock: systemClock,
       });
       running = start(config, { log, extraTools, fetchDocument }, (message) => scope.postMessage(message));
@@ -75,7 +76,7 @@ async function start(
       tell({ kind: "refused", text: `error: ${started.error.problem}\nhint: ${started.error.remedy}\n` });
       return null;
     }
-    giveUpHost(hostAndPort(config.host, config.port)); // port 0 would let a tool listen wherever there is a free one
+    listenAddresses(config).forEach(giveUpHost); // port 0 would let a tool listen wherever there is a free one
     const { serverUrl, setUpLink } = started.value;
     tell({ kind: "ready", serverUrl, setUpLink });
     return started.value;

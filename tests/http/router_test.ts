@@ -21,6 +21,8 @@ const router = createRouter(
     revoke: say("revoke"),
     introspect: say("introspect"),
     health: say("health"),
+    live: say("health"),
+    ready: say("health"),
     home: say("home"),
   },
   knownNames(["http://gate:3000"], ["https://app.example"], []),

@@ -15,19 +15,24 @@ const permissions: ServerPermissions = {
 
 Deno.test("describeWall() says what tools reach, and that the data directory and the listen address are gone by then", () => {
   const [reached, before] = describeWall({
-    permissions,
+    permissions: { ...permissions, net: ["127.0.0.1:3000", "127.0.0.1:9464", "127.0.0.1:11434"] },
+    listenAddresses: ["127.0.0.1:3000", "127.0.0.1:9464"],
     dataDir: ["/srv/data"],
     raceFreedom: { raceFree: false },
     clientMetadataDocuments: false,
   });
   assert.equal(reached, "tools reach 127.0.0.1:11434 and the files in /srv/files, and nothing else");
-  assert.equal(before, "until it answers, the server also holds 127.0.0.1:3000 to listen on, and /srv/data");
+  assert.equal(
+    before,
+    "until it answers, the server also holds 127.0.0.1:3000, 127.0.0.1:9464 to listen on, and /srv/data",
+  );
 });
 
 Deno.test("describeWall() does not keep quiet about what is not covered", () => {
   const textOf = (raceFree: boolean, clientMetadataDocuments: boolean): string =>
     describeWall({
       permissions,
+      listenAddresses: ["127.0.0.1:3000"],
       dataDir: ["/srv/data"],
       raceFreedom: raceFree ? { raceFree, because: "own_mount" } : { raceFree },
       clientMetadataDocuments,

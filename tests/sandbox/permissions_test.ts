@@ -56,6 +56,19 @@ Deno.test("client metadata documents do not open the worker's network: the main 
   }
 });
 
+Deno.test("serverPermissions() names the address of the metrics where there are any, and no file of TLS", () => {
+  const config = configOf({ METRICS_PORT: "9464", METRICS_HOST: "::1", OLLAMA_HOST: "a:1" });
+  assert.deepEqual(serverPermissions(config, samePath).net, ["127.0.0.1:3000", "[::1]:9464", "a:1"]);
+  const pem = (kind: string): string => `-----BEGIN ${kind}-----\n-----END ${kind}-----\n`;
+  const withTls = loadConfig({
+    flags: {},
+    env: { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files", TLS_CERT_FILE: "/etc/c", TLS_KEY_FILE: "/etc/k" },
+    readFile: (path) => pem(path === "/etc/c" ? "CERTIFICATE" : "PRIVATE KEY"),
+  });
+  assert.ok(withTls.ok);
+  assert.deepEqual(serverPermissions(withTls.value, samePath).read, ["/srv/files", "/srv/data"]);
+});
+
 Deno.test("serverPermissions() adds what a database lies in", () => {
   const kv = serverPermissions(configOf({ DATABASE_URL: "deno-kv:/srv/kv/store.db" }), samePath);
   assert.ok(kv.read.includes("/srv/kv/store.db") && kv.write.includes("/srv/kv/store.db"));

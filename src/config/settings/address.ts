@@ -1,5 +1,13 @@
 /** Where the server listens, and under which names it is called. */
-import { parseHost, parseInteger, parseList, parseOrigin, parseServerUrl } from "../parsers.ts";
+import {
+  parseHost,
+  parseInteger,
+  parseList,
+  parseOrigin,
+  parseServerUrl,
+  parseText,
+  parseTrustedProxies,
+} from "../parsers.ts";
 import { optional, required } from "../setting.ts";
 
 /** Settings under the heading Address. */
@@ -40,5 +48,32 @@ export const addressSettings = {
     env: "ALLOWED_HOSTS",
     parse: parseList(parseHost),
     help: "further names (with port) under which the server may be called, for example behind a proxy",
+  }),
+  tlsCertificateFile: optional({
+    env: "TLS_CERT_FILE",
+    parse: parseText,
+    help: "PEM file with the certificates to serve https with, the server's own first; read once, at the start",
+  }),
+  tlsKeyFile: optional({
+    env: "TLS_KEY_FILE",
+    parse: parseText,
+    help: "PEM file with the private key that belongs to TLS_CERT_FILE",
+  }),
+  trustedProxies: optional({
+    env: "TRUST_PROXY",
+    parse: parseTrustedProxies,
+    help:
+      "proxies that are believed about the client's address (X-Forwarded-For, Forwarded): how many, or their networks, comma-separated",
+  }),
+  metricsPort: optional({
+    env: "METRICS_PORT",
+    parse: parseInteger(0, 65_535),
+    help: "port on which Prometheus reads /metrics, without a token; not set: there are no metrics",
+  }),
+  metricsHost: required({
+    env: "METRICS_HOST",
+    default: "127.0.0.1",
+    parse: parseHost,
+    help: "address of that port; whoever can reach it can read them",
   }),
 };

@@ -1,6 +1,6 @@
 /** What one request and one caller may cost, logs, and the end. */
 import { parseChoice, parseInteger } from "../parsers.ts";
-import { mebibyte, required } from "../setting.ts";
+import { mebibyte, optional, required } from "../setting.ts";
 
 /** Settings under the heading Limits, logs and stopping. */
 export const operationSettings = {
@@ -70,5 +70,17 @@ export const operationSettings = {
     default: "8192",
     parse: parseInteger(512, 65_536),
     help: "longest query of a request to the authorization server, in bytes",
+  }),
+  shutdownDelaySeconds: required({
+    env: "SHUTDOWN_DELAY",
+    default: "0",
+    parse: parseInteger(0, 600),
+    help:
+      "seconds in which a server that is told to stop still answers everything, but /health/ready with 503, so that a load balancer looks away first",
+  }),
+  logFormat: optional({
+    env: "LOG_FORMAT",
+    parse: parseChoice(["json", "text"]),
+    help: "how a line of the log is written; default text when standard error is a terminal, else json",
   }),
 };

@@ -7,7 +7,8 @@ import { clientCapabilitiesKey, logLevelKey, modernVersion } from "./envelope.ts
 import { latestLegacyRevision } from "./legacy.ts";
 import type { Revision, ServerInfo } from "./revision.ts";
 
-const methods = new Set([
+/** The requests that exist in it. */
+export const modernMethods: ReadonlySet<string> = new Set([
   "server/discover",
   "tools/list",
   "tools/call",
@@ -51,7 +52,7 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
   return {
     ...latestLegacyRevision,
     version: modernVersion,
-    methods,
+    methods: modernMethods,
     resourceNotFoundCode: errorCode.invalidParams, // never -32002 again
     asksInResults: true,
     primesStreams: false,

@@ -1,0 +1,61 @@
+/** IP addresses and networks as data that a configuration can hold. */
+
+/** An address or a network: which family, its number, and how many of its first bits count. */
+export interface IpNetwork {
+  readonly family: 4 | 6;
+  readonly number: bigint;
+  readonly prefixBits: number;
+}
+
+const bitsOf = { 4: 32, 6: 128 } as const;
+
+/** One address, as a network of itself. An IPv4 address inside IPv6 (RFC 4291 §2.5.5.2) is the IPv4 address. */
+export function parseIpAddress(text: string): IpNetwork | null {
+  const ipv4 = parseIpv4(text);
+  if (ipv4 !== null) return { family: 4, number: ipv4, prefixBits: 32 };
+  const ipv6 = text.includes(":") ? parseIpv6(text.replace(/%[\w.-]+$/, "")) : null;
+  if (ipv6 === null) return null;
+  return ipv6 >> 32n === 0xffffn
+    ? { family: 4, number: ipv6 & 0xffff_ffffn, prefixBits: 32 }
+    : { family: 6, number: ipv6, prefixBits: 128 };
+}
+
+/** `10.0.0.0/8`, `2001:db8::/32`, or a single address. Bits beyond the prefix must be zero: a slip is refused, not guessed. */
+export function parseIpNetwork(text: string): IpNetwork | null {
+  const [, addressText = "", prefixText] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const address = parseIpAddress(addressText);
+  if (address === null || prefixText === undefined) return address;
+  const prefixBits = Number(prefixText);
+  // A prefix counts in the notation that was written: an IPv4 address inside IPv6 takes none.
+  if (prefixBits > bitsOf[address.family] || (address.family === 4 && addressText.includes(":"))) return null;
+  const hostBits = BigInt(bitsOf[address.family] - prefixBits);
+  return address.number >> hostBits << hostBits === address.number ? { ...address, prefixBits } : null;
+}
+
+/** Whether a network holds an address. */
+export function holdsAddress(network: IpNetwork, address: IpNetwork): boolean {
+  if (network.family !== address.family) return false;
+  const hostBits = BigInt(bitsOf[network.family] - network.prefixBits);
+  return network.number >> hostBits === address.number >> hostBits;
+}
+
+/** The number of an IPv4 address in its one spelling. */
+export function parseIpv4(text: string): bigint | null {
+  const parts = text.split(".");
+  // Four decimal numbers without leading zeros: other spellings mean different things to different parsers.
+  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return null;
+  return parts.reduce((value, part) => value * 256n + BigInt(part), 0n);
+}
+
+/** The number of an IPv6 address in any of its spellings, without a zone. */
+export function parseIpv6(text: string): bigint | null {
+  // The URL parser knows all spellings, embedded IPv4 included, and writes one of them.
+  const host = /^[0-9a-f:.]+$/i.test(text) ? URL.parse(`http://[${text}]/`)?.hostname : undefined;
+  if (host === undefined) return null;
+  const [head = "", tail] = host.slice(1, -1).split("::");
+  const groupsOf = (part: string): string[] => part === "" ? [] : part.split(":");
+  const left = groupsOf(head);
+  const right = groupsOf(tail ?? "");
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
+  return [...left, ...zeros, ...right].reduce((value, group) => value * 65_536n + BigInt(`0x${group}`), 0n);
+}

@@ -1,0 +1,25 @@
+/** A log line for people at a terminal: time, level, event, then `key=value` for what belongs to it. */
+import type { LogFields, LogLevel } from "./log.ts";
+
+// What a terminal or an editor would obey instead of showing: controls of C1, line and paragraph separators, marks
+// that turn the direction of writing. JSON leaves them as they are.
+const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const plain = /^[\w.:\/@+-]+$/;
+
+/** One line without its end. Values with blanks or signs of other than words are quoted as in JSON. */
+export function toTextLine(time: string, level: LogLevel, event: string, fields: LogFields = {}): string {
+  let line = `${time} ${level.toUpperCase().padEnd(5)} ${event}`;
+  for (const [key, value] of Object.entries(fields)) {
+    if (value !== undefined) line += ` ${key}=${shown(value)}`;
+  }
+  return line;
+}
+
+function shown(value: Exclude<LogFields[string], undefined>): string {
+  if (typeof value === "number") return String(Math.round(value * 1_000) / 1_000);
+  if (typeof value === "string" && plain.test(value)) return value;
+  return JSON.stringify(value).replace(
+    unprintable,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

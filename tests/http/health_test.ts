@@ -1,0 +1,59 @@
+/** Health, readiness and liveness of a server as it is started, and of a storage that is lost. */
+import assert from "node:assert/strict";
+import { createHealthEndpoint, createLivenessEndpoint, createReadinessEndpoint } from "../../src/http/health.ts";
+import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+
+async function ask(url: string, method = "GET"): Promise<[number, unknown]> {
+  const response = await fetch(url, { method });
+  const text = await response.text();
+  return [response.status, text === "" ? null : JSON.parse(text)];
+}
+
+Deno.test("/health, /health/live and /health/ready answer 200 while all is well, and 405 to other methods", async () => {
+  await using place = await makeServerPlace();
+  await using server = await startServer(place);
+  const [status, health] = await ask(`${server.url}/health`);
+  assert.deepEqual([status, Object.keys(health as object)], [200, ["status", "version", "storage"]]);
+  assert.deepEqual(await ask(`${server.url}/health/live`), [200, { status: "live" }]);
+  assert.deepEqual(await ask(`${server.url}/health/ready`), [200, { status: "ready" }]);
+  for (const path of ["/health", "/health/live", "/health/ready"]) {
+    assert.deepEqual(await ask(server.url + path, "POST"), [405, null]);
+    assert.deepEqual(await ask(server.url + path, "HEAD"), [200, null]);
+  }
+});
+
+Deno.test("a server that is told to stop says 503 on /health/ready for SHUTDOWN_DELAY, answers the rest, then ends in order", async () => {
+  await using place = await makeServerPlace();
+  await using server = await startServer(place, { env: { SHUTDOWN_DELAY: "1", LOG_FORMAT: "text" } });
+  const asked = performance.now();
+  Deno.kill(server.pid, "SIGTERM");
+  let ready = await ask(`${server.url}/health/ready`);
+  while (ready[0] === 200 && performance.now() - asked < 900) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    ready = await ask(`${server.url}/health/ready`);
+  }
+  assert.deepEqual(ready, [503, { status: "draining" }]);
+  assert.equal((await ask(`${server.url}/health/live`))[0], 200);
+  assert.equal((await ask(`${server.url}/health`))[0], 200);
+  assert.equal((await server.ended).code, 0);
+  assert.ok(performance.now() - asked >= 1_000);
+  await server.stop();
+  assert.match(server.stderr(), /^\d{4}-\d\d-\d\dT\S+Z INFO {2}stopping$/m);
+});
+
+Deno.test("without its storage a server is alive, but neither ready nor well", async () => {
+  const options = {
+    version: "1",
+    probeStorage: () => Promise.reject(new Error("postgres://secret")),
+    isDraining: () => false,
+  };
+  const peer = { address: "127.0.0.1" };
+  const answers = [createHealthEndpoint(options), createLivenessEndpoint(), createReadinessEndpoint(options)];
+  const [health, live, ready] = await Promise.all(
+    answers.map(async (endpoint) => await endpoint(new Request("http://localhost/"), peer)),
+  );
+  assert.deepEqual([health?.status, live?.status, ready?.status], [503, 200, 503]);
+  assert.deepEqual(await health?.json(), { status: "unavailable", version: "1", storage: "unreachable" });
+  assert.deepEqual(await ready?.json(), { status: "storage_unreachable" });
+  await live?.body?.cancel();
+});

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { traceIdOf } from "../../src/mcp/trace_context.ts";
+import { postMcp } from "../fixtures/mcp_call.ts";
+import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+const spanId = "00f067aa0ba902b7";
+
+Deno.test("traceIdOf() takes what Trace Context §3.2.2 calls valid, and nothing else", () => {
+  const cases: [string, string | undefined][] = [
+    [`00-${traceId}-${spanId}-01`, traceId],
+    [`cc-${traceId}-${spanId}-01-later`, traceId],
+    [`00-${traceId}-${spanId}-01-more`, undefined],
+    [`ff-${traceId}-${spanId}-01`, undefined],
+    [`00-${"0".repeat(32)}-${spanId}-01`, undefined],
+    [`00-${traceId}-${"0".repeat(16)}-01`, undefined],
+    [`00-${traceId.toUpperCase()}-${spanId}-01`, undefined],
+    [`00-${traceId}-${spanId}`, undefined],
+    [`00-${traceId}-${spanId}-01, 00-${traceId}-${spanId}-01`, undefined],
+    ["", undefined],
+  ];
+  for (const [value, expected] of cases) {
+    assert.equal(traceIdOf(undefined, value), expected, value);
+    assert.equal(traceIdOf({ _meta: { traceparent: value } }, null), expected, value);
+  }
+  assert.equal(traceIdOf({ _meta: { traceparent: 7 } }, `00-${traceId}-${spanId}-01`), traceId);
+});
+
+Deno.test("the audit line names the trace that a request belongs to, and no trace for a request without one", async () => {
+  await using place = await makeServerPlace();
+  const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
+  await using server = await startServer(place);
+  const token = stdout.trim();
+  for (const headers of [{ traceparent: `00-${traceId}-${spanId}-01` }, { traceparent: "00-\u0022forged" }, {}]) {
+    const response = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "ping" }, { token, headers });
+    assert.equal(response.status, 200);
+    await response.body?.cancel();
+  }
+  await server.stop();
+  const lines = server.stderr().split("\n").filter((line) => line.includes('"event":"request"'));
+  assert.deepEqual(lines.map((line) => JSON.parse(line).traceId), [traceId, undefined, undefined]);
+});

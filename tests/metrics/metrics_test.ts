@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import type { AuditEntry } from "../../src/mcp/audit.ts";
+import { countStorageErrors } from "../../src/metrics/counted_storage.ts";
+import { expose } from "../../src/metrics/exposition.ts";
+import { createHistogram } from "../../src/metrics/histogram.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import type { Storage } from "../../src/storage/port.ts";
+
+const entry: AuditEntry = {
+  time: 0,
+  requestId: "r",
+  subject: "owner",
+  clientId: "c",
+  method: "tools/call",
+  tool: "file_read",
+  outcome: "ok",
+  code: null,
+  durationMs: 3,
+};
+const gauges = {
+  version: "1",
+  openStreams: 2,
+  residentBytes: 3,
+  heapUsedBytes: 4,
+  heapTotalBytes: 5,
+  startedAt: 6,
+};
+
+Deno.test("methods that do not exist count as one, so that no caller makes the label sets grow", () => {
+  const metrics = createMetrics({ methods: ["tools/call"] });
+  for (let number = 0; number < 1_000; number++) {
+    metrics.countRequest({ ...entry, method: `made/up/${number}`, tool: null, outcome: "protocol_error" });
+  }
+  const text = expose(metrics, gauges);
+  assert.match(text, /^portcullis_requests_total\{method="other",outcome="protocol_error"\} 1000$/m);
+  assert.equal(text.match(/^portcullis_requests_total\{/gm)?.length, 1);
+  assert.ok(!text.includes("made"));
+});
+
+Deno.test("a histogram's buckets hold what is at most their end, and the last holds all", () => {
+  const histogram = createHistogram([1, 5]);
+  for (const value of [0, 1, 1.5, 5, 6]) histogram.observe(value);
+  assert.deepEqual(histogram.cumulative(), [[1, 2], [5, 4], [Infinity, 5]]);
+  assert.equal(histogram.sum, 13.5);
+});
+
+Deno.test("the text follows format 0.0.4: each family once, with help and type before its samples, escaped labels", () => {
+  const metrics = createMetrics({ methods: ["tools/call"] });
+  metrics.countRequest(entry);
+  metrics.countRequest({ ...entry, tool: 'odd"\\\n', outcome: "rate_limited" });
+  const text = expose(metrics, gauges);
+  assert.ok(text.endsWith("\n"));
+  const described = new Set<string>();
+  for (const line of text.trimEnd().split("\n")) {
+    const type = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line);
+    if (type?.[1] !== undefined) {
+      assert.ok(!described.has(type[1]), line);
+      described.add(type[1]);
+    } else if (!line.startsWith("# HELP ")) {
+      const sample = /^([a-z_]+)(\{([a-z]+="([^"\\]|\\["\\n])*",?)+\})? (\d+(\.\d+)?|\+Inf)$/.exec(line);
+      assert.ok(sample, line);
+      const name = sample[1] ?? "";
+      assert.ok(described.has(name) || described.has(name.replace(/_(bucket|sum|count)$/, "")), line);
+    }
+  }
+  assert.match(text, /^portcullis_tool_calls_total\{tool="odd\\"\\\\\\n",outcome="rate_limited"\} 1$/m);
+  assert.match(text, /^portcullis_rate_limited_total\{limit="tool_calls"\} 1$/m);
+  assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.0025"\} 0$/m);
+  assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.005"\} 1$/m);
+  assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="\+Inf"\} 1$/m);
+});
+
+Deno.test("a lost database counts as a storage error, a caller's mistake does not, and both still reject", async () => {
+  let errors = 0;
+  const failing = (error: Error): Storage => {
+    const reject = () => Promise.reject(error);
+    const changeCount = () => {
+      throw error;
+    };
+    return { get: reject, list: reject, commit: reject, consume: reject, sweep: reject, close: reject, changeCount };
+  };
+  const lost = countStorageErrors(failing(new Error("connection lost")), () => errors++);
+  const operations: (() => unknown)[] = [
+    () => lost.get(["a"]),
+    () => lost.list(["a"], { limit: 1 }),
+    () => lost.commit({}),
+    () => lost.consume(["a"]),
+    () => lost.sweep(),
+    () => lost.changeCount(),
+  ];
+  for (const operation of operations) await assert.rejects(async () => await operation(), /connection lost/);
+  assert.equal(errors, operations.length);
+  await assert.rejects(countStorageErrors(failing(new RangeError("too large")), () => errors++).commit({}));
+  assert.equal(errors, operations.length);
+});
