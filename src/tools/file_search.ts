@@ -41,13 +41,15 @@ interface Match {
 export interface FileSearchOptions {
   /** After this time a search gives what it has found, and a cursor. Default 10,000. */
   readonly maxSearchMilliseconds?: number;
+  /** A search that takes longer goes on as a task, where the caller takes tasks. Default 1,000. */
+  readonly handOutAfterMilliseconds?: number;
   readonly clock?: Clock;
 }
 
 /** Searches the workspace. */
 export function fileSearchTool(
   source: WorkspaceSource,
-  { maxSearchMilliseconds = 10_000, clock = systemClock }: FileSearchOptions = {},
+  { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: FileSearchOptions = {},
 ): Tool {
   return defineTool({
     name: "file_search",
@@ -86,7 +88,9 @@ export function fileSearchTool(
         if (!created.ok) return invalid(queryWords(created.error));
         pattern = created.value;
       }
-      const deadline = clock() + maxSearchMilliseconds;
+      const started = clock();
+      const deadline = started + maxSearchMilliseconds;
+      let isHandedOut = false;
       return await search({
         workspace: workspaceOf(source, context.principal),
         path: path.value,
@@ -96,6 +100,11 @@ export function fileSearchTool(
         cursor,
         isOver: () => clock() > deadline || context.signal.aborted,
         progress: (progress) => context.progress({ progress }),
+        async outlive() {
+          if (isHandedOut || clock() - started < handOutAfterMilliseconds) return;
+          isHandedOut = true;
+          await context.handOut();
+        },
       });
     },
   });
@@ -110,6 +119,8 @@ interface Search {
   readonly cursor: SearchCursor | undefined;
   readonly isOver: () => boolean;
   progress(filesSearched: number): void;
+  /** Makes a search that takes long a task, where the caller takes tasks. */
+  outlive(): Promise<void>;
 }
 
 const visitsPerCheck = 64;
@@ -139,6 +150,7 @@ async function search(task: Search): Promise<ToolOutcome> {
         matches.push({ filename });
       } else {
         searched++;
+        await task.outlive();
         if (searched % visitsPerCheck === 0) task.progress(searched);
         const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
         const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { fileSearchTool } from "../../src/tools/file_search.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
+import { principalOf } from "../workspace/call_tool.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_search finds lines by text and by expression, with context, and files by name", () =>
@@ -108,4 +110,24 @@ Deno.test("file_search refuses what it cannot search for", () =>
     assert.equal(await refusal({ query: "a", path: "../" }), "Invalid path - path traversal not allowed");
     assert.equal(await refusal({ query: "a", path: "none" }), "Failed to search: no such file or directory (none)");
     assert.match(await refusal({ query: "a", cursor: btoa("[null]") }), /cursor/);
+  }));
+
+Deno.test("file_search hands a search that takes long out as a task, once, and a quick one not at all", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (let n = 0; n < 5; n++) Deno.writeTextFileSync(`${root}/${n}`, "hit\n");
+    for (const [stepMilliseconds, expected] of [[0, 0], [600, 1]] as const) {
+      let now = 0;
+      let handedOut = 0;
+      const search = fileSearchTool(workspace, { clock: () => now += stepMilliseconds });
+      const context = {
+        ...quietCaller,
+        principal: principalOf("owner"),
+        signal: new AbortController().signal,
+        progress: () => {},
+        handOut: () => Promise.resolve(void handedOut++),
+      };
+      const outcome = await search.run(search.input.parse({ query: "hit" }) as never, context);
+      assert.ok(outcome.ok);
+      assert.equal(handedOut, expected);
+    }
   }));
