@@ -50,10 +50,12 @@ export async function startServer(
   { log, clock, extraTools, fetchDocument, onInstallationOpen }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
   if (config.signIn === "local" && !await hasArgon2id()) {
-    return failure({
-      problem: `passphrases need Argon2id, which this runtime (Deno ${Deno.version.deno}) does not have`,
-      remedy: "run Deno 2.9 or later; where the host chooses it, set SIGN_IN=servicenow, or use another host",
-    });
+    const problem = `passphrases need Argon2id, which this runtime (Deno ${Deno.version.deno}) does not have`;
+    const remedy = "run Deno 2.9 or later; where the host chooses it, set SIGN_IN=servicenow, or use another host";
+    // Where nobody reads a log, it is better not to start than to fail at the first sign-in. Elsewhere tokens made at
+    // the command line still work.
+    if (config.onDeploy) return failure({ problem, remedy });
+    log.write("warn", "no_argon2id", { problem, remedy });
   }
   const installation = await openInstallation(config, clock);
   if (!installation.ok) return installation;

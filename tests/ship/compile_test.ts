@@ -46,7 +46,7 @@ Deno.test({
     const words = [Deno.execPath(), "run", ...flags, bundle].map((word) => `'${word}'`).join(" ");
     await Deno.writeTextFile(program, `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
     await serveAndStop(directory, program);
-    await passSuite(program, []);
+    await passSuite(program, ["tests/end_to_end"]);
     await Deno.remove(directory, { recursive: true });
   },
 });
@@ -84,19 +84,25 @@ Deno.test({
     const { stdout } = await output(program, ["--version"], {});
     assert.match(stdout, /^portcullis \d+\.\d+\.\d+( \([0-9a-f]{12}\))?\n$/);
     await serveAndStop(out, program);
-    // Deno 2.7's Web Crypto has no Argon2id: a program compiled with that one cannot have an owner who signs in. The
-    // tests that sign in have names that begin with hash-password, kill -9, oauth4webapi and SDK.
+    // Deno 2.7 lacks some of what the pinned version has, Argon2id above all: a program compiled with that one cannot
+    // have an owner who signs in. It has to pass what scripts rely on; the whole suite is for the pinned version.
     const { code } = await output(program, ["hash-password"], {}, "correct horse battery staple\n");
-    await passSuite(program, code === 0 ? [] : ["--filter", "/^([^hkoS]|S[^D])/"]);
+    if (code === 0) await passSuite(program, ["tests/end_to_end"]);
+    else {await passSuite(program, [
+        "--filter",
+        "/^([^hS]|S[^D])/",
+        "tests/end_to_end/commands_test.ts",
+        "tests/end_to_end/stdio_test.ts",
+      ]);}
     await Deno.remove(out, { recursive: true });
   },
 });
 
 /** Runs the end-to-end suite against a program. */
-async function passSuite(program: string, filter: readonly string[]): Promise<void> {
+async function passSuite(program: string, tests: readonly string[]): Promise<void> {
   const { code, stdout, stderr } = await output(
     Deno.execPath(),
-    ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...filter, "tests/end_to_end"],
+    ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...tests],
     { PORTCULLIS_COMMAND: program, NO_COLOR: "1" },
   );
   assert.equal(code, 0, stdout + stderr);
