@@ -52,6 +52,13 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
   assert.fail("Tab does not lead there");
 }
 
+/** Types into the field that the page itself gave the focus, a moment after loading, and sends the form. */
+async function typePassphrase(page: Page): Promise<void> {
+  await page.locator("input:focus").waitFor();
+  await page.keyboard.type(passphrase);
+  await page.keyboard.press("Enter");
+}
+
 async function authorizeUrl({ issuer }: RunningServer, client: Pick<WaitingClient, "redirectUri">): Promise<string> {
   const response = await fetch(`${issuer}/oauth/register`, {
     method: "POST",
@@ -118,7 +125,7 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
   const page = await openPage(browser);
   const { keyboard } = page;
   await page.goto(await server.server.issueSetUpLink() ?? "");
-  await page.locator("input:focus").waitFor(); // the page gives its first field the focus, a moment after loading
+  await page.locator("input:focus").waitFor();
   await keyboard.type(passphrase);
   await tabTo(page, page.getByLabel("The same passphrase again"));
   await keyboard.type(passphrase);
@@ -126,9 +133,7 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
   await page.getByRole("heading", { name: "This server is ready" }).waitFor();
   await using client = startClient("127.0.0.1");
   await page.goto(await authorizeUrl(server, client));
-  await page.locator("input:focus").waitFor();
-  await keyboard.type(passphrase);
-  await keyboard.press("Enter");
+  await typePassphrase(page);
   await page.getByRole("heading", { name: /asks for access/ }).waitFor();
   const firstScope = page.getByRole("checkbox").first();
   await tabTo(page, firstScope);
@@ -273,8 +278,7 @@ browserTest("a person takes access back and signs out, by keyboard, without Java
   const page = await openPage(browser, { javaScriptEnabled: false });
   await setUp(page, server);
   await page.goto(`${server.issuer}/oauth/grants`);
-  await page.keyboard.type(passphrase);
-  await page.keyboard.press("Enter");
+  await typePassphrase(page);
   await page.getByText("No application has access now.").waitFor();
   await approveAndRedeem(page, server);
   await openGrants(page, server);
