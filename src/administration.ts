@@ -73,7 +73,7 @@ export function createAdministration({ storage, secrets }: Installation, clock: 
 }
 
 /** The hash of a passphrase for OWNER_PASSWORD_HASH, or why the passphrase cannot be used. */
-export async function hashPassphrase(passphrase: string): Promise<Result<string, string>> {
+export async function hashPassphrase(passphrase: string, algorithm?: "scrypt"): Promise<Result<string, string>> {
   const problem = passphraseProblem(passphrase);
-  return problem === null ? success(await hashPassword(passphrase)) : failure(problem);
+  return problem === null ? success(await hashPassword(passphrase, algorithm)) : failure(problem);
 }

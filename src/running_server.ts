@@ -1,7 +1,8 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import { type App, buildApp } from "./app.ts";
 import type { FetchDocument } from "./authorization_server/public_document.ts";
-import { hasArgon2id } from "./authorization_server/password_hash.ts";
+import { hasArgon2id } from "./authorization_server/argon2id.ts";
+import { canVerify } from "./authorization_server/password_hash.ts";
 import type { Config } from "./config/config.ts";
 import { clientAddress } from "./http/client_address.ts";
 import type { Peer } from "./http/endpoint.ts";
@@ -50,12 +51,18 @@ export async function startServer(
   { log, clock, extraTools, fetchDocument, onInstallationOpen }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
   if (config.signIn === "local" && !await hasArgon2id()) {
-    const problem = `passphrases need Argon2id, which this runtime (Deno ${Deno.version.deno}) does not have`;
-    const remedy = "run Deno 2.9 or later; where the host chooses it, set SIGN_IN=servicenow, or use another host";
-    // Where nobody reads a log, it is better not to start than to fail at the first sign-in. Elsewhere tokens made at
-    // the command line still work.
-    if (config.onDeploy) return failure({ problem, remedy });
-    log.write("warn", "no_argon2id", { problem, remedy });
+    const runtime = `this runtime (Deno ${Deno.version.deno})`;
+    if (config.ownerPasswordHash !== undefined && !await canVerify(config.ownerPasswordHash)) {
+      return failure({
+        problem: `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
+        remedy: "make it with `hash-password --scrypt`, or run Deno 2.9 or later",
+      });
+    }
+    log.write("warn", "no_argon2id", {
+      problem:
+        `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
+      remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
+    });
   }
   const installation = await openInstallation(config, clock);
   if (!installation.ok) return installation;

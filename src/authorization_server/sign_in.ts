@@ -14,7 +14,7 @@ import {
 } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { seeOther } from "./pages/page.ts";
-import { hashPassword, type PasswordHasher } from "./password_hash.ts";
+import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
 import type { PasswordThrottle } from "./password_throttle.ts";
 import { ownerId } from "./records/user.ts";
 
@@ -78,19 +78,25 @@ async function checkPassphrase(
     return await showSignIn(deps, purpose, tooMany(userName, admission.retryAfterSeconds));
   }
   const account = await users.find(userName);
-  // An unknown name costs as much time as a wrong passphrase, so that names cannot be told apart.
-  const verified = await passwords.verify(form.get("passphrase") ?? "", account?.passwordHash ?? await decoyHash());
+  // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be told apart.
+  const passphrase = form.get("passphrase") ?? "";
+  const isVerifiable = account !== null && await canVerify(account.passwordHash);
+  const verified = await passwords.verify(passphrase, isVerifiable ? account.passwordHash : await decoyHash());
   if (verified === "busy") {
     log.write("audit", "sign_in", { outcome: "refused", reason: "busy", ...fields });
     return await showSignIn(deps, purpose, tooMany(userName, 2));
   }
-  if (account === null || !verified) {
-    const reason = account === null ? "unknown_user" : "wrong_passphrase";
+  if (!isVerifiable || !verified) {
+    const reason = account === null ? "unknown_user" : isVerifiable ? "wrong_passphrase" : "no_argon2id";
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
     return await showSignIn(deps, purpose, { userName, status: 403, problem: "That is not right. Try again." });
   }
   throttle.succeed(throttleKey, known);
   const cookie = await browsers.signIn(request, account);
+  if (await isOutdatedHash(account.passwordHash)) {
+    const renewed = await passwords.hash(passphrase);
+    if (renewed !== "busy") await users.keepHash(account, renewed);
+  }
   log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
   const paths = pathsOf(issuer);
   const next = purpose.kind === "request"

@@ -23,6 +23,8 @@ export interface UserDirectory {
   find(id: string): Promise<Account | null>;
   /** Whether tokens of the command line may act for this person; the owner may have them before set-up. */
   isActive(id: string): Promise<boolean>;
+  /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
+  keepHash(account: Account, passwordHash: string): Promise<void>;
   hasOwner(): Promise<boolean>;
   /** Whether anybody besides the owner can sign in, so that the page has to ask who it is. */
   hasNamedUsers(): Promise<boolean>;
@@ -35,12 +37,14 @@ export async function isLiveGrant(users: UserDirectory, grant: Grant): Promise<b
 
 /** Users in storage; `ownerPasswordHash` takes the place of the owner's stored passphrase. */
 export function createUserDirectory(storage: Storage, ownerPasswordHash: string | undefined): UserDirectory {
+  const isGiven = (id: string): boolean => id === ownerId && ownerPasswordHash !== undefined;
   const account = (id: string, passwordHash: string, stored: Stored<User> | null): Account => ({
     id,
     displayName: stored?.value.displayName ?? id,
     unchanged: { key: users.key(id), version: stored?.version ?? null },
     passwordHash,
-    credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${passwordHash}`),
+    // A stored passphrase changes with the epoch, and may be hashed anew without it.
+    credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${isGiven(id) ? passwordHash : ""}`),
   });
   return {
     async find(id) {
@@ -52,6 +56,11 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
     async isActive(id) {
       const stored = await users.read(storage, id);
       return stored === null ? id === ownerId : !stored.value.disabled;
+    },
+    async keepHash({ id, passwordHash: outdated, unchanged }, passwordHash) {
+      const stored = await users.read(storage, id);
+      if (stored === null || stored.value.passwordHash !== outdated) return;
+      await storage.commit({ checks: [unchanged], puts: [users.put(id, { ...stored.value, passwordHash })] });
     },
     hasOwner: async () => ownerPasswordHash !== undefined || await users.read(storage, ownerId) !== null,
     async hasNamedUsers() {

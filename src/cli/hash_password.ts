@@ -6,19 +6,20 @@ import { readPassphrase } from "./read_passphrase.ts";
 export const hashPasswordCommand: Command = {
   name: "hash-password",
   summary: "prints a passphrase's hash for OWNER_PASSWORD_HASH",
-  usage: ["hash-password          asks for it", "hash-password < FILE   reads its first line"],
+  usage: ["hash-password [--scrypt]          asks for it", "hash-password [--scrypt] < FILE   reads its first line"],
   flags: {},
+  switches: { scrypt: "for a server whose runtime has no Argon2id (Deno before 2.9)" },
   run: printHash,
 };
 
-async function printHash({ print, say }: CommandContext): Promise<ExitStatus> {
+async function printHash({ flags, print, say }: CommandContext): Promise<ExitStatus> {
   const passphrase = await readPassphrase(say);
   if (passphrase === null) {
     say("error: the two entries differ\nhint: nothing was changed; try again\n");
     return 1;
   }
   const { hashPassphrase } = await import("../administration.ts"); // see action.ts
-  const hash = await hashPassphrase(passphrase);
+  const hash = await hashPassphrase(passphrase, flags["scrypt"] === undefined ? undefined : "scrypt");
   if (!hash.ok) {
     say(`error: ${hash.error}\n`);
     return 1;

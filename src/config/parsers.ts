@@ -125,9 +125,9 @@ export function parseMasterKey(text: string): Result<Uint8Array, string> {
     : failure("must be 32 random bytes; make them with: openssl rand -base64 32");
 }
 
-/** An Argon2id hash in PHC form, as `hash-password` prints it. */
+/** An Argon2id or scrypt hash in PHC form, as `hash-password` prints it. */
 export function parsePasswordHash(text: string): Result<string, string> {
-  return /^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
+  return /^\$(argon2id\$v=19\$m=\d+,t=\d+|scrypt\$ln=\d+,r=\d+),p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
     ? success(text)
     : failure("must be what `main.ts hash-password` prints; quote it in a shell, since it holds dollar signs");
 }

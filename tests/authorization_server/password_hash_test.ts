@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { scrypt } from "../../src/authorization_server/scrypt.ts";
 import {
   createPasswordHasher,
   hashPassword,
@@ -19,6 +20,29 @@ Deno.test("a hash made by the reference implementation of Argon2 verifies", asyn
   // argon2 -id -t 2 -k 256 -p 1 -l 24 with the salt "somesalt", from the test vectors of phc-winner-argon2.
   const phc = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4";
   assert.ok(await verifyPassword("password", phc));
+});
+
+Deno.test("where there is no Argon2id, scrypt takes its place, with OWASP's costs (RFC 7914)", async () => {
+  const [one, two] = await Promise.all([
+    hashPassword("a passphrase", "scrypt"),
+    hashPassword("a passphrase", "scrypt"),
+  ]);
+  assert.match(one, /^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  assert.notEqual(one, two);
+  assert.ok(await verifyPassword("a passphrase", one));
+  assert.ok(!await verifyPassword("A passphrase", one));
+});
+
+Deno.test("scrypt gives what its specification does (RFC 7914 §12)", async () => {
+  const phc = (base64: string): string => `$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$${base64}`;
+  const vector = "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2" +
+    "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887";
+  const parsed = scrypt.parse(phc(Uint8Array.fromHex(vector).toBase64({ omitPadding: true })));
+  assert.equal(await parsed?.again(new TextEncoder().encode("pleaseletmein")), parsed?.hash);
+  // Beyond a gibibyte, or without sense: a setting must not stop the server.
+  for (const costs of ["ln=24,r=8,p=1", "ln=99,r=8,p=1", "ln=0,r=8,p=1", "ln=14,r=0,p=1", "ln=14,r=8,p=17"]) {
+    assert.equal(scrypt.parse(phc(vector).replace("ln=14,r=8,p=1", costs)), null, costs);
+  }
 });
 
 Deno.test("the same letters in another Unicode form are the same passphrase (RFC 8265 §4.2.2)", async () => {

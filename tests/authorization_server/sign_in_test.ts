@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { addUser } from "../../src/authorization_server/manage_users.ts";
 import { hashPassword } from "../../src/authorization_server/password_hash.ts";
+import { users } from "../../src/authorization_server/records/user.ts";
 import {
   authorizePath,
   hiddenField,
@@ -67,6 +69,29 @@ Deno.test("K7: a wrong passphrase and an unknown user look alike, and cost the s
   }
   assert.ok(isFair, "an unknown name takes about as long as a wrong passphrase");
   assert.deepEqual(harness.reasons().slice(0, 3), ["unknown_user", "wrong_passphrase", "unknown_user"]);
+});
+
+Deno.test("a passphrase that was hashed without Argon2id is hashed anew at its next sign-in, and nothing ends by that", async () => {
+  await using harness = await startHarness();
+  const { storage, deps: { clock } } = harness;
+  assert.ok((await addUser({ storage, clock }, { name: "bob", passphrase })).ok);
+  const stored = await users.read(storage, "bob") ?? assert.fail();
+  const outdated = { ...stored.value, passwordHash: await hashPassword(passphrase, "scrypt") };
+  await storage.commit({ puts: [users.put("bob", outdated)] });
+
+  const first = await openSignIn(harness);
+  const signedIn = await first.browser.post("/oauth/sign-in", { request: first.request, username: "bob", passphrase });
+  assert.equal(signedIn.status, 303);
+  const renewed = await users.read(storage, "bob") ?? assert.fail();
+  assert.match(renewed.value.passwordHash, /^\$argon2id\$/);
+  assert.deepEqual({ ...renewed.value, passwordHash: "" }, { ...outdated, passwordHash: "" });
+  const consent = await first.browser.get(signedIn.headers.get("location") ?? "");
+  assert.match(await consent.text(), /bob/, "the session of that sign-in goes on");
+
+  const second = await openSignIn(harness);
+  const again = await second.browser.post("/oauth/sign-in", { request: second.request, username: "bob", passphrase });
+  assert.equal(again.status, 303);
+  assert.deepEqual(await users.read(storage, "bob"), renewed);
 });
 
 Deno.test("guessing slows down with a growing Retry-After, and always ends", async () => {

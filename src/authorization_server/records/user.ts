@@ -7,7 +7,7 @@ const userSchema = z.object({
   id: z.string(),
   /** What people are shown in place of an id that says nothing to them. */
   displayName: z.string().optional(),
-  /** Argon2id, as a PHC string. */
+  /** Argon2id or scrypt, as a PHC string. */
   passwordHash: z.string(),
   /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
   epoch: z.string(),
