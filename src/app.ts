@@ -148,6 +148,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
         publicClientPattern: config.publicClientPattern,
         maxBodyBytes: config.maxBodyBytes,
         maxPublicBodyBytes: config.maxPublicBodyBytes,
+        bodyTimeoutSeconds: config.bodyTimeoutSeconds,
         eventStreams: eventStreamOptionsOf(config),
         log,
         onTokenRefused: () => metrics?.countRefusedToken(),

@@ -28,6 +28,7 @@ export function authorizationLimitsOf(config: Config): Limits {
   return {
     maxFormBytes: config.maxFormBytes,
     maxJsonBytes: config.maxOAuthBodyBytes,
+    bodyTimeoutSeconds: config.bodyTimeoutSeconds,
     maxQueryBytes: config.maxQueryBytes,
     maxRedirectUris: config.maxRedirectUris,
     maxUnusedClients: config.maxUnusedClients,

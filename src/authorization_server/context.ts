@@ -48,6 +48,8 @@ export const defaultLifetimes: Lifetimes = {
 export interface Limits {
   readonly maxFormBytes: number;
   readonly maxJsonBytes: number;
+  /** Seconds in which a whole body has to arrive. */
+  readonly bodyTimeoutSeconds: number;
   readonly maxQueryBytes: number;
   readonly maxRedirectUris: number;
   /** Registered clients that nobody has approved yet. */
@@ -60,8 +62,9 @@ export interface Limits {
 
 /** Limits that suit most installations. */
 export const defaultLimits: Limits = {
-  maxFormBytes: 100_000,
-  maxJsonBytes: 1_000_000,
+  maxFormBytes: 65_536,
+  maxJsonBytes: 65_536,
+  bodyTimeoutSeconds: 20,
   maxQueryBytes: 8_192,
   maxRedirectUris: 20,
   maxUnusedClients: 1_000,

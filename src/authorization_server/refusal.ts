@@ -23,6 +23,7 @@ const badRedirect = (description: string) => ({ error: "invalid_redirect_uri", s
 const refusals = {
   // Bodies
   body_too_large: { error: "invalid_request", status: 413, description: "The request body is too large" },
+  body_too_slow: { error: "invalid_request", status: 408, description: "The request body took too long to arrive" },
   wrong_content_type: {
     error: "invalid_request",
     status: 415,
@@ -131,11 +132,12 @@ export function jsonResponse(
 export function refuse(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
   log.write("audit", event, { outcome: "refused", reason, ...fields });
   const { error, status, description } = refusals[reason];
-  return jsonResponse({ error, error_description: description }, { status, headers: challengeHeaders(reason, status) });
+  return jsonResponse({ error, error_description: description }, { status, headers: headersOf(reason, status) });
 }
 
-function challengeHeaders(reason: RefusalReason, status: number): Record<string, string> {
+function headersOf(reason: RefusalReason, status: number): Record<string, string> {
   if (status === 429) return { "retry-after": "600" };
+  if (status === 408) return { connection: "close" }; // RFC 9110 §15.5.9
   if (status !== 401) return {};
   // RFC 6749 §5.2 for clients, RFC 6750 §3 for the registration token.
   return reason === "wrong_registration_token"

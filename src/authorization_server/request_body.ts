@@ -1,15 +1,21 @@
 /** Reads request bodies up to a limit, as JSON or as OAuth parameters. */
-import { readBounded } from "../lib/bounded_body.ts";
 import { parseJson } from "../lib/parse_json.ts";
+import { type BodyRefusal, readRequestText } from "../lib/request_text.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Why a body cannot be used. */
-export type BodyProblem = "body_too_large" | "wrong_content_type" | "malformed_body" | "repeated_parameter";
+export type BodyProblem =
+  | "body_too_large"
+  | "body_too_slow"
+  | "wrong_content_type"
+  | "malformed_body"
+  | "repeated_parameter";
 
-/** Limits of bodies, by type. */
+/** Limits of bodies. */
 export interface BodyLimits {
   readonly maxFormBytes: number;
   readonly maxJsonBytes: number;
+  readonly bodyTimeoutSeconds: number;
 }
 
 /** Parameters of a request. Those without a value are treated as absent (RFC 6749 §3.2). */
@@ -23,16 +29,20 @@ function mediaType(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-async function readText(request: Request, maxBytes: number): Promise<Result<string, BodyProblem>> {
-  // A rejection is the sender who hung up, or broke the framing.
-  const bytes = await readBounded(request, maxBytes).catch(() => undefined);
-  if (bytes === undefined) return failure("malformed_body");
-  if (bytes === null) return failure("body_too_large");
-  try {
-    return success(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    return failure("malformed_body"); // not UTF-8
-  }
+const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
+  too_large: "body_too_large",
+  too_slow: "body_too_slow",
+  unreadable: "malformed_body",
+  not_utf8: "malformed_body",
+};
+
+async function readText(
+  request: Request,
+  maxBytes: number,
+  { bodyTimeoutSeconds }: BodyLimits,
+): Promise<Result<string, BodyProblem>> {
+  const text = await readRequestText(request, { maxBytes, timeoutSeconds: bodyTimeoutSeconds });
+  return text.ok ? text : failure(problemOf[text.error]);
 }
 
 /** The body as JSON; it must say that it is. */
@@ -41,7 +51,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
     await request.body?.cancel();
     return failure("wrong_content_type");
   }
-  const text = await readText(request, limits.maxJsonBytes);
+  const text = await readText(request, limits.maxJsonBytes, limits);
   if (!text.ok) return text;
   const json = parseJson(text.value);
   return json === undefined ? failure("malformed_body") : success(json);
@@ -53,7 +63,7 @@ export async function readForm(request: Request, limits: BodyLimits): Promise<Re
     await request.body?.cancel();
     return failure("wrong_content_type");
   }
-  const text = await readText(request, limits.maxFormBytes);
+  const text = await readText(request, limits.maxFormBytes, limits);
   return text.ok ? success(new URLSearchParams(text.value)) : text;
 }
 

@@ -5,6 +5,7 @@
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
+import { type BodyBounds, type BodyRefusal, readRequestText } from "../lib/request_text.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import type { Exchange } from "../mcp/exchange.ts";
 import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
@@ -13,7 +14,6 @@ import type { Profile } from "../mcp/profile.ts";
 import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
 import { acceptsEventStream, acceptsOnlyEventStreams } from "./mcp_accept.ts";
 import type { Peer } from "./endpoint.ts";
-import { type BodyRefusal, readBodyText } from "./mcp_body.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
@@ -42,6 +42,8 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes: number;
+  /** Seconds in which a whole body has to arrive. */
+  readonly bodyTimeoutSeconds: number;
   /** Those that are left out are {@link defaultEventStreamOptions}. */
   readonly eventStreams?: EventStreamOptions;
 }
@@ -58,6 +60,8 @@ const jsonInit = { headers: { "content-type": "application/json" } };
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
   const { eventStreams = defaultEventStreamOptions } = options;
+  const bounds = { maxBytes: options.maxBodyBytes, timeoutSeconds: options.bodyTimeoutSeconds };
+  const publicBounds = { maxBytes: options.maxPublicBodyBytes, timeoutSeconds: options.bodyTimeoutSeconds };
 
   const handle = async (request: Request, peer: Peer): Promise<Response> => {
     const pending = authenticate(request);
@@ -89,9 +93,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     if (!isJson(request.headers.get("content-type"))) {
       return refuse(415, errorCode.invalidRequest, "Content-Type must be application/json");
     }
-    const read = await readBodyText(request, options.maxBodyBytes);
-    if (!read.ok) return refuseBody(read.refusal, options.maxBodyBytes);
-    const body = parseJson(read.text);
+    const read = await readRequestText(request, bounds);
+    if (!read.ok) return refuseBody(read.error, bounds);
+    const body = parseJson(read.value);
     if (body === undefined) return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
     const answer = mcp.handle(body, exchange);
     return toResponse(request, answer instanceof Promise ? await answer : answer);
@@ -102,8 +106,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     if (
       options.publicInitialize !== "never" && request.method === "POST" && isJson(request.headers.get("content-type"))
     ) {
-      const read = await readBodyText(request, options.maxPublicBodyBytes);
-      const body = read.ok ? parseJson(read.text) : undefined;
+      const read = await readRequestText(request, publicBounds);
+      const body = read.ok ? parseJson(read.value) : undefined;
       if (isPublicHandshake(options, body, request.headers.get("accept"))) {
         const exchange = new HttpExchange(request, createRequestId(), null, await profileOf(null));
         return toResponse(request, await mcp.handle(body, exchange));
@@ -183,10 +187,16 @@ function methodNotAllowed(allow: string): Response {
   return refuse(405, errorCode.invalidRequest, "Method not allowed", { allow });
 }
 
-function refuseBody(refusal: BodyRefusal, maxBodyBytes: number): Response {
+function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: BodyBounds): Response {
   switch (refusal) {
     case "too_large":
-      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBodyBytes} bytes`);
+      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`);
+    case "too_slow": // RFC 9110 §15.5.9
+      return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutSeconds} seconds`, {
+        connection: "close",
+      });
+    case "not_utf8":
+      return refuse(400, errorCode.parseError, "Parse error: the body is not UTF-8");
     case "unreadable":
       return refuse(400, errorCode.parseError, "Parse error: the body could not be read");
   }

@@ -91,6 +91,7 @@ export function startConformanceServer(
     publicClientPattern: /^$/,
     maxBodyBytes: 1_000_000,
     maxPublicBodyBytes: 10_000,
+    bodyTimeoutSeconds: 20,
     log,
     ...guard,
   });

@@ -31,6 +31,21 @@ Deno.test("the endpoint refuses what is no JSON-RPC request, with the id echoed 
   }
 });
 
+Deno.test("the endpoint refuses a body that is not UTF-8 as no JSON, and never guesses what it said (RFC 8259 §8.1)", async () => {
+  const { endpoint } = createHarness();
+  const call = new TextEncoder().encode(JSON.stringify(toolCall("echo", { text: "caf?" })));
+  const body = call.map((byte) => byte === 0x3f ? 0xe9 : byte); // Latin-1
+  for (const framing of [{ "content-length": String(body.byteLength) }, {}]) {
+    const headers = { "content-type": "application/json", authorization: "Bearer all-scopes", ...framing };
+    const response = await endpoint(new Request("http://127.0.0.1/mcp", { method: "POST", headers, body }), {
+      address: "192.0.2.1",
+    });
+    assert.equal(response.status, 400);
+    const { error } = await response.json();
+    assert.deepEqual(error, { code: -32700, message: "Parse error: the body is not UTF-8" });
+  }
+});
+
 Deno.test("the endpoint answers any Accept, and in JSON but to those who read only event streams", async () => {
   const { post } = createHarness();
   for (const accept of ["application/json", "text/event-stream, */*", "*/*", "text/html", "", null]) {

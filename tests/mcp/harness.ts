@@ -159,6 +159,7 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     createRequestId: () => `r${++requests}`,
     maxBodyBytes: 10_000,
     maxPublicBodyBytes: 1_000,
+    bodyTimeoutSeconds: 20,
     publicInitialize: "auto",
     publicClientPattern: /servicenow/i,
     ...options,

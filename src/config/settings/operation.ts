@@ -34,6 +34,12 @@ export const operationSettings = {
     parse: parseInteger(1_024, 64 * mebibyte),
     help: "largest JSON body of a request, in bytes",
   }),
+  bodyTimeoutSeconds: required({
+    env: "BODY_TIMEOUT",
+    default: "20",
+    parse: parseInteger(1, 600),
+    help: "seconds in which the whole body of a request has to arrive",
+  }),
   shutdownTimeoutSeconds: required({
     env: "SHUTDOWN_TIMEOUT",
     default: "10",
@@ -49,14 +55,14 @@ export const operationSettings = {
   }),
   maxOAuthBodyBytes: required({
     env: "OAUTH_BODY_LIMIT",
-    default: "1000000",
-    parse: parseInteger(1_024, 64 * mebibyte),
+    default: "65536",
+    parse: parseInteger(1_024, mebibyte),
     help: "largest JSON body of a request to the authorization server, in bytes",
   }),
   maxFormBytes: required({
     env: "FORM_BODY_LIMIT",
-    default: "100000",
-    parse: parseInteger(1_024, 64 * mebibyte),
+    default: "65536",
+    parse: parseInteger(1_024, mebibyte),
     help: "largest form of a request, in bytes",
   }),
   maxPublicBodyBytes: required({
