@@ -101,7 +101,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     register: createRegisterEndpoint(deps),
     authorize: createAuthorizeEndpoint({
       ...interaction,
-      findClient: directory.findForAuthorization,
+      findForAuthorization: directory.findForAuthorization,
       isAcceptedResource,
       offeredScopes: deps.scopes ?? usualScopes,
     }),

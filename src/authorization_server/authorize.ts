@@ -1,7 +1,9 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
 import { type AuthorizationError, errorResponse, type ResponseTarget } from "./authorization_response.ts";
+import type { ClientDirectory } from "./client_directory.ts";
 import type { Endpoint } from "./context.ts";
 import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
+import { clientDocumentPage } from "./pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { hashSecret, randomSecret } from "./random_secret.ts";
 import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
@@ -10,6 +12,7 @@ import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./
 
 /** What the endpoint needs besides what all browser endpoints share. */
 export interface AuthorizeDeps extends InteractionDeps {
+  readonly findForAuthorization: ClientDirectory["findForAuthorization"];
   readonly resource: string;
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
   readonly offeredScopes: readonly string[];
@@ -17,7 +20,7 @@ export interface AuthorizeDeps extends InteractionDeps {
 
 /** Builds the authorization endpoint. */
 export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
-  const { issuer, log, limits, browsers, users, findClient } = deps;
+  const { issuer, log, limits, browsers, users, findForAuthorization } = deps;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage("GET");
     const url = new URL(request.url);
@@ -40,8 +43,13 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
       return deadEnd("malformed_request");
     }
-    const client = clientId === "" ? null : await findClient(clientId);
-    if (client === null) return deadEnd("unknown_client");
+    const found = await findForAuthorization(clientId);
+    if (!found.ok) {
+      if (found.error === "unknown_client") return deadEnd("unknown_client");
+      refused(found.error);
+      return clientDocumentPage(found.error);
+    }
+    const client = found.value;
     const sendBack = (target: ResponseTarget, error: AuthorizationError, description: string): Response => {
       refused(error);
       return errorResponse(issuer, target, error, { description });

@@ -38,6 +38,7 @@ export function createClientKeys(options: {
     if (client.jwksUri !== null) return await fetchKeys(client.jwksUri, anew);
     if (!anew || client.origin !== "metadata_document") return client.jwks;
     // Keys inside a metadata document rotate with the document.
-    return (await directory.findForAuthorization(client.id))?.jwks ?? null;
+    const found = await directory.findForAuthorization(client.id);
+    return found.ok ? found.value.jwks : null;
   };
 }

@@ -26,8 +26,18 @@ const documentSchema = z.object({
 export type ClientDocumentProblem =
   | "malformed_document"
   | "client_id_mismatch"
+  | "secret_in_document"
+  | "unsupported_document_authentication"
+  | "unsupported_document_grant"
   | "unusable_redirect_uri"
   | "unusable_keys";
+
+/** Members whose rule is more than their type. */
+const problemByMember: Readonly<Record<string, ClientDocumentProblem>> = {
+  client_secret: "secret_in_document",
+  client_secret_expires_at: "secret_in_document",
+  token_endpoint_auth_method: "unsupported_document_authentication",
+};
 
 /** Whether a client_id has the form of a document's URL (§3): only then is anything fetched. */
 export function isClientDocumentUrl(clientId: string): boolean {
@@ -54,7 +64,10 @@ export function parseClientDocument(
   now: number,
 ): Result<Client, ClientDocumentProblem> {
   const parsed = documentSchema.safeParse(json);
-  if (!parsed.success) return failure("malformed_document");
+  if (!parsed.success) {
+    const [member] = parsed.error.issues[0]?.path ?? [];
+    return failure(problemByMember[String(member)] ?? "malformed_document");
+  }
   const document = parsed.data;
   if (document.client_id !== clientId) return failure("client_id_mismatch"); // §4: simple string comparison
   const redirectUris = [...new Set(document.redirect_uris)];
@@ -64,7 +77,7 @@ export function parseClientDocument(
   const grantTypes = (["authorization_code", "refresh_token"] as const)
     .filter((name) => document.grant_types?.includes(name) ?? true);
   if (!grantTypes.includes("authorization_code") || !(document.response_types?.includes("code") ?? true)) {
-    return failure("malformed_document");
+    return failure("unsupported_document_grant");
   }
   const authentication = document.token_endpoint_auth_method ?? "none";
   const jwks = document.jwks === undefined ? null : parsePublicJwks(document.jwks);

@@ -96,33 +96,63 @@ for (
   });
 }
 
-const wrongDocuments: Record<string, unknown> = {
-  "no redirect_uris": { ...document, redirect_uris: undefined },
-  "empty redirect_uris": { ...document, redirect_uris: [] },
-  "no client_name": { ...document, client_name: undefined },
-  "no client_id": { ...document, client_id: undefined },
-  "another client_id": { ...document, client_id: `${clientId}?` },
-  "a forbidden redirect": { ...document, redirect_uris: [redirectUri, "javascript:alert(1)"] },
-  "a plain http redirect": { ...document, redirect_uris: ["http://app.example.com/cb"] },
-  "a client secret": { ...document, client_secret: "s" },
-  "a secret's method": { ...document, token_endpoint_auth_method: "client_secret_post" },
-  "a method without keys": { ...document, token_endpoint_auth_method: "private_key_jwt" },
-  "an array": [document],
-  "a text": "hello",
-};
-for (const [name, wrong] of Object.entries(wrongDocuments)) {
-  Deno.test(`J7: a document with ${name} is no client, and the failure is not remembered`, async () => {
+const rules: readonly (readonly [name: string, document: unknown, rule: RegExp])[] = [
+  ["no redirect_uris", { ...document, redirect_uris: undefined }, /redirect_uris/],
+  ["empty redirect_uris", { ...document, redirect_uris: [] }, /redirect_uris/],
+  ["no client_name", { ...document, client_name: undefined }, /needs client_id, client_name/],
+  ["no client_id", { ...document, client_id: undefined }, /needs client_id/],
+  ["another client_id", { ...document, client_id: `${clientId}?` }, /client_id has to be the very address/],
+  ["a forbidden redirect", { ...document, redirect_uris: [redirectUri, "javascript:alert(1)"] }, /has to be https/],
+  ["a plain http redirect", { ...document, redirect_uris: ["http://app.example.com/cb"] }, /has to be https/],
+  ["a client secret", { ...document, client_secret: "s" }, /must not hold a client_secret/],
+  [
+    "a secret's method",
+    { ...document, token_endpoint_auth_method: "client_secret_post" },
+    /none or private_key_jwt/,
+  ],
+  ["a method without keys", { ...document, token_endpoint_auth_method: "private_key_jwt" }, /needs public keys/],
+  ["no code grant", { ...document, grant_types: ["refresh_token"] }, /has to allow the grant authorization_code/],
+  ["an array", [document], /needs client_id/],
+  ["a text", "hello", /needs client_id/],
+];
+for (const [name, wrong, rule] of rules) {
+  Deno.test(`J7: a document with ${name} is no client; the page names the rule, and the failure is not remembered`, async () => {
     await using test = await start();
     const { harness, web } = test;
     web.publish("/client.json", JSON.stringify(wrong));
     const response = await harness.fetch(authorizePath(clientId));
     assert.equal(response.status, 400);
     assert.equal(response.headers.get("location"), null);
-    await response.body?.cancel();
+    const page = await response.text();
+    assert.match(page, /description cannot be used/);
+    assert.match(page, rule);
     web.publish("/client.json", document);
     assert.match(await (await harness.fetch(authorizePath(clientId))).text(), /Example App/);
   });
 }
+
+Deno.test("J2: the page is the same for a private address, a name without one and a host that fails TLS: no oracle about the network", async () => {
+  await using test = await start();
+  const { harness, web } = test;
+  const pages: string[] = [];
+  const ask = async (id = clientId): Promise<void> => {
+    const response = await harness.fetch(authorizePath(id));
+    assert.equal(response.status, 400);
+    pages.push(await response.text());
+  };
+  for (const addresses of [["10.0.0.1"], ["127.0.0.1"], ["169.254.169.254"], []]) {
+    web.names.set("app.example.com", [addresses]);
+    await ask();
+  }
+  web.names.delete("app.example.com");
+  await ask();
+  web.names.set("other.example.net", [["93.184.216.34"]]); // the certificate is for another name
+  await ask("https://other.example.net/client.json");
+  assert.match(pages[0] ?? "", /could not be looked up/);
+  assert.equal(new Set(pages).size, 1);
+  const told = harness.lines.filter(({ event }) => event === "client_document").map(({ fields }) => fields["reason"]);
+  assert.deepEqual([...new Set(told)], ["forbidden_address", "unresolvable_host", "connection_failed"]); // the log knows
+});
 
 Deno.test("J9: a redirect that is not in the document is refused on our page", async () => {
   await using test = await start();
