@@ -4,7 +4,7 @@ import type { Registration } from "./authorization_server/context.ts";
 import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
 import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
-import type { Endpoint } from "./http/endpoint.ts";
+import type { Endpoint } from "./lib/endpoint.ts";
 import {
   createHealthEndpoint,
   createLivenessEndpoint,

@@ -5,7 +5,7 @@ import { hasArgon2id } from "./authorization_server/argon2id.ts";
 import { canVerify } from "./authorization_server/password_hash.ts";
 import type { Config } from "./config/config.ts";
 import { clientAddress } from "./http/client_address.ts";
-import type { Peer } from "./http/endpoint.ts";
+import type { Peer } from "./lib/endpoint.ts";
 import { openInstallation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";

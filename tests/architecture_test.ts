@@ -162,7 +162,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     storage: /data_directory\.ts$/,
   },
   "running_server.ts": {
-    http: /^src\/http\/(endpoint|client_address)\.ts$/,
+    http: /^src\/http\/client_address\.ts$/,
     mcp: /^src\/mcp\/(tool|method_names)\.ts$/,
   },
   metrics: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },

@@ -1,5 +1,5 @@
 /** Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's. */
-import { redirectResponse } from "./pages/page.ts";
+import { redirectResponse } from "../lib/page.ts";
 
 /** Where a response goes. */
 export interface ResponseTarget {

@@ -1,7 +1,7 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
 import { type AuthorizationError, errorResponse, type ResponseTarget } from "./authorization_response.ts";
 import type { ClientDirectory } from "./client_directory.ts";
-import type { Endpoint } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
 import { clientDocumentPage } from "./pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";

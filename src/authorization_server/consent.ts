@@ -2,7 +2,7 @@
 import { codeResponse, errorResponse } from "./authorization_response.ts";
 import { readBrowserForm } from "./browser_form.ts";
 import type { SignedIn } from "./browser_sessions.ts";
-import type { Endpoint, Peer } from "./context.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   findPending,
   type InteractionDeps,

@@ -6,14 +6,6 @@ import type { Storage } from "../storage/port.ts";
 import type { FetchDocument } from "./public_document.ts";
 import type { ServicenowUse } from "./servicenow_port.ts";
 
-/** The other end of a connection. */
-export interface Peer {
-  readonly address: string;
-}
-
-/** An endpoint: it answers every request and throws for nothing that a client sent. */
-export type Endpoint = (request: Request, peer: Peer) => Promise<Response>;
-
 /** How long things live, in seconds. */
 export interface Lifetimes {
   readonly accessTokenLifetimeSeconds: number;

@@ -1,11 +1,11 @@
 /** `/oauth/grants` and `/oauth/sign-out`: what a signed-in person allowed, taking it back, and leaving. */
 import { readBrowserForm } from "./browser_form.ts";
-import type { Endpoint } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import { csrfToken, isCsrfToken } from "./csrf.ts";
 import { type InteractionDeps, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { grantsPage, signedOutPage } from "./pages/grants_page.ts";
-import { seeOther } from "./pages/page.ts";
+import { seeOther } from "../lib/page.ts";
 import { type Grant, grants, revokeGrant, subjectGrants } from "./records/grant.ts";
 
 const maxShown = 200;

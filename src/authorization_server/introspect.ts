@@ -1,7 +1,8 @@
 /** `POST /oauth/introspect` (RFC 7662): a confidential client asks what a token of its own is worth. */
 import type { AccessTokens } from "./access_token.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
-import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
+import type { AuthorizationServerDeps } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import type { Client } from "./records/client.ts";
 import { grants } from "./records/grant.ts";
 import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";

@@ -1,7 +1,8 @@
 /** Dynamic client registration (RFC 7591). */
 import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { AuthorizationServerDeps, Endpoint, Limits, Registration } from "./context.ts";
+import type { AuthorizationServerDeps, Limits, Registration } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import { cleanClientName } from "./client_name.ts";
 import { isClientDocumentUrl } from "./client_metadata_document.ts";
 import { parsePublicJwks } from "./jwks.ts";

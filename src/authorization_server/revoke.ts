@@ -1,7 +1,8 @@
 /** `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one naming somebody's `jti` does nothing. */
 import type { AccessTokens } from "./access_token.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
-import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
+import type { AuthorizationServerDeps } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import type { Client } from "./records/client.ts";
 import { grants, revokeGrant } from "./records/grant.ts";
 import { revokedTokens } from "./records/revoked_token.ts";

@@ -1,10 +1,10 @@
 /** `/servicenow/link`: a signed-in person links an account of the ServiceNow instance, renews the link, or ends it. */
 import { readBrowserForm } from "./browser_form.ts";
-import type { Endpoint } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import { csrfToken, isCsrfToken } from "./csrf.ts";
 import { pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
-import { seeOther } from "./pages/page.ts";
+import { seeOther } from "../lib/page.ts";
 import { goToInstancePage, servicenowLinkPage } from "./pages/servicenow_page.ts";
 import type { ServicenowDeps } from "./servicenow_sign_in.ts";
 

@@ -1,7 +1,8 @@
 /** `/setup`: the first start. Whoever has the link from the console chooses the owner's passphrase, once. */
 import { Buffer } from "node:buffer";
 import { readBrowserForm } from "./browser_form.ts";
-import type { AuthorizationServerDeps, Endpoint, Peer } from "./context.ts";
+import type { AuthorizationServerDeps } from "./context.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { setUpDonePage, setUpPage } from "./pages/set_up_page.ts";

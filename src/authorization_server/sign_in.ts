@@ -2,7 +2,7 @@
 import { addressKey } from "../lib/address_key.ts";
 import type { Browser } from "./browser_sessions.ts";
 import { readBrowserForm } from "./browser_form.ts";
-import type { Endpoint, Peer } from "./context.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { isCsrfToken } from "./csrf.ts";
 import {
   type AccountPage,
@@ -13,7 +13,7 @@ import {
   type SignInPurpose,
 } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
-import { seeOther } from "./pages/page.ts";
+import { seeOther } from "../lib/page.ts";
 import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
 import type { PasswordThrottle } from "./password_throttle.ts";
 import { ownerId } from "./records/user.ts";

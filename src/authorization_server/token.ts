@@ -1,6 +1,7 @@
 /** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. */
 import type { ClientAuthenticator } from "./client_authentication.ts";
-import type { AuthorizationServerDeps, Endpoint } from "./context.ts";
+import type { AuthorizationServerDeps } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import { jsonResponse, methodNotAllowed, type RefusalReason, refuse } from "./refusal.ts";
 import type { Result } from "../lib/result.ts";
 import type { Client } from "./records/client.ts";

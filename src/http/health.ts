@@ -1,5 +1,5 @@
 /** `GET /health` and its two narrower kinds: for people, load balancers and containers. */
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 
 /** What the answers depend on. */
 export interface HealthOptions {

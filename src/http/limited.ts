@@ -1,5 +1,5 @@
 /** Rate limits by address around the endpoints that anyone can reach without a token. */
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import { addressKey } from "../lib/address_key.ts";
 import type { RateLimiter } from "./rate_limit.ts";
 

@@ -13,7 +13,7 @@ import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/profile.ts";
 import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
 import { acceptsEventStream, acceptsOnlyEventStreams } from "./mcp_accept.ts";
-import type { Peer } from "./endpoint.ts";
+import type { Peer } from "../lib/endpoint.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */

@@ -1,5 +1,5 @@
 /** `GET /metrics`, on a listener of its own: no token protects it, only who can reach its address. */
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import { isKnownHost, type KnownNames } from "./origin.ts";
 
 /** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */

@@ -3,7 +3,7 @@ import { type Context, Hono } from "@hono/hono";
 import type { Log } from "../lib/log.ts";
 import { requestHost } from "../lib/request_host.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
-import type { Endpoint, Peer } from "./endpoint.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { isKnownHost, isKnownOrigin, type KnownNames } from "./origin.ts";
 
 /** Every endpoint of the server, rate limits included. */

@@ -9,8 +9,8 @@ import {
   type AuthorizationServerDeps,
   defaultLifetimes,
   defaultLimits,
-  type Endpoint,
 } from "../../src/authorization_server/context.ts";
+import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -98,11 +98,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     databasePath,
     time,
     lines,
-    fetch: (path, init) => {
+    fetch: async (path, init) => {
       const url = new URL(path, own);
       const endpoint = mounted[url.pathname];
       assert.ok(endpoint, `nothing is mounted at ${url.pathname}`);
-      return endpoint(new Request(url, { redirect: "manual", ...init }), { address: options.address ?? peer.address });
+      return await endpoint(new Request(url, { redirect: "manual", ...init }), {
+        address: options.address ?? peer.address,
+      });
     },
     reasons: () => lines.flatMap(({ fields }) => fields["reason"] === undefined ? [] : [fields["reason"]]),
     async [Symbol.asyncDispose]() {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import type { Endpoint } from "../../src/authorization_server/context.ts";
+import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { users } from "../../src/authorization_server/records/user.ts";
 import { offeredScopes } from "../../src/scopes.ts";
 import { defaultServicenowLimits } from "../../src/servicenow/limits.ts";
@@ -65,11 +65,11 @@ async function openSignInPlace(signsPeopleIn: boolean): Promise<SignInPlace> {
     "/servicenow/callback": server.servicenow.callback,
     "/servicenow/link": server.servicenow.link,
   };
-  const fetchHere: Harness["fetch"] = (path, init) => {
+  const fetchHere: Harness["fetch"] = async (path, init) => {
     const url = new URL(path, issuer);
     const endpoint = mounted[url.pathname];
     assert.ok(endpoint, `nothing is mounted at ${url.pathname}`);
-    return endpoint(new Request(url, { redirect: "manual", ...init }), peer);
+    return await endpoint(new Request(url, { redirect: "manual", ...init }), peer);
   };
   return {
     harness: { ...harness, server, fetch: fetchHere },

@@ -253,6 +253,11 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
       await setUp(page, server);
       await check("ready");
     }
+    await page.goto(server.issuer);
+    await page.getByRole("heading", { name: "Connect an agent" }).waitFor();
+    await check("home");
+    await assertFits(page);
+    await picture(page, `home-${colorScheme}`);
     await page.goto(url);
     await check("sign-in");
     await page.getByLabel("Passphrase").fill("wrong");

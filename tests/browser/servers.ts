@@ -5,6 +5,8 @@ import {
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
+import { createHomeEndpoint } from "../../src/http/home.ts";
+import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
@@ -37,7 +39,7 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     lifetimes: defaultLifetimes,
     limits: defaultLimits,
   });
-  const mounted = mount(server);
+  const mounted: Record<string, Endpoint> = { ...mount(server), "/": createHomeEndpoint(`${issuer}/mcp`) };
   handle = async (request) =>
     await mounted[new URL(request.url).pathname]?.(request, { address: "127.0.0.1" }) ??
       new Response(null, { status: 404 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Endpoint } from "../../src/http/endpoint.ts";
+import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { knownNames } from "../../src/http/origin.ts";
 import { createRouter } from "../../src/http/router.ts";
 

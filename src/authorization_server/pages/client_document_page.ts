@@ -2,7 +2,7 @@
 import { html } from "../../lib/html.ts";
 import type { ClientDocumentProblem } from "../client_metadata_document.ts";
 import type { DocumentProblem } from "../public_document.ts";
-import { pageResponse } from "./page.ts";
+import { pageResponse } from "../../lib/page.ts";
 
 // One text for whatever the network did: told apart, a refused private address and a closed port would let a stranger
 // map the network that this server stands in (SSRF as an oracle). The log has the difference.

@@ -1,7 +1,7 @@
 /** The page on which a person decides what a client may do. */
 import { type Html, html } from "../../lib/html.ts";
 import { scopeCatalogue } from "../../scopes.ts";
-import { pageResponse } from "./page.ts";
+import { pageResponse } from "../../lib/page.ts";
 
 /** What the consent page shows. */
 export interface ConsentPage {

@@ -1,6 +1,6 @@
 /** The page that stands in for a redirect which must not happen, and for every other dead end. */
 import { html } from "../../lib/html.ts";
-import { pageResponse } from "./page.ts";
+import { pageResponse } from "../../lib/page.ts";
 
 const dead = {
   malformed_request: {

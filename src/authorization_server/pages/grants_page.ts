@@ -2,7 +2,7 @@
 import { type Html, html } from "../../lib/html.ts";
 import { scopeCatalogue } from "../../scopes.ts";
 import type { Grant } from "../records/grant.ts";
-import { pageResponse } from "./page.ts";
+import { pageResponse } from "../../lib/page.ts";
 
 /** What the grants page shows. */
 export interface GrantsPage {

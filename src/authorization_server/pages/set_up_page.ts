@@ -1,6 +1,6 @@
 /** The pages of the first start: choose a passphrase, then connect. */
 import { html } from "../../lib/html.ts";
-import { pageResponse } from "./page.ts";
+import { pageResponse } from "../../lib/page.ts";
 
 /** What the set-up page shows. */
 export interface SetUpPage {

@@ -1,6 +1,6 @@
 /** The page that asks for the passphrase. */
 import { html } from "../../lib/html.ts";
-import { pageResponse } from "./page.ts";
+import { pageResponse } from "../../lib/page.ts";
 
 /** What the sign-in page shows. */
 export interface SignInPage {

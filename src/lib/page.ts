@@ -1,5 +1,5 @@
 /** The frame of every page, and the headers that protect it. */
-import { type Html, html, styleElement } from "../../lib/html.ts";
+import { type Html, html, styleElement } from "./html.ts";
 import { stylesheet, stylesheetSource } from "./stylesheet.ts";
 
 /** What a page response is made of. */
