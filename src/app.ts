@@ -20,6 +20,7 @@ import { createRouter } from "./http/router.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import { summariseStrangers } from "./lib/summarised_log.ts";
 import type { LimitName, Metrics } from "./metrics/metrics.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
@@ -68,8 +69,13 @@ const minute = 60_000;
 const maxRememberedClients = 10_000;
 
 /** Wires every part. Throws when the workspace cannot be used. */
-export function buildApp(config: Config, dependencies: AppDependencies): App {
-  const { serverUrl, storage, secrets, log, clock, metrics } = dependencies;
+export function buildApp(config: Config, given: AppDependencies): App {
+  const log = summariseStrangers(given.log, {
+    windowSeconds: config.logRepeatWindowSeconds,
+    maxKinds: config.logMaxRepeatKinds,
+  });
+  const dependencies = { ...given, log };
+  const { serverUrl, storage, secrets, clock, metrics } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
@@ -199,6 +205,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
       await mcp.close();
       servicenow?.close();
       await toolbox.close();
+      log.close();
     },
   };
 }

@@ -40,6 +40,7 @@ export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswe
   const client = clientIdentity(params);
   log.write("info", "client_initialized", {
     requestId: exchange.requestId,
+    subject: exchange.principal?.subject ?? null,
     client: client.name,
     clientVersion: client.version,
     asked: asked?.slice(0, 40),

@@ -38,7 +38,14 @@ Deno.test("initialize survives a client that says nothing of itself and logs one
   await post(initialize({ protocolVersion: "2025-06-18", clientInfo: { name: "Servicenow", version: "3" } }));
   assert.deepEqual(logged.at(-1), {
     event: "client_initialized",
-    fields: { requestId: "r7", client: "Servicenow", clientVersion: "3", asked: "2025-06-18", answered: "2025-06-18" },
+    fields: {
+      requestId: "r7",
+      subject: "user-1",
+      client: "Servicenow",
+      clientVersion: "3",
+      asked: "2025-06-18",
+      answered: "2025-06-18",
+    },
   });
 });
 

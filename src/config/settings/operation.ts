@@ -84,6 +84,19 @@ export const operationSettings = {
     help:
       "seconds in which a server that is told to stop still answers everything, but /health/ready with 503, so that a load balancer looks away first",
   }),
+  logRepeatWindowSeconds: required({
+    env: "LOG_REPEAT_WINDOW",
+    default: "60",
+    parse: parseInteger(0, 3_600),
+    help:
+      "seconds in which lines of one kind that anybody can cause, such as refused tokens, are counted after the first; 0 writes each",
+  }),
+  logMaxRepeatKinds: required({
+    env: "LOG_MAX_REPEAT_KINDS",
+    default: "500",
+    parse: parseInteger(1, 100_000),
+    help: "kinds of such lines that are told apart in that time",
+  }),
   logFormat: optional({
     env: "LOG_FORMAT",
     parse: parseChoice(["json", "text"]),
