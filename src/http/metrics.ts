@@ -1,5 +1,6 @@
 /** `GET /metrics`, on a listener of its own: no token protects it, only who can reach its address. */
 import type { Endpoint } from "../lib/endpoint.ts";
+import { requestHost } from "../lib/request_host.ts";
 import { isKnownHost, type KnownNames } from "./origin.ts";
 
 /** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
@@ -10,7 +11,7 @@ export function createMetricsEndpoint(options: {
 }): Endpoint {
   const { names, contentType, expose } = options;
   return (request) => {
-    if (!isKnownHost(request.headers.get("host"), names)) {
+    if (!isKnownHost(requestHost(request), names)) {
       return new Response("This Host is not allowed; see ALLOWED_HOSTS\n", { status: 403 });
     }
     if (new URL(request.url).pathname !== "/metrics") return new Response("See /metrics\n", { status: 404 });

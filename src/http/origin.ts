@@ -21,8 +21,7 @@ export function isKnownOrigin(origin: string | null, names: KnownNames): boolean
  * Whether `Host` can be trusted to be us. Rebinding needs a name that the attacker's DNS serves, so an address is
  * always fine and a name must be known.
  */
-export function isKnownHost(host: string | null, names: KnownNames): boolean {
-  if (host === null) return false;
+export function isKnownHost(host: string, names: KnownNames): boolean {
   return names.hosts.has(host.toLowerCase()) || /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])(:\d+)?$/i.test(host);
 }
 

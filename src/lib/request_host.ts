@@ -1,6 +1,6 @@
-/** The host, with its port, that a request is addressed to; `null` when it does not say. */
-export function requestHost(request: Request): string | null {
-  const host = request.headers.get("host");
-  // HTTP/2, which only https negotiates, names it as the authority of the URL instead (RFC 9113 §8.3.1).
-  return host === null && request.url.startsWith("https:") ? new URL(request.url).host : host;
+/** The host, with its port, that a request is addressed to. */
+export function requestHost(request: Request): string {
+  // HTTP/2 names it as the authority of the URL instead (RFC 9113 §8.3.1): by https, or by plain http from a proxy that
+  // knows it can. HTTP/1 without Host arrives as `localhost`, which no page can make a browser send.
+  return request.headers.get("host") ?? new URL(request.url).host;
 }

@@ -26,8 +26,8 @@ export function createSpellings(
   const canonical = spell(spellings[0]);
   const byHost = new Map(all.toReversed().map((spelling) => [new URL(spelling.resource).host, spelling]));
   const spellingOf: SpellingOf = (request) => {
-    const host = requestHost(request)?.toLowerCase();
-    return (host === undefined ? undefined : byHost.get(host)) ?? canonical;
+    const host = requestHost(request).toLowerCase();
+    return byHost.get(host) ?? canonical;
   };
   return { spellingOf, all };
 }

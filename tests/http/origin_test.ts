@@ -4,7 +4,7 @@ import { isKnownHost, isKnownOrigin, knownNames } from "../../src/http/origin.ts
 const names = knownNames(["http://127.0.0.1:3000", "http://localhost:3000"], ["https://app.example"], ["gate:3000"]);
 
 Deno.test("isKnownOrigin() lets in no origin, our own and the allowed ones (MCP transports: Origin MUST be validated)", () => {
-  for (const origin of [null, "http://localhost:3000", "HTTP://LOCALHOST:3000", "https://app.example"]) {
+  for (const origin of ["http://localhost:3000", "HTTP://LOCALHOST:3000", "https://app.example"]) {
     assert.equal(isKnownOrigin(origin, names), true, String(origin));
   }
   const foreign = [
@@ -23,8 +23,8 @@ Deno.test("isKnownHost() refuses names that an attacker's DNS could serve, and t
     assert.equal(isKnownHost(host, names), true, host);
   }
   for (
-    const host of [null, "", "evil.example", "evil.example:3000", "localhost:3000.evil.example", "1.2.3.4.evil.example"]
+    const host of ["", "evil.example", "evil.example:3000", "localhost:3000.evil.example", "1.2.3.4.evil.example"]
   ) {
-    assert.equal(isKnownHost(host, names), false, String(host));
+    assert.equal(isKnownHost(host, names), false, host);
   }
 });
