@@ -73,6 +73,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
   const log = summariseStrangers(given.log, {
     windowSeconds: config.logRepeatWindowSeconds,
     maxKinds: config.logMaxRepeatKinds,
+    maxLines: config.logMaxLinesOfKind,
   });
   const dependencies = { ...given, log };
   const { serverUrl, storage, secrets, clock, metrics } = dependencies;

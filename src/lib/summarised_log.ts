@@ -1,6 +1,6 @@
 /**
- * Keeps strangers from filling the log: of lines that anybody can cause, the first of each kind is written as it is,
- * those after it are counted, and the count follows as one line. Everything else passes.
+ * Keeps strangers from filling the log: of lines that anybody can cause, the first few of each kind are written as they
+ * are, those after them are counted, and the count follows as one line. Everything else passes.
  */
 import { addressKey } from "./address_key.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
@@ -15,19 +15,20 @@ interface Kind {
   readonly level: LogLevel;
   readonly event: string;
   readonly fields: LogFields;
+  written: number;
   repeated: number;
 }
 
 /**
  * Wraps a log. A line is a stranger's when it tells of a refusal that names no person, or of a call without a token.
- * Its kind is its event, its reason, the client it names and the network that it came from; of kinds beyond `maxKinds` in one window, only
- * the events are told apart.
+ * Its kind is its event, its reason, the client it names and the network that it came from. In one window `maxLines` of
+ * a kind are written; of kinds beyond `maxKinds`, only the events are told apart.
  */
 export function summariseStrangers(
   log: Log,
-  options: { readonly windowSeconds: number; readonly maxKinds: number },
+  options: { readonly windowSeconds: number; readonly maxKinds: number; readonly maxLines: number },
 ): SummarisedLog {
-  const { windowSeconds, maxKinds } = options;
+  const { windowSeconds, maxKinds, maxLines } = options;
   const kinds = new Map<string, Kind>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -46,6 +47,10 @@ export function summariseStrangers(
     const name = JSON.stringify([event, reason, method, client, outcome, network]);
     const kind = kinds.get(name) ?? (kinds.size < maxKinds ? undefined : kinds.get(event));
     if (kind !== undefined) {
+      if (kind.written < maxLines) {
+        kind.written++;
+        return false;
+      }
       kind.repeated++;
       return true;
     }
@@ -54,10 +59,11 @@ export function summariseStrangers(
       Deno.unrefTimer(timer);
     }
     if (kinds.size < maxKinds) {
-      kinds.set(name, { level, event, fields: told, repeated: 0 });
+      kinds.set(name, { level, event, fields: told, written: 1, repeated: 0 });
       return false;
     }
-    kinds.set(event, { level, event, fields: { outcome, reason: "several", address: "several" }, repeated: 1 });
+    const several = { outcome, reason: "several", address: "several" };
+    kinds.set(event, { level, event, fields: several, written: maxLines, repeated: 1 });
     return true;
   };
   return {

@@ -16,7 +16,7 @@ const refusal = (address: string, reason = "expired_token") => ({ address, reaso
 
 Deno.test("of a stranger's lines the first of each kind is written, the others are counted", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100 });
+  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 1 });
   for (let request = 0; request < 1_000; request++) summarised.write("warn", "token_refused", refusal("192.0.2.1"));
   summarised.write("warn", "token_refused", refusal("192.0.2.1", "bad_signature"));
   summarised.write("warn", "token_refused", refusal("2001:db8::1"));
@@ -36,9 +36,19 @@ Deno.test("of a stranger's lines the first of each kind is written, the others a
   summarised.close();
 });
 
+Deno.test("the first few of a kind are written whole, so that each refusal of an honest mistake can be read", () => {
+  const { lines, log } = record();
+  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 3 });
+  for (let id = 1; id <= 5; id++) {
+    summarised.write("audit", "token", { outcome: "refused", requestId: `r${id}`, ...refusal("192.0.2.1") });
+  }
+  summarised.close();
+  assert.deepEqual(lines.map(({ fields }) => fields?.["requestId"] ?? fields?.["repeated"]), ["r1", "r2", "r3", 2]);
+});
+
 Deno.test("a stranger with a million addresses costs bounded memory and lines, and is counted whole", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 50 });
+  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 50, maxLines: 1 });
   for (let host = 0; host < 10_000; host++) {
     summarised.write("audit", "token", { outcome: "refused", ...refusal(`10.0.${host >> 8}.${host & 255}`) });
   }
@@ -54,7 +64,7 @@ Deno.test("a stranger with a million addresses costs bounded memory and lines, a
 
 Deno.test("what a person did, and every error, is written each time", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100 });
+  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 1 });
   const lists: Parameters<Log["write"]>[] = [
     ["audit", "sign_in", { outcome: "refused", reason: "wrong_passphrase", user: "owner", address: "192.0.2.1" }],
     ["audit", "token", { outcome: "issued", grant: "g", address: "192.0.2.1" }],
@@ -77,14 +87,14 @@ Deno.test("the counts are written when the window ends, though nothing more happ
     write: (_level, _event, fields) => void (fields?.["repeated"] !== undefined && counted.resolve(fields)),
     flush() {},
   };
-  const summarised = summariseStrangers(log, { windowSeconds: 0.01, maxKinds: 100 });
+  const summarised = summariseStrangers(log, { windowSeconds: 0.01, maxKinds: 100, maxLines: 1 });
   const alive = setInterval(() => {}, 1_000); // the window keeps no process alive
   summarised.write("warn", "token_refused", refusal("192.0.2.1"));
   summarised.write("warn", "token_refused", refusal("192.0.2.1"));
   assert.equal((await counted.promise)["repeated"], 1);
   clearInterval(alive);
   const plain = record();
-  const every = summariseStrangers(plain.log, { windowSeconds: 0, maxKinds: 100 });
+  const every = summariseStrangers(plain.log, { windowSeconds: 0, maxKinds: 100, maxLines: 1 });
   for (let line = 0; line < 3; line++) every.write("warn", "token_refused", refusal("192.0.2.1"));
   assert.equal(plain.lines.length, 3);
 });

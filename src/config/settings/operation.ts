@@ -89,7 +89,13 @@ export const operationSettings = {
     default: "60",
     parse: parseInteger(0, 3_600),
     help:
-      "seconds in which lines of one kind that anybody can cause, such as refused tokens, are counted after the first; 0 writes each",
+      "seconds in which lines of one kind that anybody can cause, such as refused tokens, are counted after the first few; 0 writes each",
+  }),
+  logMaxLinesOfKind: required({
+    env: "LOG_REPEATS",
+    default: "10",
+    parse: parseInteger(1, 10_000),
+    help: "lines of one such kind that are written in that time before the others are counted",
   }),
   logMaxRepeatKinds: required({
     env: "LOG_MAX_REPEAT_KINDS",
