@@ -20,6 +20,7 @@ export function lifetimesOf(config: Config): Lifetimes {
     signInSessionLifetimeSeconds: config.signInSessionLifetimeSeconds,
     setUpLinkLifetimeSeconds: config.setUpLinkLifetimeSeconds,
     unusedClientLifetimeSeconds: config.unusedClientLifetimeSeconds,
+    knownBrowserLifetimeSeconds: config.knownBrowserLifetimeSeconds,
   };
 }
 
@@ -35,6 +36,14 @@ export function authorizationLimitsOf(config: Config): Limits {
     unusedClientGraceSeconds: config.unusedClientGraceSeconds,
     maxConcurrentPasswordHashes: config.maxConcurrentPasswordHashes,
     maxWaitingPasswordHashes: config.maxWaitingPasswordHashes,
+    clientCaches: {
+      documentSeconds: config.clientMetadataFreshnessSeconds,
+      maxDocumentSeconds: config.clientMetadataMaxFreshnessSeconds,
+      maxDocuments: config.clientMetadataMaxCached,
+      keySetSeconds: config.clientKeysFreshnessSeconds,
+      keySetRetrySeconds: config.clientKeysRetrySeconds,
+      maxKeySets: config.clientKeysMaxCached,
+    },
   };
 }
 
@@ -105,6 +114,8 @@ export function servicenowLimitsOf(config: Config): ServicenowLimits {
     maxAttempts: config.servicenowMaxAttempts,
     retryDelaySeconds: config.servicenowRetryDelayMilliseconds / 1_000,
     maxRetryAfterSeconds: config.servicenowMaxRetryAfterSeconds,
+    maxPauseSeconds: config.servicenowMaxPauseSeconds,
+    maxPausedUsers: config.servicenowMaxPausedUsers,
     maxReplyBytes: config.servicenowMaxReplyBytes,
     maxAttachmentBytes: config.servicenowMaxAttachmentBytes,
     maxFieldCharacters: config.servicenowMaxFieldCharacters,

@@ -34,6 +34,7 @@ export async function openInstallation(
     ...(config.database === undefined ? {} : { location: config.database }),
     sqlitePath,
     clock,
+    busyTimeoutMilliseconds: config.storageBusyTimeoutMilliseconds,
     postgresLimits: {
       connections: config.postgresConnections,
       statementTimeoutMilliseconds: config.postgresStatementTimeoutSeconds * 1_000,

@@ -87,7 +87,7 @@ export function createToolbox(config: Config, dependencies: ToolboxDependencies)
     prompts: records === null ? [] : servicenowPrompts(records.read),
     tools: [
       fileReadTool(workspace),
-      fileReadManyTool(workspace),
+      fileReadManyTool(workspace, { maxFiles: config.maxReadFiles }),
       fileWriteTool(workspace),
       fileListTool(workspace, { maxListMilliseconds: walkMilliseconds }),
       fileInfoTool(workspace),

@@ -243,3 +243,15 @@ Deno.test("architecture: the map in docs/architecture.md is what src/ holds", as
   const there = Array.from(Deno.readDirSync(`${root}src`), ({ name, isDirectory }) => isDirectory ? `${name}/` : name);
   assert.deepEqual(drawn.sort(), there.sort());
 });
+
+Deno.test("architecture: docs/architecture.md justifies every package that deno.json imports, and no other", async () => {
+  const page = await Deno.readTextFile(`${root}docs/architecture.md`);
+  const table = /^## Run-time dependencies\n([^]*?)^## /m.exec(page)?.[1] ?? "";
+  const justified = Array.from(table.matchAll(/^\| `([^`]+)` *\| *(.+?) *\|$/gm));
+  for (const [, name, why = ""] of justified) assert.ok(why.length > 40, `${name}: ${why}`);
+  const { imports: specifiers }: { imports: Record<string, string> } = JSON.parse(
+    await Deno.readTextFile(`${root}deno.json`),
+  );
+  const packages = Object.values(specifiers).map((specifier) => /^npm:(.+)@[^@]+$/.exec(specifier)?.[1] ?? specifier);
+  assert.deepEqual(justified.map(([, name]) => name).sort(), packages.sort());
+});

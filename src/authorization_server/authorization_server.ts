@@ -61,8 +61,14 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const { issuer, resource, storage, clock, lifetimes, limits } = deps;
   const isAcceptedResource = createResourceCheck([resource, ...deps.resourceAliases]);
   const users = createUserDirectory(storage, deps.ownerPasswordHash);
-  const sessionLifetimeSeconds = lifetimes.signInSessionLifetimeSeconds;
-  const browsers = createBrowsers({ issuer, storage, users, clock, sessionLifetimeSeconds });
+  const browsers = createBrowsers({
+    issuer,
+    storage,
+    users,
+    clock,
+    sessionLifetimeSeconds: lifetimes.signInSessionLifetimeSeconds,
+    knownBrowserLifetimeSeconds: lifetimes.knownBrowserLifetimeSeconds,
+  });
   const signingKeys = createSigningKeys(deps);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
@@ -77,7 +83,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       storage,
       clock,
       audiences: [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)],
-      keysOf: createClientKeys({ clock, fetchDocument: deps.fetchDocument, directory }),
+      keysOf: createClientKeys({ clock, fetchDocument: deps.fetchDocument, directory, limits: limits.clientCaches }),
     }),
   });
   const { servicenow } = deps;

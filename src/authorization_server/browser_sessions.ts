@@ -8,7 +8,6 @@ import { knownBrowsers } from "./records/known_browser.ts";
 import type { Account, UserDirectory } from "./user_directory.ts";
 
 const maxSharedSessionSeconds = 600;
-const knownBrowserLifetimeMilliseconds = 90 * 86_400_000;
 
 /** A browser, new or seen before. */
 export interface Browser {
@@ -50,8 +49,9 @@ export function createBrowsers(options: {
   readonly users: UserDirectory;
   readonly clock: Clock;
   readonly sessionLifetimeSeconds: number;
+  readonly knownBrowserLifetimeSeconds: number;
 }): Browsers {
-  const { storage, users, clock } = options;
+  const { storage, users, clock, knownBrowserLifetimeSeconds } = options;
   const cookiesReachOtherPorts = !options.issuer.startsWith("https:");
   const sessionLifetimeSeconds = cookiesReachOtherPorts
     ? Math.min(options.sessionLifetimeSeconds, maxSharedSessionSeconds)
@@ -86,7 +86,7 @@ export function createBrowsers(options: {
           knownBrowsers.put(
             [identify(request).hash, account.id],
             { signedInAt: now },
-            now + knownBrowserLifetimeMilliseconds,
+            now + knownBrowserLifetimeSeconds * 1_000,
           ),
         ],
         deletes: previous === null ? [] : [browserSessions.key(hashSecret(previous))],

@@ -4,6 +4,7 @@ import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 import { type ClientDocumentProblem, isClientDocumentUrl, parseClientDocument } from "./client_metadata_document.ts";
+import type { Lifetimes, Limits } from "./context.ts";
 import type { DocumentProblem, FetchDocument } from "./public_document.ts";
 import { type Client, clients } from "./records/client.ts";
 
@@ -24,20 +25,19 @@ interface KnownDocument {
   readonly freshUntil: number;
 }
 
-const defaultFreshnessMilliseconds = 300_000;
-const maxFreshnessMilliseconds = 3_600_000;
-const maxDocuments = 500;
-// As long as a person may think about the consent page, the document that it shows stays the same.
-const followUpMilliseconds = 900_000;
-
 /** Builds the directory; without `fetchDocument` there are no metadata documents. */
 export function createClientDirectory(options: {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly log: Log;
   readonly fetchDocument: FetchDocument | undefined;
+  readonly limits: Pick<Limits, "clientCaches">;
+  readonly lifetimes: Pick<Lifetimes, "authorizationRequestLifetimeSeconds" | "authorizationCodeLifetimeSeconds">;
 }): ClientDirectory {
-  const { storage, clock, log, fetchDocument } = options;
+  const { storage, clock, log, fetchDocument, lifetimes } = options;
+  const { documentSeconds, maxDocumentSeconds, maxDocuments } = options.limits.clientCaches;
+  // As long as a person may think about the consent page, and its code lives, the document that it shows stays the same.
+  const followUpSeconds = lifetimes.authorizationRequestLifetimeSeconds + lifetimes.authorizationCodeLifetimeSeconds;
   const documents = new Map<string, KnownDocument>();
 
   const remember = (document: KnownDocument): void => {
@@ -57,8 +57,8 @@ export function createClientDirectory(options: {
       return parsed;
     }
     const maxAge = fetched.ok ? fetched.value.maxAgeSeconds : 0;
-    const freshness = maxAge === null ? defaultFreshnessMilliseconds : maxAge * 1_000;
-    remember({ client: parsed.value, fetchedAt: now, freshUntil: now + Math.min(freshness, maxFreshnessMilliseconds) });
+    const freshUntil = now + Math.min(maxAge ?? documentSeconds, maxDocumentSeconds) * 1_000;
+    remember({ client: parsed.value, fetchedAt: now, freshUntil });
     return parsed;
   };
   const stored = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
@@ -76,7 +76,7 @@ export function createClientDirectory(options: {
       if (!isClientDocumentUrl(id)) return await stored(id);
       const known = documents.get(id);
       const now = clock();
-      if (known !== undefined && (now < known.freshUntil || now < known.fetchedAt + followUpMilliseconds)) {
+      if (known !== undefined && (now < known.freshUntil || now < known.fetchedAt + followUpSeconds * 1_000)) {
         return known.client;
       }
       // A client that somebody approved keeps working while its document cannot be reached.

@@ -21,6 +21,8 @@ export interface Lifetimes {
   readonly signInSessionLifetimeSeconds: number;
   readonly setUpLinkLifetimeSeconds: number;
   readonly unusedClientLifetimeSeconds: number;
+  /** How long a browser counts as one in which somebody signed in before: its guesses are throttled apart. */
+  readonly knownBrowserLifetimeSeconds: number;
 }
 
 /** Lifetimes that suit most installations. */
@@ -34,6 +36,7 @@ export const defaultLifetimes: Lifetimes = {
   signInSessionLifetimeSeconds: 28_800,
   setUpLinkLifetimeSeconds: 600,
   unusedClientLifetimeSeconds: 2_592_000,
+  knownBrowserLifetimeSeconds: 7_776_000,
 };
 
 /** Sizes and counts. */
@@ -50,6 +53,22 @@ export interface Limits {
   readonly unusedClientGraceSeconds: number;
   readonly maxConcurrentPasswordHashes: number;
   readonly maxWaitingPasswordHashes: number;
+  /** How client metadata documents and clients' keys are kept in memory. */
+  readonly clientCaches: ClientCacheLimits;
+}
+
+/** Bounds of what is kept of what clients publish of themselves. */
+export interface ClientCacheLimits {
+  /** A document whose headers say nothing about it is fresh for so long. */
+  readonly documentSeconds: number;
+  /** And never longer than this, whatever its headers say. */
+  readonly maxDocumentSeconds: number;
+  readonly maxDocuments: number;
+  /** A set of keys at a client's jwks_uri. */
+  readonly keySetSeconds: number;
+  /** Keys that fit no signature are asked for anew after so long at the earliest. */
+  readonly keySetRetrySeconds: number;
+  readonly maxKeySets: number;
 }
 
 /** Limits that suit most installations. */
@@ -63,6 +82,14 @@ export const defaultLimits: Limits = {
   unusedClientGraceSeconds: 3_600,
   maxConcurrentPasswordHashes: 2,
   maxWaitingPasswordHashes: 16,
+  clientCaches: {
+    documentSeconds: 300,
+    maxDocumentSeconds: 3_600,
+    maxDocuments: 500,
+    keySetSeconds: 600,
+    keySetRetrySeconds: 60,
+    maxKeySets: 200,
+  },
 };
 
 /** Who may register clients (RFC 7591 §3): anybody, holders of the token, nobody. */

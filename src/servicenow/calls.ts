@@ -2,6 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
+import type { ServicenowLimits } from "./limits.ts";
 import type { InstanceAccount } from "./link_record.ts";
 import type { ServicenowLinks } from "./links.ts";
 import type { Caller } from "./port.ts";
@@ -21,18 +22,14 @@ export type CallAs = (
   request: RequestOf,
 ) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
-const maxPausedSubjects = 10_000;
-const maxPauseSeconds = 3_600;
-
 /** Builds {@link CallAs}. `admit` takes one call from the person's share. */
 export function createCallAs(
-  { links, send, admit, clock, callSeconds }: {
+  { links, send, admit, clock, limits }: {
     readonly links: ServicenowLinks;
     readonly send: Send;
     readonly admit: (subject: string) => Admission;
     readonly clock: Clock;
-    /** The whole call, however many requests it takes. */
-    readonly callSeconds: number;
+    readonly limits: Pick<ServicenowLimits, "callSeconds" | "maxPauseSeconds" | "maxPausedUsers">;
   },
 ): CallAs {
   /** By person: when the instance will answer again, by its own word. */
@@ -54,8 +51,8 @@ export function createCallAs(
     if (error.reason === "unauthorized") return { reason: "link_expired" };
     if (error.reason === "rate_limited") {
       const [oldest] = pausedUntil.keys();
-      if (pausedUntil.size >= maxPausedSubjects && oldest !== undefined) pausedUntil.delete(oldest);
-      pausedUntil.set(subject, clock() + Math.min(error.retryAfterSeconds, maxPauseSeconds) * 1_000);
+      if (pausedUntil.size >= limits.maxPausedUsers && oldest !== undefined) pausedUntil.delete(oldest);
+      pausedUntil.set(subject, clock() + Math.min(error.retryAfterSeconds, limits.maxPauseSeconds) * 1_000);
     }
     return error;
   };
@@ -82,7 +79,7 @@ export function createCallAs(
     if (refusal !== null) return failure(refusal);
     const controller = new AbortController();
     const stop = (): void => controller.abort();
-    const timer = setTimeout(stop, callSeconds * 1_000);
+    const timer = setTimeout(stop, limits.callSeconds * 1_000);
     if (caller.signal.aborted) stop();
     else caller.signal.addEventListener("abort", stop, { once: true });
     let uncertain = false;

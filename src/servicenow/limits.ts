@@ -12,6 +12,10 @@ export interface ServicenowLimits {
   readonly retryDelaySeconds: number;
   /** A `Retry-After` up to this is waited for; a longer one is told to the caller. */
   readonly maxRetryAfterSeconds: number;
+  /** Until then at most, a person's calls are refused here after the instance said to come back later. */
+  readonly maxPauseSeconds: number;
+  /** People for whom that is remembered. */
+  readonly maxPausedUsers: number;
   /** The JSON of one answer. */
   readonly maxReplyBytes: number;
   readonly maxAttachmentBytes: number;
@@ -39,6 +43,8 @@ export const defaultServicenowLimits: ServicenowLimits = {
   maxAttempts: 3,
   retryDelaySeconds: 0.25,
   maxRetryAfterSeconds: 3,
+  maxPauseSeconds: 3_600,
+  maxPausedUsers: 10_000,
   maxReplyBytes: 1_048_576,
   maxAttachmentBytes: 1_048_576,
   maxFieldCharacters: 20_000,

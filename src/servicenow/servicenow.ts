@@ -68,7 +68,7 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
   const store = createLinkStore({ instance, storage, secrets, previousSecrets, log });
   const links = createServicenowLinks({ store, storage, tokenEndpoint, clock, pause, log, limits });
   const send = createSend({ transport, clock, monotonic: () => performance.now(), random, pause, limits });
-  const callAs = createCallAs({ links, send, admit, clock, callSeconds: limits.callSeconds });
+  const callAs = createCallAs({ links, send, admit, clock, limits });
   const reader = createRecordReader({ callAs, instance, maxReplyBytes: limits.maxReplyBytes });
   return {
     origin: instance.origin,

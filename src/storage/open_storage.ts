@@ -13,6 +13,8 @@ export interface OpenStorageOptions {
   /** Where the SQLite file lies, or is made. */
   readonly sqlitePath: string;
   readonly clock: Clock;
+  /** How long an operation waits for a file that another process writes. */
+  readonly busyTimeoutMilliseconds?: number;
   /** Limits of the PostgreSQL driver; what is left out keeps its default. */
   readonly postgresLimits?: Partial<PostgresLimits>;
 }
@@ -25,7 +27,7 @@ export interface StorageProblem {
 
 /** Drivers are loaded when they are asked for: most installations need one. */
 export async function openStorage(options: OpenStorageOptions): Promise<Result<Storage, StorageProblem>> {
-  const { location, sqlitePath, clock, postgresLimits: limits = {} } = options;
+  const { location, sqlitePath, clock, busyTimeoutMilliseconds = 5_000, postgresLimits: limits = {} } = options;
   try {
     if (location?.kind === "postgres") {
       const { openPostgresStorage } = await import("./postgres.ts");
@@ -33,10 +35,10 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<S
     }
     if (location?.kind === "deno_kv") {
       const { openDenoKvStorage } = await import("./deno_kv.ts");
-      return success(await openDenoKvStorage({ ...location, clock }));
+      return success(await openDenoKvStorage({ ...location, clock, busyTimeoutMilliseconds }));
     }
     const { openSqliteStorage } = await import("./sqlite.ts");
-    return success(openSqliteStorage({ path: sqlitePath, clock }));
+    return success(openSqliteStorage({ path: sqlitePath, clock, busyTimeoutMilliseconds }));
   } catch (error) {
     if (!(error instanceof UnusableStorageError)) throw error;
     return failure({ problem: error.message, remedy: error.remedy });

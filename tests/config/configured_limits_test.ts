@@ -34,9 +34,15 @@ Deno.test("settings reach the parts in their units", () => {
     LLM_RETRY_DELAY_MS: "500",
     TASK_LIFETIME: "60",
     QUERY_LIMIT: "600",
+    CLIENT_KEYS_RETRY: "30",
+    KNOWN_BROWSER_LIFETIME: "60",
+    SERVICENOW_MAX_PAUSE: "7",
   });
   assert.equal(configured.eventStreamOptionsOf(config).keepAliveMs, 20_000);
   assert.equal(configured.ollamaLimitsOf(config).retryDelaySeconds, 0.5);
   assert.equal(configured.mcpLimitsOf(config).taskTtlMs, 60_000);
   assert.equal(configured.authorizationLimitsOf(config).maxQueryBytes, 600);
+  assert.equal(configured.authorizationLimitsOf(config).clientCaches.keySetRetrySeconds, 30);
+  assert.equal(configured.lifetimesOf(config).knownBrowserLifetimeSeconds, 60);
+  assert.equal(configured.servicenowLimitsOf(config).maxPauseSeconds, 7);
 });

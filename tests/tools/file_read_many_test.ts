@@ -4,7 +4,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read_many reads what can be read, in order, and says of the rest why not", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const readMany = fileReadManyTool(workspace);
+    const readMany = fileReadManyTool(workspace, { maxFiles: 50 });
     Deno.writeTextFileSync(`${root}/a`, "one");
     Deno.writeTextFileSync(`${root}/b`, "two\u202e");
     Deno.writeFileSync(`${root}/binary`, Uint8Array.of(0xff));
@@ -28,7 +28,9 @@ Deno.test("file_read_many reads what can be read, in order, and says of the rest
 Deno.test("file_read_many holds all files together to the limit of one read", () =>
   withWorkspace(async ({ root, workspace }) => {
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, name.repeat(40));
-    const { structured } = await answerOf(fileReadManyTool(workspace), { filenames: ["a", "b", "c"] });
+    const { structured } = await answerOf(fileReadManyTool(workspace, { maxFiles: 50 }), {
+      filenames: ["a", "b", "c"],
+    });
     const files = structured["files"] as { readonly content?: string; readonly error?: string }[];
     assert.deepEqual(files.map(({ content }) => content?.length), [40, 40, undefined]);
     assert.equal(files[2]?.error, "Failed to read file: there is no room left for its 40 bytes in this answer (c)");
@@ -36,8 +38,9 @@ Deno.test("file_read_many holds all files together to the limit of one read", ()
 
 Deno.test("file_read_many fails when no file can be read, and takes neither none nor too many", () =>
   withWorkspace(async ({ workspace }) => {
-    const readMany = fileReadManyTool(workspace);
+    const readMany = fileReadManyTool(workspace, { maxFiles: 3 });
+    assert.match(readMany.description, /up to 3 /);
     assert.equal((await failureOf(readMany, { filenames: ["none", "neither"] })).code, "none_readable");
     assert.equal((await failureOf(readMany, { filenames: [] })).code, "invalid_input");
-    assert.equal((await failureOf(readMany, { filenames: Array(51).fill("a") })).code, "invalid_input");
+    assert.equal((await failureOf(readMany, { filenames: Array(4).fill("a") })).code, "invalid_input");
   }));

@@ -40,6 +40,42 @@ export const clientSettings = {
     parse: parseInteger(1, 1_000),
     help: "such documents that are fetched at once; more are refused",
   }),
+  clientMetadataFreshnessSeconds: required({
+    env: "CLIENT_METADATA_FRESHNESS",
+    default: "300",
+    parse: parseInteger(0, day),
+    help: "seconds for which such a document is kept when its headers say nothing about it",
+  }),
+  clientMetadataMaxFreshnessSeconds: required({
+    env: "CLIENT_METADATA_MAX_FRESHNESS",
+    default: "3600",
+    parse: parseInteger(0, 30 * day),
+    help: "the same at most, whatever its headers say",
+  }),
+  clientMetadataMaxCached: required({
+    env: "CLIENT_METADATA_MAX_CACHED",
+    default: "500",
+    parse: parseInteger(1, 1_000_000),
+    help: "such documents that are kept in memory",
+  }),
+  clientKeysFreshnessSeconds: required({
+    env: "CLIENT_KEYS_FRESHNESS",
+    default: "600",
+    parse: parseInteger(0, 30 * day),
+    help: "seconds for which the keys at a client's jwks_uri are kept",
+  }),
+  clientKeysRetrySeconds: required({
+    env: "CLIENT_KEYS_RETRY",
+    default: "60",
+    parse: parseInteger(1, day),
+    help: "seconds after which keys that fit no signature are fetched anew at the earliest",
+  }),
+  clientKeysMaxCached: required({
+    env: "CLIENT_KEYS_MAX_CACHED",
+    default: "200",
+    parse: parseInteger(1, 1_000_000),
+    help: "sets of such keys that are kept in memory",
+  }),
   maxRedirectUris: required({
     env: "MAX_REDIRECT_URIS",
     default: "20",

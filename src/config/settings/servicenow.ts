@@ -75,6 +75,18 @@ export const servicenowSettings = {
     parse: parseInteger(0, 600),
     help: "the longest Retry-After of the instance that is waited for, in seconds",
   }),
+  servicenowMaxPauseSeconds: required({
+    env: "SERVICENOW_MAX_PAUSE",
+    default: "3600",
+    parse: parseInteger(1, day),
+    help: "seconds for which a person's calls are held back at most when the instance says to come back later",
+  }),
+  servicenowMaxPausedUsers: required({
+    env: "SERVICENOW_MAX_PAUSED_USERS",
+    default: "10000",
+    parse: parseInteger(1, 10_000_000),
+    help: "people for whom that is remembered",
+  }),
   servicenowMaxReplyBytes: required({
     env: "SERVICENOW_MAX_REPLY_BYTES",
     default: String(mebibyte),

@@ -58,6 +58,12 @@ export const signInSettings = {
     parse: parseInteger(60, year),
     help: "seconds that a person stays signed in on the pages",
   }),
+  knownBrowserLifetimeSeconds: required({
+    env: "KNOWN_BROWSER_LIFETIME",
+    default: String(90 * day),
+    parse: parseInteger(60, 10 * year),
+    help: "seconds for which a browser in which somebody signed in is not slowed down by the guesses of others",
+  }),
   setUpLinkLifetimeSeconds: required({
     env: "SET_UP_LINK_LIFETIME",
     default: "600",

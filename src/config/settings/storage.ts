@@ -39,6 +39,12 @@ export const storageSettings = {
     parse: parseInteger(1, 600),
     help: "seconds that PostgreSQL may work on one statement",
   }),
+  storageBusyTimeoutMilliseconds: required({
+    env: "STORAGE_BUSY_TIMEOUT_MS",
+    default: "5000",
+    parse: parseInteger(1, 60_000),
+    help: "milliseconds that an operation waits for a database file that another process writes (SQLite, Deno KV)",
+  }),
   sweepIntervalSeconds: required({
     env: "SWEEP_INTERVAL",
     default: "300",

@@ -54,6 +54,12 @@ export const workspaceSettings = {
     parse: parseInteger(1, 64 * mebibyte),
     help: "largest file that file_read answers, in bytes",
   }),
+  maxReadFiles: required({
+    env: "MAX_READ_FILES",
+    default: "50",
+    parse: parseInteger(1, 1_000),
+    help: "files that one call of file_read_many reads",
+  }),
   maxWriteBytes: required({
     env: "MAX_WRITE_BYTES",
     default: String(mebibyte),
