@@ -25,7 +25,14 @@ import {
   listClients,
   removeClient,
 } from "./authorization_server/manage_clients.ts";
-import { rotateSigningKeys } from "./authorization_server/signing_keys.ts";
+import {
+  listSigningKeys,
+  replaceSigningKeys,
+  rotateSigningKeys,
+  type Rotation,
+  type RotationPace,
+  type SigningKeyState,
+} from "./authorization_server/rotate_signing_keys.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import { failure, type Result, success } from "./lib/result.ts";
@@ -50,8 +57,11 @@ export interface Administration {
   listClients(): Promise<ClientSummary[]>;
   /** Ends what the client was granted too; `false` when there is no such client. */
   removeClient(id: string): Promise<boolean>;
-  /** Makes a new signing key; the old ones verify for `overlapSeconds` more. Gives the new key's id. */
-  rotateKeys(overlapSeconds: number): Promise<string>;
+  /** Publishes a new signing key that signs later. */
+  rotateKeys(pace: RotationPace): Promise<Rotation>;
+  /** Makes a key that signs at once and withdraws all others, which ends every access token. */
+  replaceKeys(): Promise<{ readonly kid: string; readonly withdrawn: readonly string[] }>;
+  listKeys(): Promise<SigningKeyState[]>;
 }
 
 /** Wires the operations on an opened installation. */
@@ -68,7 +78,9 @@ export function createAdministration({ storage, secrets }: Installation, clock: 
     createClient: (request) => createClient({ storage, clock }, request),
     listClients: () => listClients({ storage, clock }),
     removeClient: (id) => removeClient({ storage, clock }, id),
-    rotateKeys: (overlapSeconds) => rotateSigningKeys({ storage, secrets, clock }, { overlapSeconds }),
+    rotateKeys: (pace) => rotateSigningKeys({ storage, secrets, clock }, pace),
+    replaceKeys: () => replaceSigningKeys({ storage, secrets, clock }),
+    listKeys: () => listSigningKeys({ storage, clock }),
   };
 }
 

@@ -30,6 +30,8 @@ export interface AccessTokenClaims {
   readonly clientId: string;
   readonly grantId: string;
   readonly tokenId: string;
+  /** The key that signed it. */
+  readonly keyId: string;
   readonly scopes: readonly string[];
   readonly audience: string;
   readonly issuedAt: number;
@@ -118,6 +120,7 @@ export function createAccessTokens(options: {
         clientId: claims.client_id,
         grantId: claims.grant_id,
         tokenId: claims.jti,
+        keyId: header.value.kid,
         scopes: parseScope(claims.scope),
         audience: claims.aud,
         issuedAt: claims.iat * 1_000,

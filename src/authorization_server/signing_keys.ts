@@ -4,9 +4,8 @@ import type { Clock } from "../lib/clock.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
 import { randomId } from "./random_secret.ts";
-import { currentSigningKey, type SigningKey, signingKeys } from "./records/signing_key.ts";
+import { currentSigningKey, type SigningKey, signingKeys, signingKidAt } from "./records/signing_key.ts";
 import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
-import { unchanged } from "./record_family.ts";
 
 /** What signing keys are kept with. */
 export interface SigningKeyDeps {
@@ -37,7 +36,8 @@ export interface SigningKeys {
 const sealPurpose = "signing-key";
 const maxPublishedKeys = 100;
 
-async function makeSigningKey({ secrets, clock }: SigningKeyDeps): Promise<SigningKey> {
+/** Makes a key and keeps it nowhere. */
+export async function makeSigningKey({ secrets, clock }: SigningKeyDeps): Promise<SigningKey> {
   const { publicKey, privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
   const kid = randomId();
   const { x } = await exportJWK(publicKey);
@@ -57,14 +57,14 @@ async function importKey(jwk: Record<string, unknown>): Promise<CryptoKey> {
 
 /** Opens the keys of an installation; the first is made when it is first needed. */
 export function createSigningKeys(deps: SigningKeyDeps): SigningKeys {
-  const { storage, secrets } = deps;
+  const { storage, secrets, clock } = deps;
   const publicKeys = new Map<string, CryptoKey>();
   let signer: { readonly kid: string; readonly privateKey: CryptoKey } | null = null;
 
   const ensureCurrentKid = (): Promise<string> =>
     retryOnConflict(async () => {
       const current = await currentSigningKey.read(storage, "kid");
-      if (current !== null) return current.value.kid;
+      if (current !== null) return signingKidAt(current.value, clock());
       const key = await makeSigningKey(deps);
       const made = await storage.commit({
         checks: [{ key: currentSigningKey.key("kid"), version: null }],
@@ -103,25 +103,4 @@ export function createSigningKeys(deps: SigningKeyDeps): SigningKeys {
       return stored.map(({ value: { kid, publicJwk } }) => ({ ...publicJwk, kid, use: "sig", alg: "EdDSA" }));
     },
   };
-}
-
-/**
- * Makes a new key that signs from now on. The previous ones stay published for `overlapSeconds`, which has to be the
- * lifetime of an access token at least. Gives the new key's id.
- */
-export function rotateSigningKeys(deps: SigningKeyDeps, options: { readonly overlapSeconds: number }): Promise<string> {
-  const { storage, clock } = deps;
-  return retryOnConflict(async () => {
-    const current = await currentSigningKey.read(storage, "kid");
-    const key = await makeSigningKey(deps);
-    const previous = current === null ? null : await signingKeys.read(storage, current.value.kid);
-    const retired = previous === null
-      ? []
-      : [signingKeys.put(previous.value.kid, previous.value, clock() + options.overlapSeconds * 1_000)];
-    const rotated = await storage.commit({
-      checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],
-      puts: [...retired, signingKeys.put(key.kid, key), currentSigningKey.put("kid", { kid: key.kid })],
-    });
-    return rotated ? key.kid : conflict;
-  });
 }

@@ -8,6 +8,7 @@ import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { grants } from "./records/grant.ts";
 import { operatorTokens } from "./records/operator_token.ts";
 import { revokedTokens } from "./records/revoked_token.ts";
+import type { SigningKeys } from "./signing_keys.ts";
 import { isLiveGrant, type UserDirectory } from "./user_directory.ts";
 
 /** Why a bearer token is refused. */
@@ -35,15 +36,22 @@ export function createLivenessCheck(storage: Storage, users: UserDirectory): Liv
 
 /** Builds the verifier. */
 export function createVerifier(
-  { storage, users, accessTokens, isLiveToken }: {
+  { storage, users, signingKeys, accessTokens, isLiveToken }: {
     readonly storage: Storage;
+    readonly signingKeys: Pick<SigningKeys, "find">;
     readonly users: UserDirectory;
     readonly accessTokens: AccessTokens;
     readonly isLiveToken: LivenessCheck;
   },
 ): Verifier {
+  const keyIds = new WeakMap<Principal, string>();
   const isLive = async (principal: Principal): Promise<boolean> => {
-    if (principal.clientId !== operatorClientId) return await isLiveToken(principal);
+    if (principal.clientId !== operatorClientId) {
+      // A key that was withdrawn ends the tokens that were verified before, too.
+      const keyId = keyIds.get(principal);
+      if (keyId !== undefined && await signingKeys.find(keyId) === null) return false;
+      return await isLiveToken(principal);
+    }
     return await operatorTokens.read(storage, principal.tokenId) !== null &&
       await users.isActive(principal.subject);
   };
@@ -67,7 +75,7 @@ export function createVerifier(
       if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
       const verified = await accessTokens.verify(token);
       if (!verified.ok) return verified;
-      const { subject, clientId, grantId, tokenId, scopes, expiresAt } = verified.value;
+      const { subject, clientId, grantId, tokenId, keyId, scopes, expiresAt } = verified.value;
       const principal: Principal = {
         subject,
         clientId,
@@ -76,6 +84,7 @@ export function createVerifier(
         scopes: effectiveScopes(scopes),
         expiresAt,
       };
+      keyIds.set(principal, keyId);
       return await isLive(principal) ? success(principal) : failure("revoked_token");
     },
     isLive,

@@ -1,25 +1,67 @@
-/** `keys rotate`: a new signing key, while tokens under the old one live out their time. */
+/** `keys rotate|list`: a new signing key, while tokens under the old one live out their time. */
+import type { Administration } from "../administration.ts";
 import { type Action, runAction } from "./action.ts";
-import type { Command } from "./command.ts";
+import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
 /** Works beside a running server. */
 export const keysCommand: Command = {
   name: "keys",
-  summary: "changes the key that signs access tokens",
-  usage: ["keys rotate"],
+  summary: "changes the key that signs access tokens, lists such keys",
+  usage: ["keys rotate [--now]", "keys list"],
   flags: {},
+  switches: { now: "for a key that somebody else may have: signs at once, and every access token ends" },
   run: (context) => runAction(keysCommand, actions, context),
 };
 
-const actions: readonly Action[] = [{
-  name: "rotate",
-  words: 0,
-  async run(administration, { loadConfig, say }) {
-    const config = loadConfig();
-    if (!config.ok) return 2;
-    const { accessTokenLifetimeSeconds } = config.value;
-    const kid = await administration.rotateKeys(accessTokenLifetimeSeconds);
-    say(`key ${kid} signs from now on; the one before verifies for ${accessTokenLifetimeSeconds} s more\n`);
+const actions: readonly Action[] = [
+  { name: "rotate", words: 0, run: rotate },
+  { name: "list", words: 0, run: list },
+];
+
+async function rotate(
+  administration: Administration,
+  { loadConfig, flags, say }: CommandContext,
+): Promise<ExitStatus> {
+  if (flags["now"] !== undefined) {
+    const { kid, withdrawn } = await administration.replaceKeys();
+    say(
+      `key ${kid} signs from now on; ${withdrawn.length} withdrawn, and with them every access token: clients refresh\n` +
+        "whoever else verifies tokens may accept the withdrawn keys for 5 minutes, as long as the key set may be kept\n",
+    );
     return 0;
-  },
-}];
+  }
+  const config = loadConfig();
+  if (!config.ok) return 2;
+  const rotation = await administration.rotateKeys({
+    leadSeconds: config.value.signingKeyLeadSeconds,
+    overlapSeconds: config.value.accessTokenLifetimeSeconds,
+  });
+  if (rotation.kind === "under_way") {
+    say(
+      `error: a rotation is under way: key ${rotation.kid} signs from ${timeOf(rotation.signsFrom)}\n` +
+        "hint: nothing was changed; `keys rotate --now` is for a key that somebody else may have\n",
+    );
+    return 1;
+  }
+  const { kid, signsFrom, previousUntil } = rotation;
+  say(
+    previousUntil === null
+      ? `key ${kid} is the first, and signs\n`
+      : `key ${kid} is published and signs from ${timeOf(signsFrom)}; the one before verifies until ${
+        timeOf(previousUntil)
+      }\n`,
+  );
+  return 0;
+}
+
+async function list(administration: Administration, { print }: CommandContext): Promise<ExitStatus> {
+  for (const { kid, state, createdAt, changesAt } of await administration.listKeys()) {
+    const change = changesAt === null ? "" : `  ${state === "active" ? "until" : "signs from"} ${timeOf(changesAt)}`;
+    print(`${kid}  ${state}  ${timeOf(createdAt)}${change}\n`);
+  }
+  return 0;
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

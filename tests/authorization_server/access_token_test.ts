@@ -3,7 +3,7 @@ import { createSign, generateKeyPairSync } from "node:crypto";
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "@panva/jose";
 import fc from "fast-check";
 import { currentSigningKey, signingKeys } from "../../src/authorization_server/records/signing_key.ts";
-import { createSigningKeys, rotateSigningKeys } from "../../src/authorization_server/signing_keys.ts";
+import { createSigningKeys } from "../../src/authorization_server/signing_keys.ts";
 import { connect, type Harness, isAccepted, startHarness } from "./harness.ts";
 
 const base64url = { alphabet: "base64url", omitPadding: true } as const;
@@ -149,21 +149,6 @@ Deno.test("an access token ends with its lifetime", async () => {
   assert.ok(await isAccepted(harness, tokens.access_token));
   harness.time.now += 1_000;
   assert.equal(await reasonFor(harness, tokens.access_token), "expired_token");
-});
-
-Deno.test("rotation: the new key signs at once, the old one verifies until its tokens have ended", async () => {
-  await using harness = await startHarness();
-  const { tokens } = await connect(harness);
-  const publishedKids = async () =>
-    (await (await harness.fetch("/.well-known/jwks.json")).json()).keys.map(({ kid }: { kid: string }) => kid);
-  const [before] = await publishedKids();
-  const kid = await rotateSigningKeys(harness.deps, { overlapSeconds: 3_600 });
-  assert.deepEqual(new Set(await publishedKids()), new Set([before, kid]));
-  const { tokens: newer } = await connect(harness);
-  assert.equal(decode(newer.access_token.split(".")[0]).kid, kid);
-  assert.ok(await isAccepted(harness, tokens.access_token));
-  harness.time.now += 3_600_000;
-  assert.deepEqual(await publishedKids(), [kid]);
 });
 
 Deno.test("two processes that start at once agree on one signing key", async () => {

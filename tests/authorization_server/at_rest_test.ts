@@ -6,7 +6,7 @@ import { createAuthorizationServer } from "../../src/authorization_server/author
 import { createClient } from "../../src/authorization_server/manage_clients.ts";
 import { addUser, resetUser } from "../../src/authorization_server/manage_users.ts";
 import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
-import { rotateSigningKeys } from "../../src/authorization_server/signing_keys.ts";
+import { rotateSigningKeys } from "../../src/authorization_server/rotate_signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import {
   authorizePath,
@@ -104,7 +104,7 @@ async function runOperatorFlows(harness: Harness, browser: TestBrowser): Promise
   };
   assert.equal((await postForm(harness, "/oauth/token", form)).status, 200);
   const grants = await (await browser.get("/oauth/grants")).text();
-  await rotateSigningKeys(harness.deps, { overlapSeconds: 3_600 });
+  await rotateSigningKeys(harness.deps, { leadSeconds: 900, overlapSeconds: 3_600 });
   return {
     userPassphrase,
     newPassphrase,

@@ -16,8 +16,22 @@ export type SigningKey = z.output<typeof signingKeySchema>;
 /** `["signing_key", kid]`; a retired one expires when the last token that it signed has ended. */
 export const signingKeys: RecordFamily<SigningKey> = defineRecordFamily("signing_key", signingKeySchema);
 
+const currentSigningKeySchema = z.object({
+  kid: z.string(),
+  /** A key that is published already, and from when on it signs instead. */
+  next: z.object({ kid: z.string(), signsFrom: z.number() }).optional(),
+});
+
+/** Which key signs, and from when on another does. */
+export type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;
+
 /** `["current_signing_key", "kid"]`: which key signs. */
-export const currentSigningKey: RecordFamily<{ kid: string }> = defineRecordFamily(
+export const currentSigningKey: RecordFamily<CurrentSigningKey> = defineRecordFamily(
   "current_signing_key",
-  z.object({ kid: z.string() }),
+  currentSigningKeySchema,
 );
+
+/** The key that signs at a moment. Every instance comes to the same by its clock, and nothing has to be written then. */
+export function signingKidAt({ kid, next }: CurrentSigningKey, now: number): string {
+  return next !== undefined && next.signsFrom <= now ? next.kid : kid;
+}

@@ -22,6 +22,12 @@ export const signInSettings = {
     parse: parseInteger(1, day),
     help: "life of an access token in seconds",
   }),
+  signingKeyLeadSeconds: required({
+    env: "SIGNING_KEY_LEAD",
+    default: "900",
+    parse: parseInteger(300, 30 * day), // the JWK set may be kept for 300 seconds
+    help: "seconds for which a new signing key is published before it signs, so that whoever verifies tokens knows it",
+  }),
   refreshTokenLifetimeSeconds: required({
     env: "REFRESH_TOKEN_LIFETIME",
     default: String(30 * day),
