@@ -33,13 +33,21 @@ export function codeResponse(issuer: string, target: ResponseTarget, code: strin
   return redirectResponse(303, locationOf(issuer, target, { code }));
 }
 
+/** Where an error is told to the client. */
+export function errorLocation(
+  issuer: string,
+  target: ResponseTarget,
+  { error, description }: { readonly error: AuthorizationError; readonly description: string },
+): string {
+  return locationOf(issuer, target, { error, error_description: description });
+}
+
 /** Sends the browser back with an error. */
 export function errorResponse(
   issuer: string,
   target: ResponseTarget,
   error: AuthorizationError,
-  options: { readonly description: string; readonly status?: 302 | 303 },
+  { description, status = 302 }: { readonly description: string; readonly status?: 302 | 303 },
 ): Response {
-  const parameters = { error, error_description: options.description };
-  return redirectResponse(options.status ?? 302, locationOf(issuer, target, parameters));
+  return redirectResponse(status, errorLocation(issuer, target, { error, description }));
 }

@@ -1,12 +1,19 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
-import { type AuthorizationError, errorResponse, type ResponseTarget } from "./authorization_response.ts";
+import {
+  type AuthorizationError,
+  errorLocation,
+  errorResponse,
+  type ResponseTarget,
+} from "./authorization_response.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
 import { clientDocumentPage } from "./pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
+import { refusedRequestPage } from "./pages/refused_request_page.ts";
 import { hashSecret, randomSecret } from "./random_secret.ts";
 import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
+import { type Client, clients } from "./records/client.ts";
 import { toParameters } from "./request_body.ts";
 import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
 
@@ -50,22 +57,32 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       return clientDocumentPage(found.error);
     }
     const client = found.value;
-    const sendBack = (target: ResponseTarget, error: AuthorizationError, description: string): Response => {
+    const sendBack = async (
+      target: ResponseTarget,
+      error: AuthorizationError,
+      description: string,
+    ): Promise<Response> => {
       refused(error);
-      return errorResponse(issuer, target, error, { description });
+      if (!await isStranger(deps, client)) return errorResponse(issuer, target, error, { description });
+      return refusedRequestPage({
+        clientName: client.name,
+        domain: new URL(client.id).host,
+        problem: description,
+        location: errorLocation(issuer, target, { error, description }),
+      });
     };
     const verdict = validateAuthorizationRequest(client, parameters.value, deps);
     switch (verdict.kind) {
       case "local":
         return deadEnd(verdict.reason);
       case "redirect":
-        return sendBack(verdict.target, verdict.error, verdict.description);
+        return await sendBack(verdict.target, verdict.error, verdict.description);
       case "valid": {
         const session = await browsers.signedIn(request);
         if (verdict.request.withoutPages) {
           // Consent is asked on every authorization, so this can never succeed.
           const error = session === null ? "login_required" : "consent_required";
-          return sendBack(verdict.request, error, "prompt=none cannot be satisfied");
+          return await sendBack(verdict.request, error, "prompt=none cannot be satisfied");
         }
         const browser = browsers.identify(request);
         const handle = randomSecret();
@@ -78,6 +95,14 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       }
     }
   };
+}
+
+/**
+ * Whether this is a client that anybody may have put on the web a minute ago, and that nobody approved here. A redirect
+ * that its bad request brings about would make this server an open redirector (RFC 9700 §4.11.2).
+ */
+async function isStranger({ storage }: AuthorizeDeps, client: Client): Promise<boolean> {
+  return client.origin === "metadata_document" && await clients.read(storage, client.id) === null;
 }
 
 async function keepRequest(

@@ -170,6 +170,37 @@ Deno.test("J11: a loopback redirect shows its host and a warning, since any loca
   assert.match(page, /runs on your own computer/);
 });
 
+Deno.test("a bad request of a client that nobody approved leads nowhere by itself: no open redirector (RFC 9700 §4.11.2)", async () => {
+  await using test = await start();
+  const { harness, web } = test;
+  web.publish("/client.json", { ...document, client_name: "<b>App</b>" });
+  const bad: Record<string, string>[] = [
+    { response_type: "token" },
+    { code_challenge_method: "plain" },
+    { resource: "https://other.test/" },
+    { scope: "nonsense" },
+    { prompt: "none" },
+  ];
+  for (const parameters of bad) {
+    const response = await harness.fetch(authorizePath(clientId, parameters));
+    assert.equal(response.status, 400, JSON.stringify(parameters));
+    assert.equal(response.headers.get("location"), null);
+    const page = await response.text();
+    assert.match(page, /Go back to client\.test</);
+    assert.match(page, /published by <strong>app\.example\.com/);
+    assert.doesNotMatch(page, /<b>/);
+    const href = new URL((/href="([^"]+)"/.exec(page)?.[1] ?? "").replaceAll("&amp;", "&"));
+    assert.ok(href.href.startsWith(`${redirectUri}?`));
+    assert.ok(href.searchParams.get("error"));
+    assert.equal(href.searchParams.get("state"), "the state");
+  }
+  await redeem(harness, client, await obtainCode(harness, client));
+  for (const parameters of bad) {
+    const response = await harness.fetch(authorizePath(clientId, parameters));
+    assert.equal(response.status, 302, JSON.stringify(parameters)); // somebody here knows it now
+  }
+});
+
 Deno.test("J13: a changed document counts from the next authorization after its lifetime; consent is asked again", async () => {
   await using test = await start();
   const { harness, web } = test;
