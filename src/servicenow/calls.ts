@@ -29,7 +29,7 @@ export function createCallAs(
   { links, send, admit, clock, callSeconds }: {
     readonly links: ServicenowLinks;
     readonly send: Send;
-    readonly admit: (subject: string) => Admission;
+    readonly admit: (subject: string) => Admission | Promise<Admission>;
     readonly clock: Clock;
     /** The whole call, however many requests it takes. */
     readonly callSeconds: number;
@@ -38,14 +38,14 @@ export function createCallAs(
   /** By person: when the instance will answer again, by its own word. */
   const pausedUntil = new Map<string, number>();
 
-  const admission = (subject: string): ServicenowFailure | null => {
+  const admission = async (subject: string): Promise<ServicenowFailure | null> => {
     const until = pausedUntil.get(subject) ?? 0;
     const now = clock();
     if (until > now) {
       return { reason: "rate_limited", by: "servicenow", retryAfterSeconds: Math.ceil((until - now) / 1_000) };
     }
     pausedUntil.delete(subject);
-    const admitted = admit(subject);
+    const admitted = await admit(subject);
     return admitted.ok
       ? null
       : { reason: "rate_limited", by: "portcullis", retryAfterSeconds: admitted.retryAfterSeconds };
@@ -78,7 +78,7 @@ export function createCallAs(
   };
 
   return async (caller, request) => {
-    const refusal = admission(caller.subject);
+    const refusal = await admission(caller.subject);
     if (refusal !== null) return failure(refusal);
     const controller = new AbortController();
     const stop = (): void => controller.abort();
