@@ -1,5 +1,5 @@
 /** Opens a SQLite file as a Portcullis database, or says why it is none. */
-import { chmodSync, closeSync, openSync } from "node:fs";
+import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
@@ -42,6 +42,7 @@ function createIfAbsent(path: string): void {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
+    if (statSync(path).isDirectory()) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
   }
 }
 
