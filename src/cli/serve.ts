@@ -54,9 +54,10 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
     return 1;
   }
   const { serverUrl, setUpLink } = started;
+  const asked = stopRequested(); // before the line that tells whoever waits for it that a signal will be heard
   say(welcomeText({ config, serverUrl, setUpLink }));
   print(`portcullis listening on ${serverUrl}\n`);
-  const stopping = stopRequested().then(() => {
+  const stopping = asked.then(() => {
     server.stop();
     return wait((config.shutdownDelaySeconds + config.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds);
   });
