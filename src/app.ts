@@ -15,7 +15,6 @@ import { createHomeEndpoint } from "./http/home.ts";
 import { limitAttempts, limitRequests } from "./http/limited.ts";
 import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
 import { knownNames } from "./http/origin.ts";
-import { createRateLimiter, type RateLimiter } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -28,6 +27,7 @@ import { scopesOf } from "./offered_scopes.ts";
 import { createProtocolServer } from "./protocol_server.ts";
 import { createChallenges } from "./resource_server/challenge.ts";
 import { createGuard } from "./resource_server/guard.ts";
+import { createRateLimits } from "./rate_limits.ts";
 import { createResourceMetadataEndpoint } from "./resource_server/metadata.ts";
 import { createSpellings } from "./resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
@@ -65,7 +65,6 @@ export interface AppDependencies extends Installation {
   readonly metrics?: Metrics;
 }
 
-const minute = 60_000;
 const maxRememberedClients = 10_000;
 
 /** Wires every part. Throws when the workspace cannot be used. */
@@ -80,9 +79,8 @@ export function buildApp(config: Config, given: AppDependencies): App {
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
-  const servicenow = openServicenow(config, dependencies);
-  const limiter = (count: number, windowMilliseconds: number): RateLimiter =>
-    createRateLimiter({ count, windowMilliseconds, clock });
+  const limits = createRateLimits(config, dependencies);
+  const servicenow = openServicenow(config, { ...dependencies, calls: limits.servicenowCalls });
 
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
@@ -129,14 +127,12 @@ export function buildApp(config: Config, given: AppDependencies): App {
     resources: toolbox.resources,
     prompts: toolbox.prompts,
     noteClient: profiles.noteName,
+    toolCalls: limits.toolCalls,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
-  const oauthAttempts = limiter(config.oauthFailuresPerQuarterHour, 15 * minute);
-  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(oauthAttempts, endpoint, refusedBy("oauth"));
-  const registrations = limiter(config.registrationsPerHour, 60 * minute);
-  const healthChecks = limiter(config.healthChecksPerMinute, minute);
+  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(limits.oauthAttempts, endpoint, refusedBy("oauth"));
   let draining = false;
   const health: HealthOptions = {
     version,
@@ -164,7 +160,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
       authorizationServerMetadata: authorizationServer.metadata,
       jwks: authorizationServer.jwks,
       register: attempt(
-        limitRequests(registrations, authorizationServer.register, refusedBy("registration")),
+        limitRequests(limits.registrations, authorizationServer.register, refusedBy("registration")),
       ),
       authorize: attempt(authorizationServer.authorize),
       signIn: attempt(authorizationServer.signIn),
@@ -179,9 +175,9 @@ export function buildApp(config: Config, given: AppDependencies): App {
         servicenowCallback: attempt(authorizationServer.servicenow.callback),
         servicenowLink: attempt(authorizationServer.servicenow.link),
       }),
-      health: limitRequests(healthChecks, createHealthEndpoint(health), refusedBy("health")),
+      health: limitRequests(limits.healthChecks, createHealthEndpoint(health), refusedBy("health")),
       live: createLivenessEndpoint(),
-      ready: limitRequests(healthChecks, createReadinessEndpoint(health), refusedBy("health")),
+      ready: limitRequests(limits.healthChecks, createReadinessEndpoint(health), refusedBy("health")),
       home: createHomeEndpoint(resource),
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
@@ -206,6 +202,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
       await mcp.close();
       servicenow?.close();
       await toolbox.close();
+      await limits.close();
       log.close();
     },
   };

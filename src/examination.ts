@@ -30,6 +30,7 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
   yield* examineDataDirectory(config.dataDir);
   if (config.workspaceStore === "disk") yield await examineWorkspace(config.workspaceDir);
   yield* examineWall(config);
+  yield* examineWorkers(config);
   yield* examineOllama(config, clock);
   yield* examineMetadata(serverUrlFor(config, config.port));
 }
@@ -87,8 +88,26 @@ function* examineWall(config: Config): Generator<Check> {
     dataDir: [...new Set([config.dataDir, realPathOf(config.dataDir)])],
     raceFreedom: raceFreedomOf(realPathOf(config.workspaceDir)),
     clientMetadataDocuments: config.clientMetadataDocuments,
+    workers: config.workers,
   });
   for (const text of sentences) yield { name: "wall", state: "well", text };
+}
+
+function* examineWorkers({ workers, database, postgresConnections }: Config): Generator<Check> {
+  if (workers === 1) return;
+  const name = "workers";
+  const cores = navigator.hardwareConcurrency;
+  if (Deno.build.os !== "linux") {
+    yield { name, state: "broken", text: `${workers} on one port need Linux`, remedy: "leave WORKERS out" };
+    return;
+  }
+  const connections = database?.kind === "postgres"
+    ? `, with ${workers * postgresConnections} connections to PostgreSQL in all`
+    : "";
+  const text = `${workers} on one port and ${cores} cores${connections}`;
+  yield workers <= cores
+    ? { name, state: "well", text }
+    : { name, state: "warning", text, remedy: "more workers than cores take memory and answer no faster" };
 }
 
 async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {

@@ -3,14 +3,23 @@ import type { Config } from "./config/config.ts";
 import { createMetricsEndpoint } from "./http/metrics.ts";
 import { knownNames } from "./http/origin.ts";
 import type { Log } from "./lib/log.ts";
+import { addCounts } from "./metrics/add_counts.ts";
 import { expose, expositionType } from "./metrics/exposition.ts";
-import type { Metrics } from "./metrics/metrics.ts";
+import type { Counts } from "./metrics/metrics.ts";
 import { version } from "./version.ts";
+
+/** What one server tells of itself: plain data, which threads can send each other. */
+export interface ServerReport {
+  readonly counts: Counts;
+  readonly openStreams: number;
+  readonly heapUsedBytes: number;
+  readonly heapTotalBytes: number;
+}
 
 /** What the listener answers from. */
 export interface MetricsListenerOptions {
-  readonly metrics: Metrics;
-  readonly openStreams: () => number;
+  /** Asks every server of this process. */
+  readonly gatherReports: () => Promise<readonly ServerReport[]>;
   /** In milliseconds since the epoch. */
   readonly startedAt: number;
   readonly log: Log;
@@ -20,7 +29,7 @@ export interface MetricsListenerOptions {
 export function listenForMetrics(
   config: Config,
   port: number,
-  { metrics, openStreams, startedAt, log }: MetricsListenerOptions,
+  { gatherReports, startedAt, log }: MetricsListenerOptions,
 ): Deno.HttpServer<Deno.NetAddr> {
   const ready = Promise.withResolvers<ReturnType<typeof createMetricsEndpoint>>();
   const server = Deno.serve(
@@ -30,14 +39,17 @@ export function listenForMetrics(
   ready.resolve(createMetricsEndpoint({
     names: knownNames([`http://localhost:${server.addr.port}`], [], config.allowedHosts ?? []),
     contentType: expositionType,
-    expose: () => {
-      const { rss, heapUsed, heapTotal } = Deno.memoryUsage();
-      return expose(metrics, {
+    expose: async () => {
+      const reports = await gatherReports();
+      const sum = (pick: (report: ServerReport) => number): number =>
+        reports.reduce((total, report) => total + pick(report), 0);
+      return expose(addCounts(reports.map(({ counts }) => counts)), {
         version,
-        openStreams: openStreams(),
-        residentBytes: rss,
-        heapUsedBytes: heapUsed,
-        heapTotalBytes: heapTotal,
+        workers: reports.length,
+        openStreams: sum(({ openStreams }) => openStreams),
+        residentBytes: Deno.memoryUsage().rss,
+        heapUsedBytes: sum(({ heapUsedBytes }) => heapUsedBytes),
+        heapTotalBytes: sum(({ heapTotalBytes }) => heapTotalBytes),
         startedAt: Math.floor(startedAt / 1_000),
       });
     },

@@ -1,7 +1,7 @@
 /** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
 import type { Config } from "./config/config.ts";
 import { mcpLimitsOf } from "./configured_limits.ts";
-import { createRateLimiter } from "./http/rate_limit.ts";
+import { createRateLimiter, type RateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
@@ -22,6 +22,8 @@ export interface ProtocolServerDependencies extends Installation, Pick<McpServer
   readonly clock: Clock;
   /** Hears of every request that was answered, beside the audit. */
   readonly countRequest?: (entry: AuditEntry) => void;
+  /** Counts the calls of each user and client; in this process only when absent. */
+  readonly toolCalls?: RateLimiter;
 }
 
 const minute = 60_000;
@@ -32,7 +34,8 @@ export function createProtocolServer(
   dependencies: ProtocolServerDependencies,
 ): McpServer {
   const { tools, resources, prompts, storage, secrets, log, clock, noteClient, countRequest } = dependencies;
-  const toolCalls = createRateLimiter({ count: config.toolCallsPerMinute, windowMilliseconds: minute, clock });
+  const rate = { count: config.toolCallsPerMinute, windowMilliseconds: minute };
+  const { toolCalls = createRateLimiter({ ...rate, clock }) } = dependencies;
   return createMcpServer({
     tools: createToolRegistry(tools),
     resources: createResourceRegistry(resources),

@@ -15,17 +15,30 @@ import { methodNames } from "./mcp/method_names.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { countStorageErrors } from "./metrics/counted_storage.ts";
 import { createMetrics } from "./metrics/metrics.ts";
-import { listenForMetrics } from "./metrics_listener.ts";
+import { listenForMetrics, type ServerReport } from "./metrics_listener.ts";
 import { serverUrlFor } from "./server_url.ts";
 
 /** A server that answers. */
 export interface RunningServer {
   /** Its address as clients know it. */
   readonly serverUrl: string;
+  /** The port that it listens on. */
+  readonly port: number;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
   /** Answers for the delay that the configuration says, then takes no more requests, gives those in flight the time that the configuration says, closes everything. */
   stop(): Promise<void>;
+  /** What it counted, or `null` where nothing is counted. */
+  report(): ServerReport | null;
+}
+
+/** What a server knows that shares its port, installation and process with others. */
+export interface Team {
+  /** The first one answers for all where only one can: it reads out the metrics of all. */
+  readonly isFirst: boolean;
+  /** Nobody listened on the port before this one. */
+  readonly opensPort: boolean;
+  readonly gatherReports: () => Promise<readonly ServerReport[]>;
 }
 
 /** Why a server cannot start, and what to do about it. */
@@ -43,12 +56,14 @@ export interface StartServerOptions {
   readonly fetchDocument: FetchDocument;
   /** Called when the storage is open and its files are needed by name no more. */
   readonly onInstallationOpen: () => void;
+  /** For one of several. */
+  readonly team?: Team;
 }
 
 /** Starts the server. Throws for what nobody foresaw, with everything closed again. */
 export async function startServer(
   config: Config,
-  { log, clock, extraTools, fetchDocument, onInstallationOpen }: StartServerOptions,
+  { log, clock, extraTools, fetchDocument, onInstallationOpen, team }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
   if (config.signIn === "local" && !await hasArgon2id()) {
     const runtime = `this runtime (Deno ${Deno.version.deno})`;
@@ -79,8 +94,10 @@ export async function startServer(
   };
   try {
     const ready = Promise.withResolvers<App>();
+    if (team?.opensPort) requireFreePort(config);
     server = listen(
       config,
+      team !== undefined,
       (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
     );
     const serverUrl = serverUrlFor(config, server.addr.port);
@@ -99,17 +116,25 @@ export async function startServer(
     });
     app = built;
     ready.resolve(built);
-    if (metricsPort !== undefined && metrics !== undefined) {
+    const report = (): ServerReport | null => {
+      if (metrics === undefined) return null;
+      const { requests, tools, totals } = metrics;
+      const { heapUsed: heapUsedBytes, heapTotal: heapTotalBytes } = Deno.memoryUsage();
+      return { counts: { requests, tools, totals }, openStreams: built.openStreams, heapUsedBytes, heapTotalBytes };
+    };
+    if (metricsPort !== undefined && (team === undefined || team.isFirst)) {
       listening = `${config.metricsHost} port ${metricsPort} for metrics`;
       otherAddress = "choose another with METRICS_PORT or METRICS_HOST";
-      const openStreams = (): number => built.openStreams;
-      metricsServer = listenForMetrics(config, metricsPort, { metrics, openStreams, startedAt: clock(), log });
+      const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
+      metricsServer = listenForMetrics(config, metricsPort, { gatherReports, startedAt: clock(), log });
     }
-    const setUpLink = await built.issueSetUpLink();
+    const setUpLink = team === undefined || team.opensPort ? await built.issueSetUpLink() : null;
     const mainServer = server;
     return success({
       serverUrl,
+      port: server.addr.port,
       setUpLink,
+      report,
       async stop() {
         built.announceStop();
         if (config.shutdownDelaySeconds > 0) await wait(config.shutdownDelaySeconds * 1_000);
@@ -140,9 +165,15 @@ export async function startServer(
 const metricsShutdownMilliseconds = 1_000;
 const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.errors.PermissionDenied];
 
-function listen(config: Config, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {
+/** Throws where somebody listens: with `reusePort`, another server of the same user would be joined without a word. */
+function requireFreePort({ host: hostname, port }: Config): void {
+  if (port !== 0) Deno.listen({ hostname, port }).close();
+}
+
+/** With `reusePort`, Linux spreads new connections over all who listen. */
+function listen(config: Config, reusePort: boolean, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve(
-    { hostname: config.host, port: config.port, onListen: () => {}, ...credentialsOf(config) },
+    { hostname: config.host, port: config.port, reusePort, onListen: () => {}, ...credentialsOf(config) },
     (request, info) => fetch(request, new ConnectionPeer(request, info, config.trustedProxies)),
   );
 }

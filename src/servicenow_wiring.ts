@@ -2,7 +2,7 @@
 import type { ServicenowUse } from "./authorization_server/servicenow_port.ts";
 import type { Config } from "./config/config.ts";
 import { servicenowLimitsOf } from "./configured_limits.ts";
-import { createRateLimiter } from "./http/rate_limit.ts";
+import { createRateLimiter, type RateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
@@ -15,6 +15,8 @@ export interface ServicenowDependencies extends Installation {
   readonly serverUrl: string;
   readonly log: Log;
   readonly clock: Clock;
+  /** Counts the calls of each person; in this process only when absent. */
+  readonly calls?: RateLimiter;
 }
 
 const minute = 60_000;
@@ -24,7 +26,8 @@ export function openServicenow(config: Config, dependencies: ServicenowDependenc
   if (config.servicenow === undefined) return null;
   const { serverUrl, storage, secrets, log, clock } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
-  const calls = createRateLimiter({ count: config.servicenowCallsPerMinute, windowMilliseconds: minute, clock });
+  const rate = { count: config.servicenowCallsPerMinute, windowMilliseconds: minute };
+  const { calls = createRateLimiter({ ...rate, clock }) } = dependencies;
   const [current, ...previous] = tokenBoxes(config, secrets);
   resealInBackground({ storage, log }, current, previous);
   return createServicenow({

@@ -19,7 +19,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
   resource_server: ["lib"],
-  http: ["lib", "mcp"],
+  http: ["lib", "mcp", "storage"],
   // The composition roots: the only ones that know everybody.
   "configured_limits.ts": [
     "authorization_server",
@@ -55,6 +55,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "lib",
     "servicenow",
   ],
+  "rate_limits.ts": ["config", "http", "installation.ts", "lib"],
   stdio: ["lib", "mcp"],
   metrics: ["lib", "mcp", "storage"],
   "metrics_listener.ts": ["config", "http", "lib", "metrics", "version.ts"],
@@ -91,6 +92,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "mcp",
     "metrics",
     "protocol_server.ts",
+    "rate_limits.ts",
     "resource_server",
     "offered_scopes.ts",
     "server_url.ts",
@@ -154,7 +156,9 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     servicenow: /limits\.ts$/,
     workspace: /port\.ts$/,
   },
+  http: { storage: /^src\/storage\/port\.ts$/ },
   "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
+  "rate_limits.ts": { http: /rate_limit\.ts$/ },
   "servicenow_wiring.ts": { authorization_server: /servicenow_port\.ts$/, http: /rate_limit\.ts$/ },
   "examination.ts": {
     servicenow: /play_connection\.ts$/,

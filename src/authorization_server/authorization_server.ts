@@ -73,7 +73,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const passwords = createPasswordHasher(limits);
-  const throttle = createPasswordThrottle(clock);
+  const throttle = createPasswordThrottle(deps);
   const directory = createClientDirectory({ ...deps, fetchDocument: deps.fetchDocument });
   const findClient = directory.find;
   const authenticateClient = createClientAuthenticator({

@@ -1,82 +1,131 @@
 /**
  * Slows down guessing of passphrases: a delay that grows with each failure, by address and over all addresses together.
- * The delay is an answer (429 and Retry-After), never a held connection, and it always ends.
+ * The delay is an answer (429 and Retry-After), never a held connection, and it always ends. The counts are in the
+ * storage: attempts that are spread over instances gain nothing, nor does waiting for a restart.
  */
+import { Buffer } from "node:buffer";
 import type { Clock } from "../lib/clock.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { Storage } from "../storage/port.ts";
+import { type Stored, unchanged } from "./record_family.ts";
+import { type SignInAttempts, signInAttempts } from "./records/sign_in_attempts.ts";
+import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
 
 /** May an attempt be made now? */
 export type ThrottleDecision = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
 /** Counts attempts. An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
 export interface PasswordThrottle {
-  begin(address: string, known: boolean): ThrottleDecision;
+  begin(address: string, known: boolean): Promise<ThrottleDecision>;
   /** Takes back the one attempt that succeeded; earlier failures stay, so that nobody wipes them by signing in as themselves. */
-  succeed(address: string, known: boolean): void;
+  succeed(address: string, known: boolean): Promise<void>;
+}
+
+/** What {@link createPasswordThrottle} stands on. */
+export interface PasswordThrottleDeps {
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
 }
 
 interface Bucket {
-  failures: number;
+  readonly id: string;
   readonly freeFailures: number;
   readonly maxDelaySeconds: number;
-  notBefore: number;
-  lastAt: number;
 }
 
 const forgetAfterMilliseconds = 3_600_000;
-const maxAddresses = 10_000;
-const newAddressBucket = (): Bucket => ({
-  failures: 0,
-  freeFailures: 5,
-  maxDelaySeconds: 300,
-  notBefore: 0,
-  lastAt: 0,
-});
-const newGlobalBucket = (): Bucket => ({ failures: 0, freeFailures: 50, maxDelaySeconds: 5, notBefore: 0, lastAt: 0 });
+const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 };
+const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
 
 /**
  * Builds the throttle. `known` attempts come from a browser in which the same person signed in before: they skip the common delay, so that
  * a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
-export function createPasswordThrottle(clock: Clock): PasswordThrottle {
-  const addresses = new Map<string, Bucket>();
-  let everyone = newGlobalBucket();
-
-  const remaining = (bucket: Bucket, now: number): number => Math.ceil((bucket.notBefore - now) / 1_000);
-  const count = (bucket: Bucket, now: number): void => {
-    bucket.failures++;
-    bucket.lastAt = now;
-    const excess = bucket.failures - bucket.freeFailures;
-    if (excess > 0) bucket.notBefore = now + 1_000 * Math.min(2 ** Math.min(excess - 1, 20), bucket.maxDelaySeconds);
+export function createPasswordThrottle({ storage, secrets, clock }: PasswordThrottleDeps): PasswordThrottle {
+  const bucketsOf = (address: string, known: boolean): readonly Bucket[] => {
+    const id = Buffer.from(secrets.authenticate("sign-in-attempts", address)).toString("base64url");
+    const own: Bucket = { id, freeFailures: 5, maxDelaySeconds: 300 };
+    return known ? [own] : [own, everyone];
   };
-  const forgive = (bucket: Bucket | undefined): void => {
-    if (bucket === undefined) return;
-    bucket.failures = Math.max(0, bucket.failures - 1);
-    bucket.notBefore = 0;
+  const read = (buckets: readonly Bucket[]): Promise<readonly (Stored<SignInAttempts> | null)[]> =>
+    Promise.all(buckets.map(({ id }) => signInAttempts.read(storage, id)));
+  const commit = (
+    buckets: readonly Bucket[],
+    before: readonly (Stored<SignInAttempts> | null)[],
+    change: (attempts: SignInAttempts, bucket: Bucket) => SignInAttempts,
+  ): Promise<boolean> => {
+    const now = clock();
+    return storage.commit({
+      checks: buckets.map(({ id }, index) => {
+        const stored = before[index] ?? null;
+        return stored === null ? { key: signInAttempts.key(id), version: null } : unchanged(stored);
+      }),
+      puts: buckets.map((bucket, index) => {
+        const next = change(attemptsOf(before[index] ?? null, now), bucket);
+        return signInAttempts.put(bucket.id, next, now + forgetAfterMilliseconds);
+      }),
+    });
   };
-  const bucketOf = (address: string, now: number): Bucket => {
-    const present = addresses.get(address);
-    if (present !== undefined && now - present.lastAt < forgetAfterMilliseconds) return present;
-    addresses.delete(address);
-    const oldest = addresses.keys().next();
-    if (addresses.size >= maxAddresses && !oldest.done) addresses.delete(oldest.value);
-    const fresh = newAddressBucket();
-    addresses.set(address, fresh);
-    return fresh;
-  };
+  const inTurn = createQueue();
   return {
-    begin(address, known) {
-      const now = clock();
-      if (now - everyone.lastAt >= forgetAfterMilliseconds) everyone = newGlobalBucket();
-      const bucket = bucketOf(address, now);
-      const wait = Math.max(remaining(bucket, now), known ? 0 : remaining(everyone, now));
+    async begin(address, known) {
+      const buckets = bucketsOf(address, known);
+      const waitOf = (before: readonly (Stored<SignInAttempts> | null)[]): number =>
+        Math.max(...buckets.map((bucket, index) => remaining(bucket, before[index] ?? null, clock())));
+      // Before the queue: whoever has to wait is told so at once, and a flood of them writes nothing.
+      const wait = waitOf(await read(buckets));
       if (wait > 0) return { ok: false, retryAfterSeconds: wait };
-      count(bucket, now);
-      if (!known) count(everyone, now);
-      return { ok: true };
+      return await inTurn(() =>
+        retryOnConflict<ThrottleDecision>(async () => {
+          const before = await read(buckets);
+          const retryAfterSeconds = waitOf(before);
+          if (retryAfterSeconds > 0) return { ok: false, retryAfterSeconds };
+          const now = clock();
+          const done = await commit(buckets, before, (attempts, bucket) => countFailure(attempts, bucket, now));
+          return done ? { ok: true } : conflict;
+        })
+      );
     },
-    succeed(address, known) {
-      forgive(addresses.get(address));
-      if (!known) forgive(everyone);
+    async succeed(address, known) {
+      const buckets = bucketsOf(address, known);
+      await inTurn(() =>
+        retryOnConflict(async () => {
+          const done = await commit(buckets, await read(buckets), (attempts) => ({
+            ...attempts,
+            failures: Math.max(0, attempts.failures - 1),
+            notBefore: 0,
+          }));
+          return done ? null : conflict;
+        })
+      );
     },
+  };
+}
+
+/** Whatever a clock that was wrong for a while left behind counts as nothing, so that no delay lasts longer than said. */
+function attemptsOf(stored: Stored<SignInAttempts> | null, now: number): SignInAttempts {
+  const isFresh = stored !== null && Math.abs(now - stored.value.lastAt) < forgetAfterMilliseconds;
+  return isFresh ? stored.value : noAttempts;
+}
+
+function remaining({ maxDelaySeconds }: Bucket, stored: Stored<SignInAttempts> | null, now: number): number {
+  const seconds = Math.ceil((attemptsOf(stored, now).notBefore - now) / 1_000);
+  return Math.min(seconds, maxDelaySeconds);
+}
+
+function countFailure({ failures, notBefore }: SignInAttempts, bucket: Bucket, now: number): SignInAttempts {
+  const excess = failures + 1 - bucket.freeFailures;
+  const delaySeconds = Math.min(2 ** Math.min(excess - 1, 20), bucket.maxDelaySeconds);
+  return { failures: failures + 1, notBefore: excess > 0 ? now + 1_000 * delaySeconds : notBefore, lastAt: now };
+}
+
+/** One after another within this instance: only instances contend for the counts, not the requests of each. */
+function createQueue(): <T>(step: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (step) => {
+    const done = last.then(step, step);
+    last = done.catch(() => {});
+    return done;
   };
 }

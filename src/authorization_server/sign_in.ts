@@ -72,7 +72,7 @@ async function checkPassphrase(
   const fields = { user: userName.slice(0, 64), client, address: peer.address };
   const known = await browsers.isKnown(browser, userName);
   const throttleKey = known ? `browser ${browser.hash}` : addressKey(peer.address);
-  const admission = throttle.begin(throttleKey, known);
+  const admission = await throttle.begin(throttleKey, known);
   if (!admission.ok) {
     log.write("audit", "sign_in", { outcome: "refused", reason: "too_many_attempts", ...fields });
     return await showSignIn(deps, purpose, tooMany(userName, admission.retryAfterSeconds));
@@ -91,7 +91,7 @@ async function checkPassphrase(
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
     return await showSignIn(deps, purpose, { userName, status: 403, problem: "That is not right. Try again." });
   }
-  throttle.succeed(throttleKey, known);
+  await throttle.succeed(throttleKey, known);
   const cookie = await browsers.signIn(request, account);
   if (await isOutdatedHash(account.passwordHash)) {
     const renewed = await passwords.hash(passphrase);

@@ -1,7 +1,8 @@
 /** `serve`: starts the server behind the permission wall, says where, and stops it in good order. */
+import type { Config } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { serverWorkerUrl } from "../sandbox/server_worker_url.ts";
-import { startSandboxedServer } from "../sandbox/sandboxed_server.ts";
+import { type SandboxedServer, startSandboxedServer } from "../sandbox/sandboxed_server.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { stopRequested } from "./stop_requested.ts";
 import { welcomeText } from "./welcome.ts";
@@ -10,7 +11,7 @@ import { welcomeText } from "./welcome.ts";
 export const serveCommand: Command = {
   name: "serve",
   summary: "starts the server (the default)",
-  usage: ["serve [--host H] [--port P] [--data-dir D] [--workspace W] [--server-url U]"],
+  usage: ["serve [--host H] [--port P] [--workers N] [--data-dir D] [--workspace W] [--server-url U]"],
   flags: {},
   run: (context) => serve(context, serverWorkerUrl()),
 };
@@ -38,7 +39,11 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
     const { serveOnDeploy } = await import("./serve_on_deploy.ts");
     return await serveOnDeploy(config, { print, say }, []);
   }
-  const server = startSandboxedServer(config, entry);
+  if (config.workers > 1 && Deno.build.os !== "linux") {
+    say("error: several workers on one port need Linux\nhint: leave WORKERS out\n");
+    return 2;
+  }
+  const server = config.workers > 1 ? await startWorkers(config, entry) : startSandboxedServer(config, entry);
   const started = await server.started;
   if (started.kind === "refused") {
     say(started.text);
@@ -49,9 +54,10 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
     return 1;
   }
   const { serverUrl, setUpLink } = started;
+  const asked = stopRequested(); // before the line that tells whoever waits for it that a signal will be heard
   say(welcomeText({ config, serverUrl, setUpLink }));
   print(`portcullis listening on ${serverUrl}\n`);
-  const stopping = stopRequested().then(() => {
+  const stopping = asked.then(() => {
     server.stop();
     return wait((config.shutdownDelaySeconds + config.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds);
   });
@@ -63,6 +69,16 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
   if (ended.kind === "stopped") return 0;
   say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
   return 1;
+}
+
+/** Loaded only where it is used, as every command's work is. */
+async function startWorkers(config: Config, entry: URL): Promise<SandboxedServer> {
+  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemClock }] = await Promise.all([
+    import("../sandbox/sandboxed_workers.ts"),
+    import("../sandbox/stderr_log.ts"),
+    import("../lib/clock.ts"),
+  ]);
+  return startSandboxedWorkers(config, entry, { log: stderrLog(config), clock: systemClock, policy: restartPolicy });
 }
 
 /** How much longer than the time for requests in flight a server may take to close everything. */

@@ -174,7 +174,7 @@ function completeConfig(
 
 /** What no instance there can make for itself: each would make another, and lose it with its disk. */
 function requireForDeploy(
-  { masterKey, workspaceStore }: SettingValues,
+  { masterKey, workspaceStore, workers }: SettingValues,
   serverUrl: string | undefined,
   env: ConfigSources["env"],
   problems: ConfigProblem[],
@@ -193,6 +193,13 @@ function requireForDeploy(
       value: "(not set)",
       hint:
         `must be set on Deno Deploy to the address that clients type: https://${app}.${organization}.deno.net, or the app's own domain`,
+    });
+  }
+  if (workers > 1) {
+    problems.push({
+      field: "WORKERS",
+      value: String(workers),
+      hint: "must be 1 on Deno Deploy, which starts as many instances as it sees fit",
     });
   }
   if (workspaceStore === "disk") {

@@ -12,7 +12,7 @@ const successCost = 0.1;
 export function limitAttempts(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
   return async (request, peer) => {
     const key = addressKey(peer.address);
-    const admission = limiter.take(key, successCost);
+    const admission = await limiter.take(key, successCost);
     if (!admission.ok) {
       onRefused();
       return tooManyRequests(admission.retryAfterSeconds);
@@ -25,9 +25,9 @@ export function limitAttempts(limiter: RateLimiter, endpoint: Endpoint, onRefuse
 
 /** Guards an endpoint by plain count, whatever it answers. `onRefused` as above. */
 export function limitRequests(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
-  return (request, peer) => {
-    const admission = limiter.take(addressKey(peer.address));
-    if (admission.ok) return endpoint(request, peer);
+  return async (request, peer) => {
+    const admission = await limiter.take(addressKey(peer.address));
+    if (admission.ok) return await endpoint(request, peer);
     onRefused();
     return tooManyRequests(admission.retryAfterSeconds);
   };

@@ -7,10 +7,10 @@ import { isKnownHost, type KnownNames } from "./origin.ts";
 export function createMetricsEndpoint(options: {
   readonly names: KnownNames;
   readonly contentType: string;
-  readonly expose: () => string;
+  readonly expose: () => Promise<string>;
 }): Endpoint {
   const { names, contentType, expose } = options;
-  return (request) => {
+  return async (request) => {
     if (!isKnownHost(requestHost(request), names)) {
       return new Response("This Host is not allowed; see ALLOWED_HOSTS\n", { status: 403 });
     }
@@ -18,6 +18,6 @@ export function createMetricsEndpoint(options: {
     if (request.method !== "GET" && request.method !== "HEAD") {
       return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
     }
-    return new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } });
+    return new Response(await expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } });
   };
 }

@@ -6,25 +6,35 @@ export type Admission = { readonly ok: true } | { readonly ok: false; readonly r
 
 /** Counts against keys such as a principal or an address. */
 export interface RateLimiter {
-  /** Takes `cost` from the key's allowance if it has that much left. */
-  take(key: string, cost?: number): Admission;
+  /** Takes `cost` from the key's allowance if it has that much left. Promised where others have to be asked first. */
+  take(key: string, cost?: number): Admission | Promise<Admission>;
   /** Takes `cost` even beyond the allowance: for what only turns out afterwards, such as a failed attempt. */
   charge(key: string, cost: number): void;
 }
 
-const admitted: Admission = { ok: true };
+/** A {@link RateLimiter} that counts in this process only, and so knows at once. */
+export interface LocalRateLimiter extends RateLimiter {
+  take(key: string, cost?: number): Admission;
+}
+
+/** How much is allowed. */
+export interface Rate {
+  readonly count: number;
+  readonly windowMilliseconds: number;
+}
+
+/** The one admission there is. */
+export const admitted: Admission = { ok: true };
+/** Never more debt than this many windows: a flood from a shared address must not shut it out for longer. */
+export const maxDebtWindows = 2;
 
 /**
  * Allows `count` within `windowMilliseconds`, in a burst or spread out. At most `maxKeys` keys are remembered: past
  * that, those with a full allowance go first, then the oldest.
  */
-export function createRateLimiter(options: {
-  readonly count: number;
-  readonly windowMilliseconds: number;
-  readonly clock: Clock;
-  readonly maxKeys?: number;
-}): RateLimiter {
-  const { count, windowMilliseconds, clock, maxKeys = 100_000 } = options;
+export function createRateLimiter(
+  { count, windowMilliseconds, clock, maxKeys = 100_000 }: Rate & { readonly clock: Clock; readonly maxKeys?: number },
+): LocalRateLimiter {
   const interval = windowMilliseconds / count;
   // Per key: the time at which its allowance is full again.
   const fullAt = new Map<string, number>();
@@ -46,15 +56,20 @@ export function createRateLimiter(options: {
     take(key, cost = 1) {
       const now = clock();
       const next = fullAfter(key, cost, now);
-      const wait = next - now - windowMilliseconds;
-      if (wait > 1e-6) return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(wait / 1_000)) };
+      const refusal = refusalOf(next - now - windowMilliseconds);
+      if (refusal !== null) return refusal;
       remember(key, next, now);
       return admitted;
     },
     charge(key, cost) {
       const now = clock();
-      // Never more than one window of debt: a flood from a shared address must not shut it out for longer.
-      remember(key, Math.min(fullAfter(key, cost, now), now + 2 * windowMilliseconds), now);
+      remember(key, Math.min(fullAfter(key, cost, now), now + maxDebtWindows * windowMilliseconds), now);
     },
   };
+}
+
+/** The answer to a request that comes this much too soon; `null` when it does not. */
+export function refusalOf(waitMilliseconds: number): Admission | null {
+  if (waitMilliseconds <= 1e-6) return null;
+  return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMilliseconds / 1_000)) };
 }

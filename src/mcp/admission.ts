@@ -8,10 +8,19 @@ import { errorText, refusalCode } from "./jsonrpc.ts";
 export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
 /** Asked once per call, after the scopes and before the call's input is looked at. */
-export type Admit = (principal: Principal) => Admission;
+export type Admit = (principal: Principal) => Admission | Promise<Admission>;
 
-/** Refuses a call that comes too soon. */
-export function refuseRate(call: Call, retryAfterSeconds: number): McpAnswer {
+/** Goes on with a call that is admitted, and refuses one that comes too soon. */
+export function whenAdmitted(
+  call: Call,
+  admission: Admission | Promise<Admission>,
+  goOn: () => McpAnswer | Promise<McpAnswer>,
+): McpAnswer | Promise<McpAnswer> {
+  if (admission instanceof Promise) return admission.then((settled) => whenAdmitted(call, settled, goOn));
+  return admission.ok ? goOn() : refuseRate(call, admission.retryAfterSeconds);
+}
+
+function refuseRate(call: Call, retryAfterSeconds: number): McpAnswer {
   call.outcome = "rate_limited";
   call.code = "rate_limited";
   const message = `Too many calls. Try again in ${retryAfterSeconds} s`;

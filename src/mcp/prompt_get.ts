@@ -1,12 +1,12 @@
 /** `prompts/get`. */
 import type { Principal } from "../lib/principal.ts";
 import type { Admit } from "./admission.ts";
-import { refuseRate } from "./admission.ts";
+import { whenAdmitted } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "./json.ts";
 import { errorCode } from "./jsonrpc.ts";
-import type { PromptOutcome, PromptRegistry } from "./prompt.ts";
+import type { Prompt, PromptOutcome, PromptRegistry } from "./prompt.ts";
 import { runInContext } from "./run_in_context.ts";
 import { hasScopes, refuseScopes } from "./scopes.ts";
 import { encodeBlock } from "./tool_result.ts";
@@ -18,19 +18,24 @@ export function getPrompt(
   principal: Principal,
 ): McpAnswer | Promise<McpAnswer> {
   const { params } = call.request;
-  const invalid = (message: string): McpAnswer => answerError(call, errorCode.invalidParams, message);
-  if (!isObject(params) || typeof params["name"] !== "string") return invalid("params.name must be a string");
+  if (!isObject(params) || typeof params["name"] !== "string") return invalid(call, "params.name must be a string");
   const prompt = options.prompts.get(params["name"]);
-  if (prompt === undefined) return invalid(`Unknown prompt: ${params["name"]}`);
+  if (prompt === undefined) return invalid(call, `Unknown prompt: ${params["name"]}`);
   if (!hasScopes(principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
-  const admission = options.admit(principal);
-  if (!admission.ok) return refuseRate(call, admission.retryAfterSeconds);
   const given = params["arguments"] ?? {};
+  return whenAdmitted(call, options.admit(principal), () => renderPrompt(prompt, given, { call, principal }));
+}
+
+function renderPrompt(
+  prompt: Prompt,
+  given: unknown,
+  { call, principal }: { readonly call: Call; readonly principal: Principal },
+): McpAnswer | Promise<McpAnswer> {
   if (!isObject(given) || !Object.values(given).every((value) => typeof value === "string")) {
-    return invalid("params.arguments must be an object of strings");
+    return invalid(call, "params.arguments must be an object of strings");
   }
   const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(given, name));
-  if (absent !== undefined) return invalid(`${absent.name} parameter is required`);
+  if (absent !== undefined) return invalid(call, `${absent.name} parameter is required`);
   return runInContext<PromptOutcome>(call, principal, {
     run: (context) => prompt.render(given as Record<string, string>, context),
     encode(outcome) {
@@ -50,6 +55,10 @@ export function getPrompt(
       });
       return answerError(call, errorCode.internalError, "Internal server error");
     },
-    fail: (_code, message) => invalid(message),
+    fail: (_code, message) => invalid(call, message),
   });
+}
+
+function invalid(call: Call, message: string): McpAnswer {
+  return answerError(call, errorCode.invalidParams, message);
 }

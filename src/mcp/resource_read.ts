@@ -1,12 +1,12 @@
 /** `resources/read`, `resources/subscribe` and `resources/unsubscribe`. */
 import type { Principal } from "../lib/principal.ts";
 import type { Admit } from "./admission.ts";
-import { refuseRate } from "./admission.ts";
+import { whenAdmitted } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "./json.ts";
 import { errorCode } from "./jsonrpc.ts";
-import type { ResourceOutcome, ResourceRegistry } from "./resource.ts";
+import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "./resource.ts";
 import { familyOf } from "./resource_watch.ts";
 import { runInContext } from "./run_in_context.ts";
 import { hasScopes, refuseScopes } from "./scopes.ts";
@@ -30,8 +30,14 @@ export function readResource(
   const family = familyOf(options.resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
-  const admission = options.admit(principal);
-  if (!admission.ok) return refuseRate(call, admission.retryAfterSeconds);
+  return whenAdmitted(call, options.admit(principal), () => readAdmitted(family, uri, { call, principal }));
+}
+
+function readAdmitted(
+  family: ResourceFamily,
+  uri: string,
+  { call, principal }: { readonly call: Call; readonly principal: Principal },
+): McpAnswer | Promise<McpAnswer> {
   return runInContext<ResourceOutcome>(call, principal, {
     run: (context) => family.read(uri, context),
     encode(outcome) {

@@ -1,7 +1,7 @@
 /** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode what comes of it. */
 import type { Principal } from "../lib/principal.ts";
 import type { Admit } from "./admission.ts";
-import { refuseRate } from "./admission.ts";
+import { whenAdmitted } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { headerParameterFault } from "./header_parameters.ts";
@@ -31,8 +31,15 @@ export function callTool(options: ToolCallOptions, call: Call, principal: Princi
   const { tool } = registered;
   call.tool = name;
   if (!hasScopes(principal, tool.scopes)) return refuseScopes(call, tool.scopes);
-  const admission = options.admit(principal);
-  if (!admission.ok) return refuseRate(call, admission.retryAfterSeconds);
+  return whenAdmitted(call, options.admit(principal), () => runTool(registered, input, { call, principal }));
+}
+
+function runTool(
+  registered: RegisteredTool,
+  input: unknown,
+  { call, principal }: { readonly call: Call; readonly principal: Principal },
+): McpAnswer | Promise<McpAnswer> {
+  const { tool } = registered;
   if (!isObject(input)) return answerError(call, errorCode.invalidParams, "params.arguments must be an object");
   if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
     const fault = headerParameterFault(registered.headerParameters, input, call.exchange);

@@ -1,5 +1,6 @@
 /** The counts as Prometheus reads them: text format 0.0.4. */
-import type { Metrics } from "./metrics.ts";
+import { cumulative } from "./histogram.ts";
+import type { Counts } from "./metrics.ts";
 
 /** The media type of {@link expose}'s text. */
 export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
@@ -7,6 +8,8 @@ export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 /** What is measured at the moment of the scrape. */
 export interface Gauges {
   readonly version: string;
+  /** How many servers the counts are of. */
+  readonly workers: number;
   readonly openStreams: number;
   readonly residentBytes: number;
   readonly heapUsedBytes: number;
@@ -18,7 +21,7 @@ export interface Gauges {
 type Labels = Readonly<Record<string, string>>;
 
 /** The whole text. */
-export function expose({ requests, tools, totals }: Metrics, gauges: Gauges): string {
+export function expose({ requests, tools, totals }: Counts, gauges: Gauges): string {
   const text: string[] = [];
   const family = (name: string, type: "counter" | "gauge" | "histogram", help: string): void => {
     text.push(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`);
@@ -46,7 +49,7 @@ export function expose({ requests, tools, totals }: Metrics, gauges: Gauges): st
   const seconds = "portcullis_tool_call_duration_seconds";
   family(seconds, "histogram", "How long tool calls took to answer, refused ones included.");
   for (const [tool, { seconds: histogram }] of tools) {
-    const buckets = histogram.cumulative();
+    const buckets = cumulative(histogram);
     for (const [bound, count] of buckets) sample(`${seconds}_bucket`, count, { tool, le: valueText(bound) });
     sample(`${seconds}_sum`, histogram.sum, { tool });
     sample(`${seconds}_count`, buckets.at(-1)?.[1] ?? 0, { tool });
@@ -58,6 +61,7 @@ export function expose({ requests, tools, totals }: Metrics, gauges: Gauges): st
   }
   single("portcullis_storage_errors_total", "counter", "Storage operations that failed.", totals.storageErrors);
   single("portcullis_open_streams", "gauge", "Event streams that are open.", gauges.openStreams);
+  single("portcullis_workers", "gauge", "Workers that answer, and that these counts are of.", gauges.workers);
   single("portcullis_info", "gauge", "The program that answers.", 1, { version: gauges.version });
   single("process_resident_memory_bytes", "gauge", "Memory of the process.", gauges.residentBytes);
   single("portcullis_heap_used_bytes", "gauge", "JavaScript heap of the server in use.", gauges.heapUsedBytes);

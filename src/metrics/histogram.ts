@@ -1,30 +1,30 @@
 /** A histogram of fixed buckets, as Prometheus adds them up over instances. */
 
-/** Counted values. */
+/** Counted values: plain data. */
 export interface Histogram {
-  observe(value: number): void;
-  /** Upper ends of the buckets, each with how many values were at most that. The last is infinity, with all values. */
-  cumulative(): readonly (readonly [bound: number, count: number])[];
-  readonly sum: number;
+  /** Upper ends of the buckets, rising. */
+  readonly bounds: readonly number[];
+  /** How many values each bucket holds; one more than there are bounds, for all that is beyond. */
+  readonly counts: number[];
+  sum: number;
 }
 
 /** An empty histogram; `bounds` rise. */
 export function createHistogram(bounds: readonly number[]): Histogram {
-  const counts = new Array<number>(bounds.length + 1).fill(0);
-  let sum = 0;
-  return {
-    observe(value) {
-      let bucket = 0;
-      while (bucket < bounds.length && value > (bounds[bucket] ?? 0)) bucket++;
-      counts[bucket] = (counts[bucket] ?? 0) + 1;
-      sum += value;
-    },
-    cumulative() {
-      let total = 0;
-      return [...bounds, Infinity].map((bound, index) => [bound, total += counts[index] ?? 0] as const);
-    },
-    get sum() {
-      return sum;
-    },
-  };
+  return { bounds, counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 };
+}
+
+/** Counts a value. */
+export function observe(histogram: Histogram, value: number): void {
+  const { bounds, counts } = histogram;
+  let bucket = 0;
+  while (bucket < bounds.length && value > (bounds[bucket] ?? 0)) bucket++;
+  counts[bucket] = (counts[bucket] ?? 0) + 1;
+  histogram.sum += value;
+}
+
+/** Upper ends of the buckets, each with how many values were at most that. The last is infinity, with all values. */
+export function cumulative({ bounds, counts }: Histogram): readonly (readonly [bound: number, count: number])[] {
+  let total = 0;
+  return [...bounds, Infinity].map((bound, index) => [bound, total += counts[index] ?? 0] as const);
 }

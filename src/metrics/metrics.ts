@@ -3,21 +3,25 @@
  * fixed lists, registered tools and this program's own words, so that no caller can make the sets grow.
  */
 import type { AuditEntry, AuditOutcome } from "../mcp/audit.ts";
-import { createHistogram, type Histogram } from "./histogram.ts";
+import { createHistogram, type Histogram, observe } from "./histogram.ts";
 
 /** Which limit refused a request. */
 export type LimitName = "tool_calls" | "oauth" | "registration" | "health";
 
-/** The counts of one server. */
-export interface Metrics {
+/** What was counted: plain data, which threads can send each other. */
+export interface Counts {
+  readonly requests: ReadonlyMap<string, Outcomes>;
+  readonly tools: ReadonlyMap<string, ToolCounts>;
+  readonly totals: Readonly<Totals>;
+}
+
+/** The counts of one server, and how they are counted. */
+export interface Metrics extends Counts {
   /** Takes note of an answered request. */
   countRequest(entry: AuditEntry): void;
   countRefusedToken(): void;
   countRateLimited(limit: LimitName): void;
   countStorageError(): void;
-  readonly requests: ReadonlyMap<string, Outcomes>;
-  readonly tools: ReadonlyMap<string, ToolCounts>;
-  readonly totals: Readonly<Totals>;
 }
 
 /** How often each outcome came. */
@@ -62,7 +66,7 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
       let counts = tools.get(tool);
       if (counts === undefined) tools.set(tool, counts = { outcomes: {}, seconds: createHistogram(durationBounds) });
       counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1;
-      counts.seconds.observe(durationMs / 1_000);
+      observe(counts.seconds, durationMs / 1_000);
     },
     countRefusedToken() {
       totals.refusedTokens++;

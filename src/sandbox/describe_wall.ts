@@ -11,11 +11,12 @@ export interface Wall {
   readonly dataDir: readonly string[];
   readonly raceFreedom: RaceFreedom;
   readonly clientMetadataDocuments: boolean;
+  readonly workers: number;
 }
 
 /** What the server holds while it answers, then what the wall does not cover: a sentence each. */
 export function describeWall(
-  { permissions, listenAddresses, dataDir, raceFreedom, clientMetadataDocuments }: Wall,
+  { permissions, listenAddresses, dataDir, raceFreedom, clientMetadataDocuments, workers }: Wall,
 ): string[] {
   const upstreams = permissions.net.slice(listenAddresses.length);
   const files = permissions.read.filter((path) => !dataDir.includes(path));
@@ -30,6 +31,12 @@ export function describeWall(
     sentences.push(
       "the main thread keeps the network to fetch clients' documents, from public addresses only; a broken tool could " +
         "ask for one and put data in its address: CLIENT_METADATA_DOCUMENTS=off closes that",
+    );
+  }
+  if (workers > 1) {
+    sentences.push(
+      "the main thread keeps files and network, to give a worker that it starts again its share; it runs no tool and " +
+        "answers nobody",
     );
   }
   sentences.push(

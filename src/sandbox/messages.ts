@@ -1,13 +1,24 @@
 /** What the main thread and the server's worker say to each other. */
 import type { FetchDocument } from "../authorization_server/public_document.ts";
 import type { Config } from "../config/config.ts";
+import type { RunningServer, Team } from "../running_server.ts";
+
+/** What one server of several tells of itself. */
+export type ServerReport = NonNullable<ReturnType<RunningServer["report"]>>;
+
+/** Which of several workers one is; `null` for the only one. */
+export type Seat = Pick<Team, "isFirst" | "opensPort"> | null;
 
 /** To the worker. */
 export type ToWorker =
   /** Once, as the answer to `loaded`. */
-  | { readonly kind: "start"; readonly config: Config }
+  | { readonly kind: "start"; readonly config: Config; readonly seat: Seat }
   /** The answer to `fetch_document`. */
   | { readonly kind: "document"; readonly id: number; readonly document: Awaited<ReturnType<FetchDocument>> }
+  /** Answer `report`. */
+  | { readonly kind: "report"; readonly id: number }
+  /** The answer to `gather_reports`. */
+  | { readonly kind: "reports"; readonly id: number; readonly reports: readonly ServerReport[] }
   /** Finish what is in flight, close everything, answer `stopped`. */
   | { readonly kind: "stop" };
 
@@ -15,6 +26,7 @@ export type ToWorker =
 export interface Ready {
   readonly kind: "ready";
   readonly serverUrl: string;
+  readonly port: number;
   readonly setUpLink: string | null;
 }
 
@@ -30,13 +42,21 @@ export interface Failed {
   readonly reason: string;
 }
 
+/** The server has ended because it was told to. */
+export interface Stopped {
+  readonly kind: "stopped";
+}
+
 /** From the worker. */
 export type FromWorker =
   /** Its code is there: from now on nobody needs a permission to load any. */
   | { readonly kind: "loaded" }
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
   | { readonly kind: "fetch_document"; readonly id: number; readonly url: string }
+  /** Wants the reports of all workers. */
+  | { readonly kind: "gather_reports"; readonly id: number }
+  | { readonly kind: "report"; readonly id: number; readonly report: ServerReport | null }
   | Ready
   | Refused
   | Failed
-  | { readonly kind: "stopped" };
+  | Stopped;

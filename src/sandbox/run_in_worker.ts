@@ -1,16 +1,15 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import process from "node:process";
-import { writeSync } from "node:fs";
 import type { FetchDocument } from "../authorization_server/public_document.ts";
 import type { Config } from "../config/config.ts";
 import { systemClock } from "../lib/clock.ts";
-import { createJsonLog } from "../lib/json_log.ts";
 import type { Log } from "../lib/log.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { type RunningServer, startServer, type StartServerOptions } from "../running_server.ts";
-import type { FromWorker, ToWorker } from "./messages.ts";
+import { type RunningServer, startServer, type StartServerOptions, type Team } from "../running_server.ts";
+import type { FromWorker, Seat, ServerReport, ToWorker } from "./messages.ts";
 import { giveUpDirectory, giveUpHost } from "./own_permissions.ts";
 import { listenAddresses, realPathOf } from "./permissions.ts";
+import { stderrLog } from "./stderr_log.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
@@ -31,6 +30,13 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
       documents.set(++documentsAsked, resolve); // the main thread limits how many run, and for how long
       scope.postMessage({ kind: "fetch_document", id: documentsAsked, url });
     });
+  const gathered = new Map<number, (reports: readonly ServerReport[]) => void>();
+  let gatheringsAsked = 0;
+  const gatherReports = (): Promise<readonly ServerReport[]> =>
+    new Promise((resolve) => {
+      gathered.set(++gatheringsAsked, resolve);
+      scope.postMessage({ kind: "gather_reports", id: gatheringsAsked });
+    });
   process.env = {}; // libraries that look for their variables find none, instead of an exception
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
@@ -44,31 +50,36 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
     if (data.kind === "document") {
       documents.get(data.id)?.(data.document);
       documents.delete(data.id);
+    } else if (data.kind === "reports") {
+      gathered.get(data.id)?.(data.reports);
+      gathered.delete(data.id);
+    } else if (data.kind === "report") {
+      void running?.then((server) => {
+        scope.postMessage({ kind: "report", id: data.id, report: server?.report() ?? null });
+      });
     } else if (data.kind === "start") {
       const config = Object.freeze(data.config);
-      log = createJsonLog({
-        write: (lines) => void writeSync(process.stderr.fd, lines),
-        level: config.logLevel,
-        format: config.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
-        clock: systemClock,
-      });
-      running = start(config, { log, extraTools, fetchDocument }, (message) => scope.postMessage(message));
+      log = stderrLog(config);
+      const team = teamOf(data.seat, gatherReports);
+      running = start(config, { log, extraTools, fetchDocument, ...team }, (message) => scope.postMessage(message));
     } else void stop(running, log).then(() => scope.postMessage({ kind: "stopped" }));
   };
   scope.postMessage({ kind: "loaded" });
 }
 
+function teamOf(seat: Seat, gatherReports: Team["gatherReports"]): { readonly team?: Team } {
+  return seat === null ? {} : { team: { ...seat, gatherReports } };
+}
+
 async function start(
   config: Config,
-  { log, extraTools, fetchDocument }: Pick<StartServerOptions, "log" | "extraTools" | "fetchDocument">,
+  options: Pick<StartServerOptions, "log" | "extraTools" | "fetchDocument" | "team">,
   tell: (message: FromWorker) => void,
 ): Promise<RunningServer | null> {
   try {
     const started = await startServer(config, {
-      log,
+      ...options,
       clock: systemClock,
-      extraTools,
-      fetchDocument,
       // The database stays open; its files and the master key are out of reach for every tool from here on.
       onInstallationOpen: () => [config.dataDir, realPathOf(config.dataDir)].forEach(giveUpDirectory),
     });
@@ -77,14 +88,14 @@ async function start(
       return null;
     }
     listenAddresses(config).forEach(giveUpHost); // port 0 would let a tool listen wherever there is a free one
-    const { serverUrl, setUpLink } = started.value;
-    tell({ kind: "ready", serverUrl, setUpLink });
+    const { serverUrl, port, setUpLink } = started.value;
+    tell({ kind: "ready", serverUrl, port, setUpLink });
     return started.value;
   } catch (error) {
     tell({ kind: "failed", reason: error instanceof Error ? error.message : String(error) });
     return null;
   } finally {
-    log.flush();
+    options.log.flush();
   }
 }
 

@@ -27,7 +27,7 @@ export function createCallAs(
   { links, send, admit, clock, limits }: {
     readonly links: ServicenowLinks;
     readonly send: Send;
-    readonly admit: (subject: string) => Admission;
+    readonly admit: (subject: string) => Admission | Promise<Admission>;
     readonly clock: Clock;
     readonly limits: Pick<ServicenowLimits, "callSeconds" | "maxPauseSeconds" | "maxPausedUsers">;
   },
@@ -35,14 +35,14 @@ export function createCallAs(
   /** By person: when the instance will answer again, by its own word. */
   const pausedUntil = new Map<string, number>();
 
-  const admission = (subject: string): ServicenowFailure | null => {
+  const admission = async (subject: string): Promise<ServicenowFailure | null> => {
     const until = pausedUntil.get(subject) ?? 0;
     const now = clock();
     if (until > now) {
       return { reason: "rate_limited", by: "servicenow", retryAfterSeconds: Math.ceil((until - now) / 1_000) };
     }
     pausedUntil.delete(subject);
-    const admitted = admit(subject);
+    const admitted = await admit(subject);
     return admitted.ok
       ? null
       : { reason: "rate_limited", by: "portcullis", retryAfterSeconds: admitted.retryAfterSeconds };
@@ -75,7 +75,7 @@ export function createCallAs(
   };
 
   return async (caller, request) => {
-    const refusal = admission(caller.subject);
+    const refusal = await admission(caller.subject);
     if (refusal !== null) return failure(refusal);
     const controller = new AbortController();
     const stop = (): void => controller.abort();

@@ -44,7 +44,7 @@ export interface ServicenowOptions {
   readonly log: Log;
   readonly limits: ServicenowLimits;
   /** Takes one call from a person's share. */
-  readonly admit: (subject: string) => Admission;
+  readonly admit: (subject: string) => Admission | Promise<Admission>;
 }
 
 /** One instance in use. */

@@ -1,5 +1,5 @@
 /** Opens a SQLite file as a Portcullis database, or says why it is none. */
-import { chmodSync, closeSync, openSync } from "node:fs";
+import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
@@ -18,7 +18,7 @@ export function openSqliteDatabase(
   let database: DatabaseSync | undefined;
   try {
     // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
-    closeSync(openSync(path, "a", 0o600));
+    createIfAbsent(path);
     chmodSync(path, 0o600);
     database = new DatabaseSync(path);
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}; PRAGMA trusted_schema = OFF`);
@@ -30,6 +30,19 @@ export function openSqliteDatabase(
   } catch (error) {
     database?.close();
     throw toUnusable(error, path);
+  }
+}
+
+/**
+ * Never opens a file that is there: closing any descriptor of a file drops all the locks that this process holds on it
+ * (fcntl(2)), those of SQLite in other threads among them (sqlite.org/howtocorrupt.html §2.2).
+ */
+function createIfAbsent(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+    if (statSync(path).isDirectory()) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
   }
 }
 

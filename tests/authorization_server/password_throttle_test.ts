@@ -1,16 +1,40 @@
 import assert from "node:assert/strict";
 import { createPasswordThrottle } from "../../src/authorization_server/password_throttle.ts";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import type { Storage } from "../../src/storage/port.ts";
 
-function start() {
+const secrets = createSecretBox(new Uint8Array(32).fill(1));
+
+async function open(instanceCount = 1) {
+  const directory = await Deno.makeTempDir();
   const time = { now: 1_000_000_000 };
-  return { time, throttle: createPasswordThrottle(() => time.now) };
+  const clock = (): number => time.now;
+  const storages = Array.from(
+    { length: instanceCount },
+    (): Storage => openSqliteStorage({ path: `${directory}/a.db`, clock }),
+  );
+  const throttles = storages.map((storage) => createPasswordThrottle({ storage, secrets, clock }));
+  const [throttle] = throttles;
+  assert.ok(throttle !== undefined);
+  return {
+    time,
+    throttle,
+    throttles,
+    storages,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(storages.map((storage) => storage.close()));
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
 }
 
-Deno.test("the delay of an address doubles up to five minutes, never further", () => {
-  const { time, throttle } = start();
+Deno.test("the delay of an address doubles up to five minutes, never further", async () => {
+  await using place = await open();
+  const { time, throttle } = place;
   const waits: number[] = [];
   for (let count = 0; count < 40; count++) {
-    const decision = throttle.begin("a", true);
+    const decision = await throttle.begin("a", true);
     if (decision.ok) continue;
     waits.push(decision.retryAfterSeconds);
     time.now += decision.retryAfterSeconds * 1_000;
@@ -19,46 +43,81 @@ Deno.test("the delay of an address doubles up to five minutes, never further", (
   assert.ok(waits.slice(9).every((wait) => wait === 300));
 });
 
-Deno.test("an hour of quiet wipes an address clean; success takes back one attempt and no more", () => {
-  const { time, throttle } = start();
-  for (let count = 0; count < 6; count++) throttle.begin("a", true);
-  assert.ok(!throttle.begin("a", true).ok);
+Deno.test("an hour of quiet wipes an address clean; success takes back one attempt and no more", async () => {
+  await using place = await open();
+  const { time, throttle } = place;
+  for (let count = 0; count < 6; count++) await throttle.begin("a", true);
+  assert.ok(!(await throttle.begin("a", true)).ok);
   time.now += 3_600_000;
-  for (let count = 0; count < 5; count++) assert.ok(throttle.begin("a", true).ok);
-  throttle.succeed("a", true);
-  assert.ok(throttle.begin("a", true).ok);
-  assert.ok(throttle.begin("a", true).ok);
-  assert.ok(!throttle.begin("a", true).ok);
+  for (let count = 0; count < 5; count++) assert.ok((await throttle.begin("a", true)).ok);
+  await throttle.succeed("a", true);
+  assert.ok((await throttle.begin("a", true)).ok);
+  assert.ok((await throttle.begin("a", true)).ok);
+  assert.ok(!(await throttle.begin("a", true)).ok);
 });
 
-Deno.test("somebody who signs in as themselves in between guesses another's passphrase no faster", () => {
-  const { time, throttle } = start();
+Deno.test("somebody who signs in as themselves in between guesses another's passphrase no faster", async () => {
+  await using place = await open();
+  const { time, throttle } = place;
   const began = time.now;
   for (let guesses = 0; guesses < 20;) {
     for (const isOwn of [true, false]) {
-      const decision = throttle.begin("insider", true);
+      const decision = await throttle.begin("insider", true);
       if (!decision.ok) {
         time.now += decision.retryAfterSeconds * 1_000;
-        throttle.begin("insider", true);
+        await throttle.begin("insider", true);
       }
-      if (isOwn) throttle.succeed("insider", true);
+      if (isOwn) await throttle.succeed("insider", true);
       else guesses++;
     }
   }
   assert.ok(time.now - began > 1_000_000, `${(time.now - began) / 1_000} s for 20 guesses`);
 });
 
-Deno.test("an attack from many addresses slows strangers by seconds, and a browser that signed in before not at all", () => {
-  const { throttle } = start();
-  for (let count = 0; count < 51; count++) assert.ok(throttle.begin(`address ${count}`, false).ok);
-  const stranger = throttle.begin("somebody new", false);
-  assert.ok(!stranger.ok && stranger.retryAfterSeconds <= 5);
-  assert.ok(throttle.begin("browser of the owner", true).ok);
+Deno.test("an attack from many addresses slows strangers by seconds, and a browser that signed in before not at all", async () => {
+  await using place = await open(2);
+  const { throttles } = place;
+  const at = (count: number) => throttles[count % 2] ?? place.throttle;
+  for (let count = 0; count < 51; count++) assert.ok((await at(count).begin(`address ${count}`, false)).ok);
+  for (const throttle of throttles) {
+    const stranger = await throttle.begin("somebody new", false);
+    assert.ok(!stranger.ok && stranger.retryAfterSeconds <= 5);
+  }
+  assert.ok((await at(1).begin("browser of the owner", true)).ok);
 });
 
-Deno.test("a flood of addresses does not grow memory without bound, and does not free an attacker's address", () => {
-  const { throttle } = start();
-  for (let count = 0; count < 20_000; count++) throttle.begin(`address ${count}`, true);
-  for (let count = 0; count < 6; count++) throttle.begin("a", true);
-  assert.ok(!throttle.begin("a", true).ok);
+Deno.test("64 guesses at once, spread over four instances, get as many attempts as one after another", async () => {
+  await using place = await open(4);
+  const { throttles, time } = place;
+  const guesses = await Promise.all(
+    Array.from({ length: 64 }, (_, count) => (throttles[count % 4] ?? place.throttle).begin("a", false)),
+  );
+  assert.equal(guesses.filter(({ ok }) => ok).length, 6); // five are free, the sixth starts the delay
+  time.now += 1_000;
+  const next = await Promise.all(throttles.map((throttle) => throttle.begin("a", false)));
+  assert.equal(next.filter(({ ok }) => ok).length, 1);
+});
+
+Deno.test("a restart forgets no failure, and everything stored about attempts ends by itself", async () => {
+  await using place = await open();
+  const { time, throttle, storages: [storage] } = place;
+  assert.ok(storage !== undefined);
+  for (let count = 0; count < 6; count++) await throttle.begin("192.0.2.1", false);
+  const restarted = createPasswordThrottle({ storage, secrets, clock: () => time.now });
+  assert.ok(!(await restarted.begin("192.0.2.1", false)).ok);
+  const entries = await storage.list(["sign_in_attempts"], { limit: 10 });
+  assert.equal(entries.length, 2);
+  assert.ok(!JSON.stringify(entries).includes("192.0.2.1"), "no address is stored");
+  time.now += 3_600_000;
+  assert.equal(await storage.sweep(), 2);
+});
+
+Deno.test("a clock that was years ahead for a while locks nobody out once it is right again", async () => {
+  await using place = await open();
+  const { time, throttle } = place;
+  const right = time.now;
+  time.now += 1e12;
+  for (let count = 0; count < 30; count++) await throttle.begin("a", false);
+  time.now = right;
+  assert.ok((await throttle.begin("a", false)).ok);
 });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
 import { countStorageErrors } from "../../src/metrics/counted_storage.ts";
+import { addCounts } from "../../src/metrics/add_counts.ts";
 import { expose } from "../../src/metrics/exposition.ts";
-import { createHistogram } from "../../src/metrics/histogram.ts";
+import { createHistogram, cumulative, observe } from "../../src/metrics/histogram.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Storage } from "../../src/storage/port.ts";
 
@@ -19,6 +20,7 @@ const entry: AuditEntry = {
 };
 const gauges = {
   version: "1",
+  workers: 1,
   openStreams: 2,
   residentBytes: 3,
   heapUsedBytes: 4,
@@ -39,8 +41,8 @@ Deno.test("methods that do not exist count as one, so that no caller makes the l
 
 Deno.test("a histogram's buckets hold what is at most their end, and the last holds all", () => {
   const histogram = createHistogram([1, 5]);
-  for (const value of [0, 1, 1.5, 5, 6]) histogram.observe(value);
-  assert.deepEqual(histogram.cumulative(), [[1, 2], [5, 4], [Infinity, 5]]);
+  for (const value of [0, 1, 1.5, 5, 6]) observe(histogram, value);
+  assert.deepEqual(cumulative(histogram), [[1, 2], [5, 4], [Infinity, 5]]);
   assert.equal(histogram.sum, 13.5);
 });
 
@@ -68,6 +70,23 @@ Deno.test("the text follows format 0.0.4: each family once, with help and type b
   assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.0025"\} 0$/m);
   assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.005"\} 1$/m);
   assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="\+Inf"\} 1$/m);
+});
+
+Deno.test("the counts of several workers add up, as they arrive from other threads", () => {
+  const counted = (durations: readonly number[]) => {
+    const metrics = createMetrics({ methods: ["tools/call"] });
+    for (const durationMs of durations) metrics.countRequest({ ...entry, durationMs });
+    metrics.countRateLimited("oauth");
+    const { requests, tools, totals } = metrics;
+    return structuredClone({ requests, tools, totals });
+  };
+  const sum = addCounts([counted([3, 3]), counted([300]), counted([])]);
+  const text = expose(sum, gauges);
+  assert.match(text, /^portcullis_requests_total\{method="tools\/call",outcome="ok"\} 3$/m);
+  assert.match(text, /^portcullis_tool_calls_total\{tool="file_read",outcome="ok"\} 3$/m);
+  assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.005"\} 2$/m);
+  assert.match(text, /^portcullis_tool_call_duration_seconds_count\{tool="file_read"\} 3$/m);
+  assert.match(text, /^portcullis_rate_limited_total\{limit="oauth"\} 3$/m);
 });
 
 Deno.test("a lost database counts as a storage error, a caller's mistake does not, and both still reject", async () => {

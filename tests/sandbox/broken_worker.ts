@@ -26,6 +26,7 @@ const moreAttempts: typeof attempts = {
   "follow a link that was planted": ({ workspaceDir }) => Deno.readTextFileSync(`${workspaceDir}/planted`),
   "import code from elsewhere": ({ elsewhere }) => import(`http://${elsewhere.hostname}:${elsewhere.port}/code.js`),
   "import a file": ({ secretPath }) => import(`file://${secretPath}`),
+  "say which worker this is": () => workerId,
   "start a worker that may do more": () =>
     new Worker("data:text/javascript,", { type: "module", deno: { permissions: { read: true } } }),
   "ask for permission": async () => {
@@ -33,6 +34,8 @@ const moreAttempts: typeof attempts = {
     if (state !== "granted") throw new Deno.errors.NotCapable(state);
   },
 };
+
+const workerId = crypto.randomUUID();
 
 const endings: Readonly<Record<string, () => void>> = {
   throw: () => {

@@ -20,6 +20,7 @@ Deno.test("describeWall() says what tools reach, and that the data directory and
     dataDir: ["/srv/data"],
     raceFreedom: { raceFree: false },
     clientMetadataDocuments: false,
+    workers: 1,
   });
   assert.equal(reached, "tools reach 127.0.0.1:11434 and the files in /srv/files, and nothing else");
   assert.equal(
@@ -36,6 +37,7 @@ Deno.test("describeWall() does not keep quiet about what is not covered", () => 
       dataDir: ["/srv/data"],
       raceFreedom: raceFree ? { raceFree, because: "own_mount" } : { raceFree },
       clientMetadataDocuments,
+      workers: clientMetadataDocuments ? 2 : 1,
     }).join("\n");
   assert.match(textOf(false, false), /caps\.raceFree is off: .*not covered/);
   assert.match(textOf(true, false), /caps\.raceFree is on/);

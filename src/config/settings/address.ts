@@ -7,6 +7,7 @@ import {
   parseServerUrl,
   parseText,
   parseTrustedProxies,
+  parseWorkers,
 } from "../parsers.ts";
 import { optional, required } from "../setting.ts";
 
@@ -27,6 +28,13 @@ export const addressSettings = {
     defaultOnDeploy: "8000",
     parse: parseInteger(0, 65_535),
     help: "port to listen on; 0 takes any free one",
+  }),
+  workers: required({
+    env: "WORKERS",
+    flag: "workers",
+    default: "1",
+    parse: parseWorkers,
+    help: "threads that answer requests on the one port, each a server of its own (Linux); auto: one for each core",
   }),
   serverUrl: optional({
     env: "SERVER_URL",

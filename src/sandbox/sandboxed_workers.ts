@@ -1,0 +1,145 @@
+/**
+ * Several workers behind the wall, each a server of its own on the one port and the one installation. One that ends is
+ * started again after a pause that grows; one that ends again and again takes all down, with its reason.
+ */
+import type { Config } from "../config/config.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { pause } from "../lib/pause.ts";
+import type { Failed, Ready, Refused, Seat, ServerReport, Stopped } from "./messages.ts";
+import { giveUp } from "./own_permissions.ts";
+import { documentFetcherOf, type SandboxedServer } from "./sandboxed_server.ts";
+import { type ServerThread, startServerThread } from "./server_thread.ts";
+
+/** When a worker is started again. */
+export interface RestartPolicy {
+  readonly firstPauseMilliseconds: number;
+  readonly longestPauseMilliseconds: number;
+  /** One that ran for so long has not ended quickly: counting starts anew. */
+  readonly steadyMilliseconds: number;
+  /** So many quick ends in a row are one too many. */
+  readonly maxQuickEnds: number;
+}
+
+/** Pauses of 0.25, 0.5, 1, 2 and 4 seconds; the sixth quick end is the last. */
+export const restartPolicy: RestartPolicy = {
+  firstPauseMilliseconds: 250,
+  longestPauseMilliseconds: 30_000,
+  steadyMilliseconds: 60_000,
+  maxQuickEnds: 6,
+};
+
+/** What {@link startSandboxedWorkers} takes beside configuration and module. */
+export interface SandboxedWorkersOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly policy: RestartPolicy;
+}
+
+const reportMilliseconds = 1_000;
+
+/**
+ * Starts as many workers as the configuration says; they are ready when all of them are. This thread keeps the
+ * permissions for files and network, of which it gives each new worker its share, and gives up all others.
+ */
+export function startSandboxedWorkers(
+  config: Config,
+  entry: URL,
+  { log, clock, policy }: SandboxedWorkersOptions,
+): SandboxedServer {
+  const fetchDocument = documentFetcherOf(config);
+  const answering = new Set<ServerThread>();
+  const stopping = new AbortController();
+
+  const gatherReports = async (): Promise<readonly ServerReport[]> => {
+    const enough = new AbortController();
+    const late = pause(reportMilliseconds, enough.signal).then(() => null);
+    const reports = await Promise.all(Array.from(answering, (thread) => Promise.race([thread.report(), late])));
+    enough.abort();
+    return reports.filter((report) => report !== null);
+  };
+  const start = (configured: Config, seat: Seat): ServerThread => {
+    const onLoaded = (): void => giveUp(["env", "run", "ffi", "sys", "import"]);
+    return startServerThread({ config: configured, entry, seat, fetchDocument, onLoaded, gatherReports });
+  };
+  const untilEnd = async (thread: ServerThread): Promise<Stopped | Failed> => {
+    const began = await thread.started;
+    if (began.kind === "refused") return { kind: "failed", reason: began.text.trim() };
+    if (began.kind === "failed") return began;
+    answering.add(thread);
+    const stop = (): void => thread.stop();
+    if (stopping.signal.aborted) stop();
+    stopping.signal.addEventListener("abort", stop);
+    const end = await thread.ended;
+    stopping.signal.removeEventListener("abort", stop);
+    answering.delete(thread);
+    return end;
+  };
+  /** Keeps one seat taken: resolves when it was told to stop, or its worker ended once too often. */
+  const keepSeat = async (
+    first: ServerThread,
+    restart: () => ServerThread,
+    worker: number,
+  ): Promise<Stopped | Failed> => {
+    let thread = first;
+    let quickEnds = 0;
+    for (;;) {
+      const began = clock();
+      const end = await untilEnd(thread);
+      thread.terminate();
+      if (end.kind === "stopped" || stopping.signal.aborted) return end;
+      quickEnds = clock() - began >= policy.steadyMilliseconds ? 1 : quickEnds + 1;
+      const { firstPauseMilliseconds, longestPauseMilliseconds, maxQuickEnds } = policy;
+      const pauseMilliseconds = Math.min(firstPauseMilliseconds * 2 ** (quickEnds - 1), longestPauseMilliseconds);
+      const { reason } = end;
+      if (quickEnds >= maxQuickEnds) {
+        log.write("error", "worker_given_up", { worker, reason, quickEnds });
+        return {
+          kind: "failed",
+          reason: `worker ${worker} ended ${quickEnds} times in a row, the last time: ${reason}`,
+        };
+      }
+      log.write("error", "worker_ended", { worker, reason, pauseMilliseconds });
+      log.flush();
+      await pause(pauseMilliseconds, stopping.signal);
+      if (stopping.signal.aborted) return { kind: "stopped" };
+      thread = restart();
+    }
+  };
+
+  const started = Promise.withResolvers<Ready | Refused | Failed>();
+  const run = async (): Promise<Stopped | Failed> => {
+    const first = start(config, { isFirst: true, opensPort: true });
+    const opened = await first.started;
+    if (opened.kind !== "ready") {
+      started.resolve(opened);
+      return { kind: "stopped" };
+    }
+    const samePort = { ...config, port: opened.port };
+    const others = Array.from(
+      { length: config.workers - 1 },
+      () => start(samePort, { isFirst: false, opensPort: false }),
+    );
+    const threads = [first, ...others];
+    const seats = threads.map((thread, index) => {
+      const seat: Seat = { isFirst: index === 0, opensPort: false };
+      return keepSeat(thread, () => start(samePort, seat), index + 1);
+    });
+    const beginnings = await Promise.all(others.map((thread) => thread.started));
+    const problem = beginnings.find(({ kind }) => kind !== "ready");
+    if (problem === undefined) started.resolve(opened);
+    else {
+      stopping.abort();
+      await Promise.all(seats);
+      started.resolve(problem);
+    }
+    const end = await Promise.race([
+      Promise.all(seats).then((): Stopped => ({ kind: "stopped" })),
+      ...seats.map((seat) => seat.then((each) => each.kind === "failed" ? each : new Promise<never>(() => {}))),
+    ]);
+    stopping.abort();
+    await Promise.all(seats);
+    return end;
+  };
+  return { started: started.promise, ended: run().finally(() => log.flush()), stop: () => stopping.abort() };
+}

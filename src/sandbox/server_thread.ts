@@ -1,0 +1,86 @@
+/** One worker that runs the server with few permissions, as the main thread sees it. */
+import type { FetchDocument } from "../authorization_server/public_document.ts";
+import type { Config } from "../config/config.ts";
+import type { Failed, FromWorker, Ready, Refused, Seat, ServerReport, Stopped, ToWorker } from "./messages.ts";
+import { realPathOf, serverPermissions } from "./permissions.ts";
+
+/** A server behind the wall. */
+export interface ServerThread {
+  /** How the start went. */
+  readonly started: Promise<Ready | Refused | Failed>;
+  /** Resolves when the server has ended: in good order after {@link stop}, else with the reason. */
+  readonly ended: Promise<Stopped | Failed>;
+  /** Asks it to finish. */
+  stop(): void;
+  /** Asks it what it counted; never resolves when it ends before it answers. */
+  report(): Promise<ServerReport | null>;
+  /** Ends it whatever it does. */
+  terminate(): void;
+}
+
+/** What {@link startServerThread} takes. */
+export interface ServerThreadOptions {
+  readonly config: Config;
+  /** A module that calls `runServerInWorker`; its code is loaded with the permissions of this thread. */
+  readonly entry: URL;
+  readonly seat: Seat;
+  /** `null` where clients may not name themselves by a URL. */
+  readonly fetchDocument: FetchDocument | null;
+  /** Its code is there. It gets its configuration after this: nothing is opened and nobody is answered before. */
+  readonly onLoaded: () => void;
+  readonly gatherReports: () => Promise<readonly ServerReport[]>;
+}
+
+/** Starts the worker. */
+export function startServerThread(options: ServerThreadOptions): ServerThread {
+  const { config, entry, seat, fetchDocument, onLoaded, gatherReports } = options;
+  const started = Promise.withResolvers<Ready | Refused | Failed>();
+  const ended = Promise.withResolvers<Stopped | Failed>();
+  const { net, read, write, ...never } = serverPermissions(config, realPathOf);
+  const permissions = { net: [...net], read: [...read], write: [...write], ...never };
+  const worker = new Worker(entry, { type: "module", name: "server", deno: { permissions } });
+  const send = (message: ToWorker): void => worker.postMessage(message);
+  const reports = new Map<number, (report: ServerReport | null) => void>();
+  let reportsAsked = 0;
+  const fail = (failed: Failed): void => {
+    started.resolve(failed);
+    ended.resolve(failed);
+  };
+  worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+    switch (data.kind) {
+      case "loaded":
+        onLoaded();
+        return send({ kind: "start", config, seat });
+      case "fetch_document":
+        if (!URL.canParse(data.url)) return; // the server parses it first; a tool that is broken may not
+        return void fetchDocument?.(data.url).then((document) => send({ kind: "document", id: data.id, document }));
+      case "gather_reports":
+        return void gatherReports().then((all) => send({ kind: "reports", id: data.id, reports: all }));
+      case "report":
+        reports.get(data.id)?.(data.report);
+        return void reports.delete(data.id);
+      case "ready":
+      case "refused":
+        return started.resolve(data);
+      case "stopped":
+        return ended.resolve(data);
+      case "failed":
+        return fail(data);
+    }
+  };
+  worker.onerror = (event) => {
+    event.preventDefault(); // Deno has printed it, with its stack
+    fail({ kind: "failed", reason: event.message });
+  };
+  return {
+    started: started.promise,
+    ended: ended.promise,
+    stop: () => send({ kind: "stop" }),
+    report: () =>
+      new Promise((resolve) => {
+        reports.set(++reportsAsked, resolve);
+        send({ kind: "report", id: reportsAsked });
+      }),
+    terminate: () => worker.terminate(),
+  };
+}

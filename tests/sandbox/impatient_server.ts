@@ -1,0 +1,19 @@
+/** The workers of {@link ./broken_worker.ts}, restarted with short pauses and not for long; prints how it ends. */
+import { writeSync } from "node:fs";
+import process from "node:process";
+import { loadConfig } from "../../src/config/config.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startSandboxedWorkers } from "../../src/sandbox/sandboxed_workers.ts";
+import { stderrLog } from "../../src/sandbox/stderr_log.ts";
+
+const loaded = loadConfig({ flags: {}, env: process.env, readFile: () => "" });
+if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
+const server = startSandboxedWorkers(loaded.value, new URL("./broken_worker.ts", import.meta.url), {
+  log: stderrLog(loaded.value),
+  clock: systemClock,
+  policy: { firstPauseMilliseconds: 1, longestPauseMilliseconds: 4, steadyMilliseconds: 600_000, maxQuickEnds: 4 },
+});
+const started = await server.started;
+if (started.kind === "ready") writeSync(process.stdout.fd, `portcullis listening on ${started.serverUrl}\n`);
+writeSync(process.stdout.fd, `${JSON.stringify(await server.ended)}\n`);
+process.exit(0);

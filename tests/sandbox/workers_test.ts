@@ -1,0 +1,152 @@
+/** Several workers on one port, with tools that end them: `serve --workers` as it is started. */
+import assert from "node:assert/strict";
+import { toolCall } from "../fixtures/mcp_call.ts";
+import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
+import { createToken } from "./call.ts";
+
+const program = "tests/sandbox/broken_server.ts";
+const env = {
+  PORT: "0",
+  OLLAMA_HOST: "127.0.0.1:1",
+  SHUTDOWN_TIMEOUT: "0",
+  WORKERS: "3",
+  METRICS_PORT: "0",
+  MCP_RATE_LIMIT: "1000000",
+};
+const onLinux = { ignore: Deno.build.os !== "linux" };
+
+/** Calls a tool on a connection of its own, as a client that just came; `null` when the connection broke. */
+async function callAnew(url: string, token: string, name: string, input: object): Promise<string | null> {
+  using client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
+  try {
+    const response = await fetch(`${url}/mcp`, {
+      client,
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${token}`,
+      },
+      body: JSON.stringify(toolCall(name, { ...input })),
+    });
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return JSON.parse(text).result.content[0]?.text ?? "";
+  } catch (error) {
+    if (error instanceof assert.AssertionError) throw error;
+    return null;
+  }
+}
+
+const which = (url: string, token: string): Promise<string | null> =>
+  callAnew(url, token, "attempt", { what: "say which worker this is", targets: {} });
+
+/** The workers that answer, seen by calling until there were `count` of them. */
+async function seeWorkers(url: string, token: string, count: number): Promise<ReadonlySet<string>> {
+  const seen = new Set<string>();
+  await until(`${count} workers`, async () => {
+    const name = await which(url, token);
+    if (name !== null) seen.add(name);
+    return seen.size >= count;
+  });
+  return seen;
+}
+
+async function workersByMetrics(server: RunningServer): Promise<number> {
+  const port = await until("the metrics", () => /"port":(\d+)/.exec(server.stderr())?.[1]);
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return Number(/^portcullis_workers (\d+)$/m.exec(text)?.[1]);
+}
+
+Deno.test(
+  "several workers answer on one port, with one line, one set-up link and one set of metrics",
+  onLinux,
+  async () => {
+    await using place = await makeServerPlace();
+    const token = await createToken(place.dataDir);
+    await using server = await startServer(place, { program, env });
+    const seen = await seeWorkers(server.url, token, 3);
+    assert.equal(seen.size, 3);
+    assert.equal(server.stdout().match(/listening on/g)?.length, 1);
+    assert.equal(server.stderr().match(/\/setup\?/g)?.length, 1);
+    assert.equal(await workersByMetrics(server), 3);
+
+    const second = await runCommand(["serve", "--port", new URL(server.url).port, "--workers", "2"], {
+      env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir },
+    });
+    assert.equal(second.code, 1);
+    assert.match(second.stderr, /cannot listen on .*in use/, "another server does not join the port unasked");
+
+    assert.equal((await server.stop("SIGTERM")).code, 0);
+    assert.equal(server.stderr().match(/"event":"stopping"/g)?.length, 3);
+  },
+);
+
+Deno.test("a worker that ends is started again, and the others go on meanwhile", onLinux, async () => {
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, { program, env: { ...env, WORKERS: "2" } });
+  const before = await seeWorkers(server.url, token, 2);
+  await callAnew(server.url, token, "end", { how: "throw" });
+  const ended = await until("the line", () => /^.*"event":"worker_ended".*$/m.exec(server.stderr())?.[0]);
+  const { worker, reason, pauseMilliseconds } = JSON.parse(ended);
+  assert.ok(worker === 1 || worker === 2);
+  assert.match(reason, /thrown where nobody catches/);
+  assert.equal(pauseMilliseconds, 250);
+  const after = await until("a new worker", async () => {
+    const name = await which(server.url, token);
+    return name !== null && !before.has(name) ? name : null;
+  });
+  await until("an old worker", async () => before.has(await which(server.url, token) ?? ""));
+  assert.ok(!before.has(after));
+  assert.equal(server.stdout().match(/listening on/g)?.length, 1);
+  assert.equal(server.stderr().match(/\/setup\?/g)?.length, 1, "the link that was printed stays the only one");
+  const link = server.setUpLink ?? assert.fail("no link");
+  const page = await fetch(link);
+  assert.equal(page.status, 200);
+  await page.body?.cancel();
+  assert.equal((await server.stop("SIGTERM")).code, 0);
+});
+
+Deno.test("workers that end again and again take the server down, with the last reason", onLinux, async () => {
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, {
+    program: "tests/sandbox/impatient_server.ts",
+    env: { ...env, WORKERS: "2" },
+    command: null,
+  });
+  let hasEnded = false;
+  const ended = server.ended.then(() => hasEnded = true);
+  await until("the end", async () => {
+    await callAnew(server.url, token, "end", { how: "throw" });
+    return hasEnded;
+  });
+  await ended;
+  await server.stop();
+  assert.match(
+    server.stdout(),
+    /\{"kind":"failed","reason":"worker [12] ended 4 times in a row, the last time: .*thrown where nobody catches"\}/,
+  );
+  assert.match(server.stderr(), /"event":"worker_given_up"/);
+});
+
+Deno.test(
+  "no worker's opening of the database drops the locks of the others (sqlite.org/howtocorrupt.html §2.2)",
+  onLinux,
+  async () => {
+    await using place = await makeServerPlace();
+    const token = await createToken(place.dataDir);
+    await using server = await startServer(place, { program, env });
+    const { ino } = await Deno.stat(`${place.dataDir}/portcullis.db`);
+    const locks = (await Deno.readTextFile("/proc/locks")).split("\n");
+    assert.ok(locks.some((line) => line.includes(` ${server.pid} `) && line.includes(`:${ino} `)), locks.join("\n"));
+
+    const later = await createToken(place.dataDir);
+    for (const each of [token, later]) assert.equal((await seeWorkers(server.url, each, 3)).size, 3);
+    await server.stop("SIGKILL");
+    await using again = await startServer(place, { program, env });
+    assert.ok(await which(again.url, later), "what was written beside the server is still there after a kill");
+  },
+);
