@@ -15,6 +15,7 @@ export interface ServicenowDependencies extends Installation {
   readonly serverUrl: string;
   readonly log: Log;
   readonly clock: Clock;
+  readonly fetch: typeof globalThis.fetch;
 }
 
 const minute = 60_000;
@@ -22,7 +23,7 @@ const minute = 60_000;
 /** `null` where the configuration names no instance. */
 export function openServicenow(config: Config, dependencies: ServicenowDependencies): Servicenow | null {
   if (config.servicenow === undefined) return null;
-  const { serverUrl, storage, secrets, log, clock } = dependencies;
+  const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
   const calls = createRateLimiter({ count: config.servicenowCallsPerMinute, windowMilliseconds: minute, clock });
   const [current, ...previous] = tokenBoxes(config, secrets);
