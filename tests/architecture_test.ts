@@ -85,6 +85,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "server_url.ts",
     "servicenow",
     "storage",
+    "telemetry",
   ],
   "app.ts": [
     "authorization_server",
@@ -168,6 +169,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     servicenow: /play_connection\.ts$/,
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,
     storage: /data_directory\.ts$/,
+    telemetry: /deno_telemetry\.ts$/,
   },
   "running_server.ts": {
     http: /^src\/http\/client_address\.ts$/,

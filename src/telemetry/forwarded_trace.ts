@@ -9,7 +9,7 @@ import type { TraceContext } from "../lib/tracer.ts";
 export interface ForwardedTrace {
   /** Runs `work`, and what it waits for, as a part of this trace. */
   run<T>(trace: TraceContext, work: () => T): T;
-  /** `fetch` that says the trace. With `isInstrumented`, Deno says `traceparent` by itself, but loses `tracestate`. */
+  /** `fetch` that says the trace. One that is instrumented by Deno says `traceparent` by itself, but no `tracestate`. */
   fetchWith(fetch: typeof globalThis.fetch, isInstrumented: boolean): typeof globalThis.fetch;
 }
 

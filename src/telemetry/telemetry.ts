@@ -75,9 +75,7 @@ function exportingTelemetry(deno: DenoTelemetry, forwarded: ForwardedTrace, vers
     // SEP-414: what came with the message is its parent, and the HTTP request that carried it is linked. What came by
     // header is the parent of the HTTP request already.
     const adopts = parent !== undefined && (parent.inMessage || ambient === undefined);
-    // Baggage is the caller's text: it goes to no other system.
-    const base = (adopts ? active.setValue(contextKeys.span, remoteSpan(parent)) : active)
-      .deleteValue(contextKeys.baggage);
+    const base = adopts ? active.setValue(contextKeys.span, remoteSpan(parent)) : active;
     const links = adopts && ambient !== undefined ? [{ context: ambient.spanContext() }] : [];
     const span = source.startSpan(name, { kind: kinds[kind], attributes, links }, base);
     const inside = base.setValue(contextKeys.span, span);
@@ -101,7 +99,12 @@ function exportingTelemetry(deno: DenoTelemetry, forwarded: ForwardedTrace, vers
 
   return {
     tracer: { exports: true, begin },
-    fetch: forwarded.fetchWith(fetch, true),
+    fetch: forwarded.fetchWith(
+      // Baggage is the caller's text: it goes to no other system.
+      (input, init) =>
+        contextManager.with(contextManager.active().deleteValue(contextKeys.baggage), () => fetch(input, init)),
+      true,
+    ),
     nameRequest(method, route) {
       const span = currentSpan(contextManager.active());
       span?.updateName(`${method} ${route}`);

@@ -38,6 +38,21 @@ function callWithMeta(name: string, input: Record<string, unknown>, meta: Record
   return { message: { ...message, params: { ...params, _meta: { ...params._meta, ...meta } } }, headers };
 }
 
+/** A compiled program has of telemetry what it was compiled with: its `doctor` tells. */
+async function exportsSpans(): Promise<boolean> {
+  if (!Deno.env.get("PORTCULLIS_COMMAND")) return true;
+  const { stdout } = await runCommand(["doctor"], {
+    env: { OTEL_DENO: "true", OLLAMA_HOST: "127.0.0.1:1", PORT: "1" },
+  });
+  return stdout.includes(" telemetry: on");
+}
+
+const ignore = !await exportsSpans();
+
+function exporting(name: string, fn: () => Promise<void>): void {
+  Deno.test({ name: `${name}${ignore ? " (skipped: the program is compiled without telemetry)" : ""}`, ignore, fn });
+}
+
 /** Each span of a trace with the names of those above it, each path once. */
 function pathsOf({ spans }: OtlpCollector, trace: string): Set<string> {
   const known = new Map(spans.filter((span) => span.traceId === trace).map((span) => [span.spanId, span]));
@@ -57,148 +72,169 @@ function assertAbsent(text: string, words: readonly string[]): void {
   for (const word of words) assert.ok(word.length > 3 && !text.includes(word), `${word} was exported`);
 }
 
-Deno.test("OTEL_DENO=true: one trace over request, tool, model, upstream and storage, without a word of contents", async () => {
-  await using collector = startCollector();
-  await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => "ANSWER-TEXT" }] });
-  await using place = await makeServerPlace();
-  const token = await tokenFor(place, "llm:generate,files:read,files:write");
-  await using server = await startServer(place, {
-    env: { ...collector.env, OLLAMA_HOST: ollama.url, WORKSPACE_STORE: "storage" },
-  });
-  const headers = { traceparent, tracestate, baggage };
-  const generated = await call(server.url, token, toolCall("llm_generate", { prompt: "PROMPT-TEXT" }), headers);
-  assert.equal(generated.isError, false);
-  const input = { filename: "FILE-NAME.txt", content: "FILE-TEXT" };
-  assert.equal((await call(server.url, token, toolCall("file_write", input), headers)).isError, false);
-  const page = await fetch(server.setUpLink ?? "");
-  assert.ok((await page.text()).includes("passphrase"));
-  assert.equal((await server.stop()).code, 0);
+exporting(
+  "OTEL_DENO=true: one trace over request, tool, model, upstream and storage, without a word of contents",
+  async () => {
+    await using collector = startCollector();
+    await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => "ANSWER-TEXT" }] });
+    await using place = await makeServerPlace();
+    const token = await tokenFor(place, "llm:generate,files:read,files:write");
+    await using server = await startServer(place, {
+      env: { ...collector.env, OLLAMA_HOST: ollama.url, WORKSPACE_STORE: "storage" },
+    });
+    const headers = { traceparent, tracestate, baggage };
+    const generated = await call(server.url, token, toolCall("llm_generate", { prompt: "PROMPT-TEXT" }), headers);
+    assert.equal(generated.isError, false);
+    const input = { filename: "FILE-NAME.txt", content: "FILE-TEXT" };
+    assert.equal((await call(server.url, token, toolCall("file_write", input), headers)).isError, false);
+    const page = await fetch(server.setUpLink ?? "");
+    assert.ok((await page.text()).includes("passphrase"));
+    assert.equal((await server.stop()).code, 0);
 
-  const paths = pathsOf(collector, traceId);
-  const toolPath = (name: string): string => `caller > POST /mcp > tools/call ${name} > execute_tool ${name}`;
-  for (
-    const path of [
-      "caller > POST /mcp",
-      "caller > POST /mcp > get operator_token",
-      `${toolPath("llm_generate")} > text_completion tinyllama`,
-      `${toolPath("llm_generate")} > text_completion tinyllama > POST`,
-      `${toolPath("file_write")}`,
-    ]
-  ) assert.ok(paths.has(path), `${path} is not among\n${[...paths].join("\n")}`);
-  const stored = [...paths].filter((path) => path.startsWith(`${toolPath("file_write")} > commit`));
-  assert.ok(stored.length > 0, `no write of the storage below the tool:\n${[...paths].join("\n")}`);
+    const paths = pathsOf(collector, traceId);
+    const toolPath = (name: string): string => `caller > POST /mcp > tools/call ${name} > execute_tool ${name}`;
+    for (
+      const path of [
+        "caller > POST /mcp",
+        "caller > POST /mcp > get operator_token",
+        `${toolPath("llm_generate")} > text_completion tinyllama`,
+        `${toolPath("llm_generate")} > text_completion tinyllama > POST`,
+        `${toolPath("file_write")}`,
+      ]
+    ) assert.ok(paths.has(path), `${path} is not among\n${[...paths].join("\n")}`);
+    const stored = [...paths].filter((path) => path.startsWith(`${toolPath("file_write")} > commit`));
+    assert.ok(stored.length > 0, `no write of the storage below the tool:\n${[...paths].join("\n")}`);
 
-  const [model] = spansNamed(collector, "text_completion tinyllama");
-  assert.equal(model?.kind, "client");
-  assert.equal(model?.attributes["gen_ai.provider.name"], "ollama");
-  assert.equal(model?.attributes["gen_ai.usage.output_tokens"], 1);
-  const [tool] = spansNamed(collector, "tools/call llm_generate");
-  assert.deepEqual([tool?.kind, tool?.attributes["mcp.method.name"], tool?.attributes["gen_ai.tool.name"]], [
-    "server",
-    "tools/call",
-    "llm_generate",
-  ]);
-  const audited = server.stderr().split("\n").filter((line) => line.includes('"llm_generate"')).map((line) =>
-    JSON.parse(line)
-  );
-  assert.equal(audited[0]?.traceId, traceId);
-  assert.equal(tool?.attributes["portcullis.request.id"], audited[0]?.requestId, "the span leads to the audit line");
-  const [upstream] = collector.spans.filter(({ attributes }) => attributes["url.path"] === "/api/generate");
-  const asked = ollama.requests.find(({ path }) => path === "/api/generate")?.headers;
-  assert.equal(asked?.get("traceparent"), `00-${traceId}-${upstream?.spanId}-01`, "once, with the child's span");
-  assert.equal(asked?.get("tracestate"), tracestate);
-  assert.equal(asked?.get("baggage"), undefined);
+    const [model] = spansNamed(collector, "text_completion tinyllama");
+    assert.equal(model?.kind, "client");
+    assert.equal(model?.attributes["gen_ai.provider.name"], "ollama");
+    assert.equal(model?.attributes["gen_ai.usage.output_tokens"], 1);
+    const [tool] = spansNamed(collector, "tools/call llm_generate");
+    assert.deepEqual([tool?.kind, tool?.attributes["mcp.method.name"], tool?.attributes["gen_ai.tool.name"]], [
+      "server",
+      "tools/call",
+      "llm_generate",
+    ]);
+    const audited = server.stderr().split("\n").filter((line) => line.includes('"llm_generate"')).map((line) =>
+      JSON.parse(line)
+    );
+    assert.equal(audited[0]?.traceId, traceId);
+    assert.equal(tool?.attributes["portcullis.request.id"], audited[0]?.requestId, "the span leads to the audit line");
+    const [upstream] = collector.spans.filter(({ attributes }) => attributes["url.path"] === "/api/generate");
+    const asked = ollama.requests.find(({ path }) => path === "/api/generate")?.headers;
+    assert.equal(asked?.get("traceparent"), `00-${traceId}-${upstream?.spanId}-01`, "once, with the child's span");
+    assert.equal(asked?.get("tracestate"), tracestate);
+    assert.equal(asked?.get("baggage"), undefined);
 
-  const [post] = spansNamed(collector, "POST /mcp");
-  assert.deepEqual([post?.attributes["http.route"], post?.attributes["http.response.status_code"]], ["/mcp", 200]);
-  const [setUp] = spansNamed(collector, "GET /setup");
-  assert.ok(String(setUp?.attributes["url.full"]).endsWith("/setup"), "the one-time code is not exported");
-  assertAbsent(collector.text(), [
-    ...["PROMPT-TEXT", "ANSWER-TEXT", "FILE-NAME", "FILE-TEXT", "BAGGAGE-TEXT", token],
-    new URL(server.setUpLink ?? "").searchParams.get("code") ?? "",
-    place.workspaceDir,
-  ]);
-  assert.ok(collector.metrics.has("http.server.request.duration"));
-});
+    const [post] = spansNamed(collector, "POST /mcp");
+    assert.deepEqual([post?.attributes["http.route"], post?.attributes["http.response.status_code"]], ["/mcp", 200]);
+    const [setUp] = spansNamed(collector, "GET /setup");
+    assert.ok(String(setUp?.attributes["url.full"]).endsWith("/setup"), "the one-time code is not exported");
+    assertAbsent(collector.text(), [
+      ...["PROMPT-TEXT", "ANSWER-TEXT", "FILE-NAME", "FILE-TEXT", "BAGGAGE-TEXT", token],
+      new URL(server.setUpLink ?? "").searchParams.get("code") ?? "",
+      place.workspaceDir,
+    ]);
+    assert.ok(collector.metrics.has("http.server.request.duration"));
+  },
+);
 
-Deno.test("OTEL_DENO=true: what came in _meta is the parent, the HTTP request is linked (SEP-414), and failures are errors", async () => {
-  await using collector = startCollector();
-  await using place = await makeServerPlace();
-  const token = await tokenFor(place, "llm:generate,files:read");
-  await using server = await startServer(place, { env: { ...collector.env, OLLAMA_HOST: "127.0.0.1:1" } });
-  const inMeta = "a".repeat(16);
-  const read = callWithMeta("file_read", { filename: "gone.txt" }, { traceparent: `00-${traceId}-${inMeta}-01` });
-  assert.equal((await call(server.url, token, read.message, { ...read.headers, traceparent })).isError, true);
-  const generated = await call(server.url, token, toolCall("llm_generate", { prompt: "PROMPT-TEXT" }), {});
-  assert.equal(generated.isError, true);
-  const refused = await postMcp(server.url, toolCall("file_write", { filename: "a", content: "b" }), { token });
-  assert.equal(refused.status, 403);
-  await refused.body?.cancel();
-  const unknown = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "MADE/UP" }, { token });
-  await unknown.body?.cancel();
-  assert.equal((await server.stop()).code, 0);
+exporting(
+  "OTEL_DENO=true: what came in _meta is the parent, the HTTP request is linked (SEP-414), and failures are errors",
+  async () => {
+    await using collector = startCollector();
+    await using place = await makeServerPlace();
+    const token = await tokenFor(place, "llm:generate,files:read");
+    await using server = await startServer(place, { env: { ...collector.env, OLLAMA_HOST: "127.0.0.1:1" } });
+    const inMeta = "a".repeat(16);
+    const read = callWithMeta("file_read", { filename: "gone.txt" }, { traceparent: `00-${traceId}-${inMeta}-01` });
+    assert.equal((await call(server.url, token, read.message, { ...read.headers, traceparent })).isError, true);
+    const generated = await call(server.url, token, toolCall("llm_generate", { prompt: "PROMPT-TEXT" }), {});
+    assert.equal(generated.isError, true);
+    const refused = await postMcp(server.url, toolCall("file_write", { filename: "a", content: "b" }), { token });
+    assert.equal(refused.status, 403);
+    await refused.body?.cancel();
+    const unknown = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "MADE/UP" }, { token });
+    await unknown.body?.cancel();
+    assert.equal((await server.stop()).code, 0);
 
-  const [request] = spansNamed(collector, "tools/call file_read");
-  const [post] = spansNamed(collector, "POST /mcp").filter((span) => span.parentSpanId === callerSpan);
-  assert.deepEqual([request?.traceId, request?.parentSpanId, request?.links], [traceId, inMeta, [post?.spanId]]);
-  const errors = (name: string): unknown[] =>
-    spansNamed(collector, name).map(({ isError, attributes }) => [isError, attributes["error.type"]]);
-  assert.deepEqual(errors("tools/call file_read"), [[true, "tool_error"]]);
-  assert.deepEqual(errors("execute_tool file_read"), [[true, "not_found"]]);
-  assert.deepEqual(errors("tools/call llm_generate"), [[true, "tool_error"]]);
-  const models = errors("text_completion tinyllama");
-  assert.ok(models.length > 0 && models.every((found) => String(found) === "true,ollama_unreachable"), String(models));
-  assert.deepEqual(errors("tools/call file_write"), [[true, "insufficient_scope"]]);
-  assert.deepEqual(errors("_OTHER"), [[true, "-32601"]]);
-  const [generate] = spansNamed(collector, "tools/call llm_generate");
-  assert.ok(server.stderr().includes(`"traceId":"${generate?.traceId}"`), "a trace that began here is audited too");
-  assertAbsent(collector.text(), ["PROMPT-TEXT", "gone.txt", "MADE/UP", token]);
-});
+    const [request] = spansNamed(collector, "tools/call file_read");
+    const [post] = spansNamed(collector, "POST /mcp").filter((span) => span.parentSpanId === callerSpan);
+    assert.deepEqual([request?.traceId, request?.parentSpanId, request?.links], [traceId, inMeta, [post?.spanId]]);
+    const errors = (name: string): unknown[] =>
+      spansNamed(collector, name).map(({ isError, attributes }) => [isError, attributes["error.type"]]);
+    assert.deepEqual(errors("tools/call file_read"), [[true, "tool_error"]]);
+    assert.deepEqual(errors("execute_tool file_read"), [[true, "not_found"]]);
+    assert.deepEqual(errors("tools/call llm_generate"), [[true, "tool_error"]]);
+    const models = errors("text_completion tinyllama");
+    assert.ok(
+      models.length > 0 && models.every((found) => String(found) === "true,ollama_unreachable"),
+      String(models),
+    );
+    assert.deepEqual(errors("tools/call file_write"), [[true, "insufficient_scope"]]);
+    assert.deepEqual(errors("_OTHER"), [[true, "-32601"]]);
+    const [generate] = spansNamed(collector, "tools/call llm_generate");
+    assert.ok(server.stderr().includes(`"traceId":"${generate?.traceId}"`), "a trace that began here is audited too");
+    assertAbsent(collector.text(), ["PROMPT-TEXT", "gone.txt", "MADE/UP", token]);
+  },
+);
 
-Deno.test("OTEL_DENO=true: calls of ServiceNow are spans of the caller's trace; codes, tokens and searches are in none", async () => {
-  await using collector = startCollector();
-  const port = freePort();
-  await using instance = await startServicenow({ redirectUri: `http://127.0.0.1:${port}/servicenow/callback` });
-  await using place = await makeServerPlace();
-  await using server = await startServer(place, {
-    args: ["--port", String(port)],
-    env: {
-      ...collector.env,
-      SERVICENOW_INSTANCE: instance.origin,
-      SERVICENOW_CLIENT_ID: instance.client.clientId,
-      SERVICENOW_CLIENT_SECRET: instance.client.clientSecret,
-      SIGN_IN: "servicenow",
-    },
-  });
-  const client = await connectAs(server, instance, "ada", { headers: { traceparent, tracestate } });
-  const found = await client.callTool({
-    name: "servicenow_search",
-    arguments: { table: "incident", text: "SEARCH-TEXT" },
-  });
-  assert.equal(found.isError, false, JSON.stringify(found.content));
-  await client.close();
-  assert.equal((await server.stop()).code, 0);
+exporting(
+  "OTEL_DENO=true: calls of ServiceNow are spans of the caller's trace; codes, tokens and searches are in none",
+  async () => {
+    await using collector = startCollector();
+    const port = freePort();
+    await using instance = await startServicenow({ redirectUri: `http://127.0.0.1:${port}/servicenow/callback` });
+    await using place = await makeServerPlace();
+    await using server = await startServer(place, {
+      args: ["--port", String(port)],
+      env: {
+        ...collector.env,
+        SERVICENOW_INSTANCE: instance.origin,
+        SERVICENOW_CLIENT_ID: instance.client.clientId,
+        SERVICENOW_CLIENT_SECRET: instance.client.clientSecret,
+        SIGN_IN: "servicenow",
+      },
+    });
+    const client = await connectAs(server, instance, "ada", { headers: { traceparent, tracestate } });
+    const found = await client.callTool({
+      name: "servicenow_search",
+      arguments: { table: "incident", text: "SEARCH-TEXT" },
+    });
+    assert.equal(found.isError, false, JSON.stringify(found.content));
+    await instance[Symbol.asyncDispose]();
+    const lost = await client.callTool({
+      name: "servicenow_search",
+      arguments: { table: "incident", text: "LOST-TEXT" },
+    });
+    assert.equal(lost.isError, true);
+    await client.close();
+    assert.equal((await server.stop()).code, 0);
 
-  const path = "caller > POST /mcp > tools/call servicenow_search > execute_tool servicenow_search";
-  const paths = pathsOf(collector, traceId);
-  assert.ok(paths.has(`${path} > GET`), [...paths].join("\n"));
-  const searched = instance.requests.filter(({ query }) => String(query).includes("SEARCH-TEXT"));
-  assert.ok(searched.length > 0);
-  for (const { headers } of searched) {
-    assert.match(headers["traceparent"] ?? "", new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
-    assert.equal(headers["tracestate"], tracestate);
-  }
-  assert.equal(spansNamed(collector, "GET /servicenow/callback").length, 1);
-  const bearer = searched[0]?.headers["authorization"]?.replace("Bearer ", "") ?? "";
-  assertAbsent(collector.text(), [
-    "SEARCH-TEXT",
-    instance.client.clientSecret,
-    bearer,
-    "code=",
-    "state=",
-    "code_challenge",
-  ]);
-});
+    const path = "caller > POST /mcp > tools/call servicenow_search > execute_tool servicenow_search";
+    const paths = pathsOf(collector, traceId);
+    assert.ok(paths.has(`${path} > GET`), [...paths].join("\n"));
+    const searched = instance.requests.filter(({ query }) => String(query).includes("SEARCH-TEXT"));
+    assert.ok(searched.length > 0);
+    for (const { headers } of searched) {
+      assert.match(headers["traceparent"] ?? "", new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+      assert.equal(headers["tracestate"], tracestate);
+    }
+    assert.equal(spansNamed(collector, "GET /servicenow/callback").length, 1);
+    const bearer = searched[0]?.headers["authorization"]?.replace("Bearer ", "") ?? "";
+    const failed = collector.spans.filter(({ name, isError }) => name === "GET" && isError);
+    assert.ok(failed.length > 0 && failed.every(({ attributes }) => attributes["error.type"] === "TypeError"));
+    assertAbsent(collector.text(), [
+      "LOST-TEXT",
+      "SEARCH-TEXT",
+      instance.client.clientSecret,
+      bearer,
+      "code=",
+      "state=",
+      "code_challenge",
+    ]);
+  },
+);
 
 Deno.test("without OTEL_DENO a caller's valid trace goes on unchanged, an invalid one not, and none is made up", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
@@ -228,7 +264,7 @@ Deno.test("without OTEL_DENO a caller's valid trace goes on unchanged, an invali
   assert.ok(!server.stderr().includes("telemetry_on"));
 });
 
-Deno.test("OTEL_DENO=true: stdio has spans too, below the trace that came with the message", async () => {
+exporting("OTEL_DENO=true: stdio has spans too, below the trace that came with the message", async () => {
   await using collector = startCollector();
   await using place = await makeServerPlace();
   const { message } = callWithMeta("file_list", {}, { traceparent });
@@ -239,4 +275,26 @@ Deno.test("OTEL_DENO=true: stdio has spans too, below the trace that came with t
   assert.equal(code, 0);
   assert.ok(pathsOf(collector, traceId).has("caller > tools/call file_list > execute_tool file_list"));
   assert.equal(spansNamed(collector, "tools/call file_list")[0]?.attributes["network.transport"], "pipe");
+});
+
+exporting("doctor says whether telemetry is on, and whether its collector answers", async () => {
+  await using collector = startCollector();
+  await using place = await makeServerPlace();
+  const doctor = async (env: Record<string, string>): Promise<string> => {
+    const { stdout } = await runCommand(["doctor", "--data-dir", place.dataDir, "--workspace", place.workspaceDir], {
+      env: { OLLAMA_HOST: "127.0.0.1:1", PORT: "1", ...env },
+    });
+    return stdout;
+  };
+  assert.match(await doctor({}), /^ok +telemetry: off /m);
+  const address = collector.env["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? "";
+  assert.ok((await doctor(collector.env)).includes(`ok    telemetry: on; ${address} answers\n`));
+  const lost = { ...collector.env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://key:KEY-TEXT@127.0.0.1:1/?k=KEY-TEXT" };
+  const said = await doctor(lost);
+  assert.match(
+    said,
+    /^warn +telemetry: on, but nothing at http:\/\/127\.0\.0\.1:1 answers.*\n +hint: start the collector/m,
+  );
+  assert.ok(!said.includes("KEY-TEXT"));
+  assert.match(await doctor({ ...collector.env, OTEL_SDK_DISABLED: "true" }), /^warn +telemetry: off, though/m);
 });
