@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import type { Setting } from "../src/config/setting.ts";
 import { settings } from "../src/config/settings.ts";
+import { telemetryVariables } from "../src/config/telemetry.ts";
 import { bundleProgram, commitOfSources, root, workerName } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
@@ -35,7 +36,7 @@ export function compiledPermissions(): string[] {
     "--allow-read",
     "--allow-write",
     "--allow-sys=homedir,statfs,uid,gid",
-    `--allow-env=${[...variables, ...proxies, "HOME", "USERPROFILE"].join(",")}`,
+    `--allow-env=${[...variables, ...proxies, ...telemetryVariables, "HOME", "USERPROFILE"].join(",")}`,
     "--ignore-env", // any other variable reads as absent, where a library looks for one
   ];
 }

@@ -32,6 +32,7 @@ import { createResourceMetadataEndpoint } from "./resource_server/metadata.ts";
 import { createSpellings } from "./resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, servicenowUseOf } from "./servicenow_wiring.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "./version.ts";
 
@@ -63,6 +64,7 @@ export interface AppDependencies extends Installation {
   readonly extraTools?: readonly Tool[];
   /** What is counted where somebody reads it. */
   readonly metrics?: Metrics;
+  readonly telemetry: Telemetry;
 }
 
 const maxRememberedClients = 10_000;
@@ -75,12 +77,16 @@ export function buildApp(config: Config, given: AppDependencies): App {
     maxLines: config.logMaxLinesOfKind,
   });
   const dependencies = { ...given, log };
-  const { serverUrl, storage, secrets, clock, metrics } = dependencies;
+  const { serverUrl, storage, secrets, clock, metrics, telemetry } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
   const limits = createRateLimits(config, dependencies);
-  const servicenow = openServicenow(config, { ...dependencies, calls: limits.servicenowCalls });
+  const servicenow = openServicenow(config, {
+    ...dependencies,
+    calls: limits.servicenowCalls,
+    fetch: telemetry.fetch,
+  });
 
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
@@ -108,7 +114,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
     maxCachedTokens: config.maxCachedTokens,
   });
 
-  const toolbox = createToolbox(config, { servicenow, storage, log, clock });
+  const toolbox = createToolbox(config, { servicenow, storage, log, clock, telemetry });
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {
@@ -123,6 +129,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
 
   const mcp = createProtocolServer(config, {
     ...dependencies,
+    tracer: telemetry.tracer,
     tools: [...toolbox.tools, ...dependencies.extraTools ?? []],
     resources: toolbox.resources,
     prompts: toolbox.prompts,
@@ -182,6 +189,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
     log,
+    telemetry.tracer.exports ? telemetry.nameRequest : undefined,
   );
 
   const sweeper = setInterval(() => {

@@ -13,6 +13,7 @@ import { describeWall } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathOf, serverPermissions } from "./sandbox/permissions.ts";
 import { raceFreedomOf } from "./sandbox/race_freedom.ts";
 import { exposure } from "./storage/data_directory.ts";
+import { findTelemetry } from "./telemetry/deno_telemetry.ts";
 
 /** What one check found. */
 export interface Check {
@@ -31,6 +32,7 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
   if (config.workspaceStore === "disk") yield await examineWorkspace(config.workspaceDir);
   yield* examineWall(config);
   yield* examineWorkers(config);
+  yield await examineTelemetry(config);
   yield* examineOllama(config, clock);
   yield* examineMetadata(serverUrlFor(config, config.port));
 }
@@ -108,6 +110,32 @@ function* examineWorkers({ workers, database, postgresConnections }: Config): Ge
   yield workers <= cores
     ? { name, state: "well", text }
     : { name, state: "warning", text, remedy: "more workers than cores take memory and answer no faster" };
+}
+
+/** A collector that answers nothing is noticed by nobody: spans are dropped without a word. */
+async function examineTelemetry({ telemetry: { isAsked, collector } }: Config): Promise<Check> {
+  const name = "telemetry";
+  if (findTelemetry() === null) {
+    return isAsked
+      ? {
+        name,
+        state: "warning",
+        text: "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
+        remedy: "unset OTEL_SDK_DISABLED and OTEL_DENO_TRACING; compile with: OTEL_DENO=true deno task compile",
+      }
+      : { name, state: "well", text: "off (OTEL_DENO=true turns it on)" };
+  }
+  const signal = AbortSignal.timeout(fetchTimeoutMilliseconds);
+  const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(
+    () => true,
+    () => false,
+  );
+  return answers ? { name, state: "well", text: `on; ${collector} answers` } : {
+    name,
+    state: "warning",
+    text: `on, but nothing at ${collector} answers over HTTP`,
+    remedy: "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
+  };
 }
 
 async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {

@@ -13,10 +13,13 @@ import { failure, type Result, success } from "./lib/result.ts";
 import type { TrustedProxies } from "./lib/trusted_proxies.ts";
 import { methodNames } from "./mcp/method_names.ts";
 import type { Tool } from "./mcp/tool.ts";
-import { countStorageErrors } from "./metrics/counted_storage.ts";
 import { createMetrics } from "./metrics/metrics.ts";
+import { observeStorage } from "./metrics/observed_storage.ts";
 import { listenForMetrics, type ServerReport } from "./metrics_listener.ts";
 import { serverUrlFor } from "./server_url.ts";
+import { databaseAttributes } from "./telemetry/database_attributes.ts";
+import { createTelemetry } from "./telemetry/telemetry.ts";
+import { version } from "./version.ts";
 
 /** A server that answers. */
 export interface RunningServer {
@@ -79,6 +82,8 @@ export async function startServer(
       remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
     });
   }
+  const telemetry = createTelemetry(version);
+  if (telemetry.tracer.exports) log.write("info", "telemetry_on", {});
   const installation = await openInstallation(config, clock);
   if (!installation.ok) return installation;
   onInstallationOpen();
@@ -105,7 +110,12 @@ export async function startServer(
     const metrics = metricsPort === undefined ? undefined : createMetrics({ methods: methodNames });
     const { storage, secrets } = installation.value;
     const built = buildApp(config, {
-      storage: metrics === undefined ? storage : countStorageErrors(storage, metrics.countStorageError),
+      storage: metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
+        ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
+        tracer: telemetry.tracer,
+        attributes: databaseAttributes(config),
+      }),
+      telemetry,
       secrets,
       serverUrl,
       log,

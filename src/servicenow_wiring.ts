@@ -17,6 +17,7 @@ export interface ServicenowDependencies extends Installation {
   readonly clock: Clock;
   /** Counts the calls of each person; in this process only when absent. */
   readonly calls?: RateLimiter;
+  readonly fetch: typeof globalThis.fetch;
 }
 
 const minute = 60_000;
@@ -24,7 +25,7 @@ const minute = 60_000;
 /** `null` where the configuration names no instance. */
 export function openServicenow(config: Config, dependencies: ServicenowDependencies): Servicenow | null {
   if (config.servicenow === undefined) return null;
-  const { serverUrl, storage, secrets, log, clock } = dependencies;
+  const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
   const rate = { count: config.servicenowCallsPerMinute, windowMilliseconds: minute };
   const { calls = createRateLimiter({ ...rate, clock }) } = dependencies;

@@ -9,7 +9,11 @@ import { createProtocolServer } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "./stdio/serve_stdio.ts";
+import { observeStorage } from "./metrics/observed_storage.ts";
+import { databaseAttributes } from "./telemetry/database_attributes.ts";
+import { createTelemetry } from "./telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
+import { version } from "./version.ts";
 
 /** What one session over stdio stands on. */
 export interface StdioAppDependencies extends Installation {
@@ -32,9 +36,16 @@ const owner: Omit<Principal, "scopes"> = {
 /** Serves until the input ends or `stop` aborts. Throws when the workspace cannot be used. */
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
-  const servicenow = openServicenow(config, { ...dependencies, serverUrl: serverUrlFor(config, config.port) });
-  const toolbox = createToolbox(config, { servicenow, ...dependencies });
-  const mcp = createProtocolServer(config, { ...dependencies, ...toolbox });
+  const telemetry = createTelemetry(version);
+  const { tracer, fetch } = telemetry;
+  const serverUrl = serverUrlFor(config, config.port);
+  const storage = tracer.exports
+    ? observeStorage(dependencies.storage, { tracer, attributes: databaseAttributes(config) })
+    : dependencies.storage;
+  const parts = { ...dependencies, storage };
+  const servicenow = openServicenow(config, { ...parts, serverUrl, fetch });
+  const toolbox = createToolbox(config, { ...parts, servicenow, telemetry });
+  const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer });
   try {
     await serveStdio({
       mcp,

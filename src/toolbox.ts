@@ -17,6 +17,8 @@ import { llmModelsResource } from "./resources/llm_models.ts";
 import { servicenowResources } from "./resources/servicenow.ts";
 import { workspaceFilesResource } from "./resources/workspace_files.ts";
 import type { ServicenowRecords } from "./servicenow/port.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
+import { traceModel } from "./telemetry/traced_model.ts";
 import { directoryCreateTool } from "./tools/directory_create.ts";
 import { fileDeleteTool } from "./tools/file_delete.ts";
 import { fileEditTool } from "./tools/file_edit.ts";
@@ -51,21 +53,22 @@ export interface Toolbox {
 export interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly servicenow: ServicenowRecords | null;
   readonly log: Log;
+  readonly telemetry: Telemetry;
   /** The time of day, for the files of a workspace in the storage. */
   readonly clock: Clock;
 }
 
 /** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
 export function createToolbox(config: Config, dependencies: ToolboxDependencies): Toolbox {
-  const { servicenow, log } = dependencies;
+  const { servicenow, log, telemetry: { tracer, fetch } } = dependencies;
   const { source: workspace, close: closeWorkspaces } = openWorkspaces(config, dependencies);
   const isWatched = config.workspaceWatch && config.workspaceStore === "disk";
   const watches = isWatched ? watchWorkspaces(config, log) : undefined;
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
   const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
-  const createClient = (host: OllamaHost): OllamaClient =>
-    createOllamaClient({
+  const createClient = (host: OllamaHost): OllamaClient => {
+    const client = createOllamaClient({
       host,
       ...(config.ollamaApiKey === undefined ? {} : { apiKey: config.ollamaApiKey }),
       fetch,
@@ -73,6 +76,8 @@ export function createToolbox(config: Config, dependencies: ToolboxDependencies)
       clock,
       limits,
     });
+    return tracer.exports ? traceModel(client, tracer) : client;
+  };
   const [firstHost, ...otherHosts] = config.ollamaHosts;
   const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
   const model = createLocalModel({ clients, admission: createAdmission(limits), limits, clock, random: Math.random });

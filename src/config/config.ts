@@ -6,6 +6,7 @@ import { environmentHasProxy } from "../ollama/direct_fetch.ts";
 import { isLoopbackHost } from "./parsers.ts";
 import type { Setting } from "./setting.ts";
 import { type SettingName, settings, type SettingValues } from "./settings.ts";
+import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
 import { completeTls, type TlsConfig } from "./tls.ts";
 
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
@@ -37,6 +38,8 @@ export interface Config extends
   readonly registration: RegistrationMode;
   /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
   readonly hasProxy: boolean;
+  /** What the environment asks of Deno; the server itself looks at what Deno does. */
+  readonly telemetry: TelemetryRequest;
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
   readonly onDeploy: boolean;
 }
@@ -167,6 +170,7 @@ function completeConfig(
     registration: mode,
     onDeploy,
     hasProxy: environmentHasProxy((name) => env[name]),
+    telemetry: readTelemetryRequest(env),
     dataDir,
     workspaceDir,
   };

@@ -34,8 +34,13 @@ export interface Endpoints {
 type RouteContext = Context<{ Bindings: Peer }>;
 type Route = (context: RouteContext) => Response | Promise<Response>;
 
-/** Builds the one request handler of the server. */
-export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log): Endpoint {
+/** Builds the one request handler of the server. `onRoute` hears the path of each request that has a route. */
+export function createRouter(
+  endpoints: Endpoints,
+  names: KnownNames,
+  log: Log,
+  onRoute?: (method: string, path: string) => void,
+): Endpoint {
   const app = new Hono<{ Bindings: Peer }>();
   const plain = (endpoint: Endpoint): Route => (context) => endpoint(context.req.raw, context.env);
 
@@ -107,7 +112,12 @@ export function createRouter(endpoints: Endpoints, names: KnownNames, log: Log):
     return Response.json({ error: "server_error" }, { status: 500 });
   });
 
+  const paths = new Set(app.routes.map(({ path }) => path));
   return (request, peer) => {
+    if (onRoute !== undefined) {
+      const { pathname } = new URL(request.url);
+      if (paths.has(pathname)) onRoute(request.method, pathname);
+    }
     if (!isKnownHost(requestHost(request), names)) return forbidden("Host");
     // A shortcut for the one request that comes often; it answers as the route above does.
     return request.method === "POST" && isMcpUrl(request.url) ? mcp(request, peer) : app.fetch(request, peer);

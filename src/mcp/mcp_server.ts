@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import { noTracer, type Tracer } from "../lib/tracer.ts";
 import type { Admit } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
@@ -44,6 +45,8 @@ export interface McpServerOptions {
   /** Keeps what changes in sessions, and tasks. */
   readonly storage: McpStorage;
   readonly log: Log;
+  /** Without it, no spans are written and no caller's trace is passed on. */
+  readonly tracer?: Tracer;
   /** Receives one record per request. */
   readonly audit: (entry: AuditEntry) => void;
   readonly admit: Admit;
@@ -86,6 +89,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const enders = new Set<() => void>();
   const runtime: Runtime = {
     log,
+    tracer: options.tracer ?? noTracer,
     clock,
     secretBox,
     limits,

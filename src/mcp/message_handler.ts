@@ -19,7 +19,8 @@ import type { Handler } from "./method_table.ts";
 import type { Revision } from "./revisions/revision.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Session } from "./session.ts";
-import { traceIdOf } from "./trace_context.ts";
+import { beginRequestSpan, endRequestSpan } from "./request_span.ts";
+import { traceContextOf } from "./trace_context.ts";
 
 /** What answering stands on. */
 export interface MessageHandlerOptions {
@@ -54,18 +55,25 @@ export function createMessageHandler({ runtime, methods, open, audit }: MessageH
 
   const answerRequest = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const started = performance.now();
+    const { request, exchange } = call;
+    const parent = traceContextOf(request.params, exchange);
+    const span = beginRequestSpan(runtime.tracer, call, { parent, isKnownMethod: methods.has(request.method) });
+    const finish = (): void => {
+      audit(auditEntry(call, started, span === null ? parent?.traceId : span.traceId));
+      if (span !== null) endRequestSpan(span, call);
+    };
     let answer: McpAnswer | Promise<McpAnswer>;
     try {
-      answer = dispatch(call);
+      answer = span === null ? dispatch(call) : span.run(() => dispatch(call));
     } catch (error) {
       answer = answerFailure(call, error);
     }
     if (!(answer instanceof Promise)) {
-      audit(auditEntry(call, started));
+      finish();
       return call.outlet === null ? answer : call.outlet.finish(answer);
     }
     const finished = answer.catch((error) => answerFailure(call, error)).then((final) => {
-      audit(auditEntry(call, started));
+      finish();
       return call.outlet === null ? final : call.outlet.finish(final);
     });
     return call.outlet === null ? finished : Promise.race([finished, call.outlet.opened]);
@@ -131,9 +139,8 @@ function answerFailure(call: Call, error: unknown): McpAnswer {
   return answer;
 }
 
-function auditEntry(call: Call, started: number): AuditEntry {
+function auditEntry(call: Call, started: number, traceId: string | undefined): AuditEntry {
   const { requestId, principal } = call.exchange;
-  const traceId = traceIdOf(call.request.params, call.exchange.header("traceparent"));
   const entry: AuditEntry = {
     time: Date.now(),
     requestId,

@@ -2,6 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import type { Tracer } from "../lib/tracer.ts";
 import type { InFlight } from "./in_flight.ts";
 import type { PendingQuestions } from "./pending_questions.ts";
 import type { StreamLimits, StreamTable } from "./stream_table.ts";
@@ -60,6 +61,7 @@ export const defaultMcpLimits: McpLimits = {
 /** The shared parts. */
 export interface Runtime {
   readonly log: Log;
+  readonly tracer: Tracer;
   readonly clock: Clock;
   readonly secretBox: SecretBox;
   readonly limits: McpLimits;

@@ -7,6 +7,7 @@ import { answerError, answerResult, type Call } from "./call.ts";
 import { headerParameterFault } from "./header_parameters.ts";
 import { isObject } from "./json.ts";
 import { errorCode, mcpErrorCode } from "./jsonrpc.ts";
+import { runToolInSpan } from "./request_span.ts";
 import { runInContext } from "./run_in_context.ts";
 import { hasScopes, refuseScopes } from "./scopes.ts";
 import type { ToolOutcome } from "./tool.ts";
@@ -52,7 +53,7 @@ function runTool(
       : answerError(call, errorCode.invalidParams, parsed.error);
   }
   return runInContext<ToolOutcome>(call, principal, {
-    run: (context) => tool.run(parsed.value as never, context),
+    run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
     encode: (outcome) =>
       conformsToOutput(registered, outcome)
         ? answerOutcome(call, registered, outcome)

@@ -1,32 +1,10 @@
 /** ServiceNow records through the started server: people sign in at the instance, and each sees what is theirs. */
 import assert from "node:assert/strict";
-import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { freePort } from "../fixtures/free_port.ts";
-import { OAuthApplication } from "../fixtures/oauth_application.ts";
-import { answerConsent } from "../fixtures/owner.ts";
-import { createPerson } from "../fixtures/person.ts";
-import { makeServerPlace, type RunningServer, startServer } from "../fixtures/running_server.ts";
-import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
-
-/** An SDK client whose user signs in at the instance, in a browser of their own, and consents to everything. */
-async function connectAs(server: RunningServer, instance: StandInInstance, userName: string): Promise<Client> {
-  const person = createPerson(server.url);
-  const application = new OAuthApplication<OAuthClientInformationMixed, OAuthTokens>(async (authorizationUrl) => {
-    const { url: atInstance } = await person.open(authorizationUrl);
-    assert.equal(atInstance.origin, instance.origin, "the person is sent to the instance");
-    return await answerConsent(person, await person.open(await instance.approve(atInstance.href, userName)));
-  });
-  const endpoint = new URL(`${server.url}/mcp`);
-  const transport = new StreamableHTTPClientTransport(endpoint, { authProvider: application });
-  await assert.rejects(new Client({ name: "first", version: "1" }).connect(transport), UnauthorizedError);
-  await transport.finishAuth(application.callback?.searchParams.get("code") ?? "");
-  const client = new Client({ name: "sdk", version: "1" });
-  await client.connect(new StreamableHTTPClientTransport(endpoint, { authProvider: application }));
-  return client;
-}
+import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+import { startServicenow } from "../fixtures/servicenow.ts";
+import { connectAs } from "../fixtures/servicenow_client.ts";
 
 async function readJson(client: Client, uri: string): Promise<Record<string, unknown>> {
   const { contents: [content] } = await client.readResource({ uri });

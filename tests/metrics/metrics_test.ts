@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
-import { countStorageErrors } from "../../src/metrics/counted_storage.ts";
 import { addCounts } from "../../src/metrics/add_counts.ts";
+import { observeStorage } from "../../src/metrics/observed_storage.ts";
 import { expose } from "../../src/metrics/exposition.ts";
 import { createHistogram, cumulative, observe } from "../../src/metrics/histogram.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
@@ -98,7 +98,7 @@ Deno.test("a lost database counts as a storage error, a caller's mistake does no
     };
     return { get: reject, list: reject, commit: reject, consume: reject, sweep: reject, close: reject, changeCount };
   };
-  const lost = countStorageErrors(failing(new Error("connection lost")), () => errors++);
+  const lost = observeStorage(failing(new Error("connection lost")), { onError: () => errors++ });
   const operations: (() => unknown)[] = [
     () => lost.get(["a"]),
     () => lost.list(["a"], { limit: 1 }),
@@ -109,6 +109,6 @@ Deno.test("a lost database counts as a storage error, a caller's mistake does no
   ];
   for (const operation of operations) await assert.rejects(async () => await operation(), /connection lost/);
   assert.equal(errors, operations.length);
-  await assert.rejects(countStorageErrors(failing(new RangeError("too large")), () => errors++).commit({}));
+  await assert.rejects(observeStorage(failing(new RangeError("too large")), { onError: () => errors++ }).commit({}));
   assert.equal(errors, operations.length);
 });
