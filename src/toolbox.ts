@@ -38,6 +38,7 @@ import { createDiskWatch } from "./workspace/disk_watch.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
 import { openStoreWorkspace } from "./workspace/store_workspace.ts";
+import { createOwnChanges, type OwnChanges } from "./workspace/own_changes.ts";
 import { createWorkspaceWatches, type WorkspaceWatches } from "./workspace/shared_watch.ts";
 import { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 
@@ -61,9 +62,13 @@ export interface ToolboxDependencies extends Pick<Installation, "storage"> {
 /** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
 export function createToolbox(config: Config, dependencies: ToolboxDependencies): Toolbox {
   const { servicenow, log, telemetry: { tracer, fetch } } = dependencies;
-  const { source: workspace, close: closeWorkspaces } = openWorkspaces(config, dependencies);
-  const isWatched = config.workspaceWatch && config.workspaceStore === "disk";
-  const watches = isWatched ? watchWorkspaces(config, log) : undefined;
+  const ownChanges = createOwnChanges({
+    coalesceMilliseconds: config.watchDelayMilliseconds,
+    maxPaths: config.watchMaxPaths,
+    access: accessOf(config),
+  });
+  const { source: workspace, close: closeWorkspaces } = openWorkspaces(config, dependencies, ownChanges);
+  const watches = config.workspaceWatch ? watchWorkspaces(config, log, ownChanges) : undefined;
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
   const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
@@ -122,8 +127,12 @@ interface OpenedWorkspaces {
 }
 
 /** One workspace for everybody, or one for each user, opened when its user first comes. */
-function openWorkspaces(config: Config, dependencies: ToolboxDependencies): OpenedWorkspaces {
-  const open = workspaceOpener(config, dependencies);
+function openWorkspaces(
+  config: Config,
+  dependencies: ToolboxDependencies,
+  ownChanges: OwnChanges,
+): OpenedWorkspaces {
+  const open = workspaceOpener(config, dependencies, ownChanges);
   if (config.workspaces === "shared") {
     const workspace = open(null);
     return { source: workspace, close: () => workspace.close() };
@@ -136,31 +145,35 @@ function openWorkspaces(config: Config, dependencies: ToolboxDependencies): Open
 function workspaceOpener(
   config: Config,
   { storage, clock }: ToolboxDependencies,
+  ownChanges: OwnChanges,
 ): (directory: string | null) => Workspace {
   const limits = workspaceLimitsOf(config);
   const access = accessOf(config);
   if (config.workspaceStore === "storage") {
-    // A colon is in no directory name: no user's workspace is ever the shared one.
-    return (directory) =>
-      openStoreWorkspace({ storage, name: directory === null ? "shared" : `user:${directory}`, limits, access, clock });
+    return (directory) => {
+      // A colon is in no directory name: no user's workspace is ever the shared one.
+      const name = directory === null ? "shared" : `user:${directory}`;
+      return ownChanges.tellOf(directory ?? "", openStoreWorkspace({ storage, name, limits, access, clock }));
+    };
   }
   const { hardLinks, workspaceDir } = config;
   return (directory) => openDiskWorkspace({ root: join(workspaceDir, directory ?? ""), limits, access, hardLinks });
 }
 
 /** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */
-function watchWorkspaces(config: Config, log: Log): WorkspaceWatches {
+function watchWorkspaces(config: Config, log: Log, ownChanges: OwnChanges): WorkspaceWatches {
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
   const isShared = config.workspaces === "shared";
   return createWorkspaceWatches({
     nameOf: ({ subject }) => isShared ? "" : userDirectoryName(subject),
     open: (name) =>
-      createDiskWatch({
+      config.workspaceStore === "storage" ? ownChanges.watchOf(name) : createDiskWatch({
         root: join(config.workspaceDir, name),
         access: accessOf(config),
         coalesceMilliseconds: config.watchDelayMilliseconds,
         maxPaths: config.watchMaxPaths,
         maxDirectories: config.watchMaxDirectories,
+        maxFiles: config.watchMaxFiles,
         onFailure,
       }),
     onFailure,

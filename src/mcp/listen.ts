@@ -6,7 +6,7 @@ import type { Change, ChangeHub } from "./change_hub.ts";
 import { isObject } from "./json.ts";
 import { errorCode, errorText, notificationText, refusalCode, resultText, type RpcId } from "./jsonrpc.ts";
 import type { ResourceRegistry } from "./resource.ts";
-import { mayRead, watchFamilies } from "./resource_watch.ts";
+import { mayWatch, watchFamilies } from "./resource_watch.ts";
 import { subscriptionMeta } from "./revisions/revision.ts";
 import type { ServerFeatures } from "./server_capabilities.ts";
 import { endWithToken } from "./stream_table.ts";
@@ -78,10 +78,13 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     if (notice !== null) tell(notice);
   });
   const watched = filter.resourceSubscriptions ?? [];
-  const stopWatching = watchFamilies(options.resources, principal, watched, (touches) => {
+  const wantedChanges = { uris: watched, lists: filter.resourcesListChanged === true };
+  const stopWatching = watchFamilies(options.resources, principal, wantedChanges, ({ touches, isListChanged }) => {
+    const _meta = subscriptionMeta(id);
     for (const uri of watched) {
-      if (touches(uri)) tell(notificationText("notifications/resources/updated", { _meta: subscriptionMeta(id), uri }));
+      if (touches(uri)) tell(notificationText("notifications/resources/updated", { _meta, uri }));
     }
+    if (isListChanged && wantedChanges.lists) tell(notificationText("notifications/resources/list_changed", { _meta }));
   });
   const keepOpen = endWithToken(principal, runtime.clock, end);
   options.enders.add(end);
@@ -105,10 +108,12 @@ async function honouredFilter(
   const filter: Filter = {};
   if (wanted["toolsListChanged"] === true) filter.toolsListChanged = true;
   if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
-  if (wanted["resourcesListChanged"] === true && features.resources) filter.resourcesListChanged = true;
+  if (wanted["resourcesListChanged"] === true && features.resources && features.resourceNotices().ofLists) {
+    filter.resourcesListChanged = true;
+  }
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
-  const readable = uris.filter((uri) => mayRead(resources, principal, uri));
-  if (readable.length > 0) filter.resourceSubscriptions = readable;
+  const watchable = uris.filter((uri) => mayWatch(resources, principal, uri));
+  if (watchable.length > 0) filter.resourceSubscriptions = watchable;
   const found = await Promise.all(
     taskIds.slice(0, call.runtime.limits.maxSubscriptions).map((taskId) => call.runtime.tasks.get(principal, taskId)),
   );

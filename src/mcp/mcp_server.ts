@@ -20,6 +20,7 @@ import { createPendingQuestions } from "./pending_questions.ts";
 import type { Profile } from "./profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
 import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
+import { noticesOf } from "./resource_watch.ts";
 import { type ClassificationRefusal, classifyBatch, classifyMessage } from "./revisions/classify.ts";
 import { defaultLegacyRevision } from "./revisions/legacy.ts";
 import { createModernRevision } from "./revisions/modern.ts";
@@ -79,7 +80,11 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const limits: McpLimits = { ...defaultMcpLimits, ...options.limits };
   const prompts = options.prompts ?? createPromptRegistry([]);
   const resources = options.resources ?? createResourceRegistry([]);
-  const features = { prompts: options.prompts !== undefined, resources: options.resources !== undefined };
+  const features = {
+    prompts: options.prompts !== undefined,
+    resources: options.resources !== undefined,
+    resourceNotices: () => noticesOf(resources),
+  };
 
   const changes = createChangeHub();
   const streams = createStreamTable(limits);

@@ -42,8 +42,16 @@ export type ResourceOutcome =
   | { readonly refusal: string }
   | null;
 
-/** Hears that resources changed; `touches` says which addresses may be meant. */
-export type ResourceListener = (touches: (uri: string) => boolean) => void;
+/** Changes of a family's resources that happened within a short time. */
+export interface ResourceChange {
+  /** Says which addresses may be meant. */
+  readonly touches: (uri: string) => boolean;
+  /** Whether resources may have appeared or disappeared. */
+  readonly isListChanged: boolean;
+}
+
+/** Hears that resources changed. */
+export type ResourceListener = (change: ResourceChange) => void;
 
 /** A family of resources. */
 export interface ResourceFamily {
@@ -66,6 +74,8 @@ export interface ResourceFamily {
   read(uri: string, context: ToolContext): ResourceOutcome | Promise<ResourceOutcome>;
   /** How long a client may keep what it read. */
   readonly cacheHint: CacheHint;
+  /** Whether resources come and go while the server runs; `watch` tells of that, or nobody does. */
+  readonly hasVaryingList?: boolean;
   /** Tells of changes to what this principal may read, until the returned function is called. */
   readonly watch?: (principal: Principal, listener: ResourceListener) => () => void;
   /** Suggests values for a template's variable. */

@@ -7,7 +7,7 @@ import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "./json.ts";
 import { errorCode } from "./jsonrpc.ts";
 import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "./resource.ts";
-import { familyOf } from "./resource_watch.ts";
+import { familyOf, noticesOf } from "./resource_watch.ts";
 import { runInContext } from "./run_in_context.ts";
 import { hasScopes, refuseScopes } from "./scopes.ts";
 import type { Sessions } from "./session.ts";
@@ -79,6 +79,13 @@ export async function watchResource(
   const family = familyOf(options.resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
+  if (wanted && !noticesOf(options.resources).ofResources) {
+    // Told so at the opening: `subscribe` is not among the capabilities (MCP 2025-11-25, server/resources).
+    return answerError(call, errorCode.methodNotFound, "This server gives no notices of changes to resources");
+  }
+  if (wanted && family.watch === undefined) {
+    return answerError(call, errorCode.invalidParams, "There are no notices of changes to this resource", { uri });
+  }
   if (wanted && session.subscriptions.size >= limits.maxSubscriptions) {
     return answerError(call, errorCode.invalidRequest, `At most ${limits.maxSubscriptions} resources can be watched`);
   }

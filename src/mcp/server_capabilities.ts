@@ -5,18 +5,29 @@ import { tasksExtension } from "./client_capabilities.ts";
 export interface ServerFeatures {
   readonly prompts: boolean;
   readonly resources: boolean;
+  /** Of which changes of resources there are notices, at this moment. */
+  readonly resourceNotices: () => ResourceNotices;
+}
+
+/** Of which changes of resources clients can be told. */
+export interface ResourceNotices {
+  /** Of some resource's content. */
+  readonly ofResources: boolean;
+  /** That resources appear and disappear. */
+  readonly ofLists: boolean;
 }
 
 /** The capabilities of a server; `announces` tells whether this client can hear of changes. */
 export function encodeServerCapabilities(
-  { prompts, resources }: ServerFeatures,
+  { prompts, resources, resourceNotices }: ServerFeatures,
   announces: boolean,
 ): Readonly<Record<string, unknown>> {
+  const { ofLists, ofResources } = resourceNotices();
   return {
     tools: { listChanged: announces },
     logging: {},
     ...(prompts ? { prompts: { listChanged: announces } } : {}),
-    ...(resources ? { resources: { listChanged: announces, subscribe: announces } } : {}),
+    ...(resources ? { resources: { listChanged: announces && ofLists, subscribe: announces && ofResources } } : {}),
     ...(prompts || resources ? { completions: {} } : {}),
   };
 }

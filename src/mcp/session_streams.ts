@@ -7,7 +7,7 @@ import type { Exchange } from "./exchange.ts";
 import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "./jsonrpc.ts";
 import type { MessageStream } from "./message_stream.ts";
 import type { ResourceRegistry } from "./resource.ts";
-import { watchFamilies } from "./resource_watch.ts";
+import { noticesOf, watchFamilies } from "./resource_watch.ts";
 import type { Session, Sessions } from "./session.ts";
 import { endWithToken, type StreamTable } from "./stream_table.ts";
 
@@ -56,9 +56,13 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
   });
   const follow = (entry: OpenStream, { subscriptions }: Session): void => {
     const stopBefore = entry.stopWatching;
-    entry.stopWatching = watchFamilies(resources, entry.principal, subscriptions, (touches) => {
+    const wanted = { uris: subscriptions, lists: noticesOf(resources).ofLists };
+    entry.stopWatching = watchFamilies(resources, entry.principal, wanted, ({ touches, isListChanged }) => {
       for (const uri of subscriptions) {
         if (touches(uri)) tell(entry.stream, notificationText("notifications/resources/updated", { uri }));
+      }
+      if (isListChanged && wanted.lists) {
+        tell(entry.stream, notificationText("notifications/resources/list_changed"));
       }
     });
     stopBefore();

@@ -18,6 +18,7 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
     scopes: [scope],
     owns: (uri) => parseFileUri(uri) !== null,
     list: () => [],
+    hasVaryingList: true,
     listPage: (principal, position, limit) =>
       principal.scopes.has(scope)
         ? listFiles(workspaceOf(source, principal), position, limit)
@@ -40,7 +41,9 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
     ...watches === undefined ? {} : {
       watch(principal, listener) {
         workspaceOf(source, principal); // makes the directory that is to be watched, if this user has none yet
-        return watches.watch(principal, (change) => listener(touchedBy(change)));
+        return watches.watch(principal, (change) => {
+          listener({ touches: touchedBy(change), isListChanged: change.isListChanged });
+        });
       },
     },
   };

@@ -8,6 +8,8 @@ export interface ChangeNotices {
   addAll(paths: Iterable<readonly string[]>): void;
   /** Something changed, and nobody knows what. */
   addUnknown(): void;
+  /** Files appeared or disappeared, of which the paths are told besides. */
+  addListChange(): void;
   close(): void;
 }
 
@@ -27,12 +29,14 @@ export function createChangeNotices(options: ChangeNoticesOptions): ChangeNotice
   const { maxPaths, coalesceMilliseconds, isDenied, onChange } = options;
   let pending = new Map<string, WorkspacePath>();
   let isPartial = false;
+  let isListChanged = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
   const tell = (): void => {
     const paths = [...pending.values()].sort((a, b) => compareNames(a.text, b.text));
-    const change = { paths, isPartial };
+    const change = { paths, isPartial, isListChanged };
     pending = new Map();
     isPartial = false;
+    isListChanged = false;
     timer = null;
     onChange(change);
   };
@@ -53,6 +57,10 @@ export function createChangeNotices(options: ChangeNoticesOptions): ChangeNotice
     },
     addUnknown() {
       isPartial = true;
+      schedule();
+    },
+    addListChange() {
+      isListChanged = true;
       schedule();
     },
     close() {

@@ -1,12 +1,21 @@
 /**
  * Watches a disk workspace. Each directory is watched by itself: a recursive watch would follow links and tell of
- * changes outside. When directories appear the watch is made anew, and what came with them is told too.
+ * changes outside. When directories appear the watch is made anew, and what came with them is told too. The names of
+ * files are remembered, so that a file that appears can be told from one that is replaced.
  * That a link appears is not told: Deno keeps back events whose real path is elsewhere.
  */
 import { type AccessPatterns, createAccessRules } from "./access_rules.ts";
 import { createChangeNotices } from "./change_notices.ts";
 import { isReserved } from "./path.ts";
 import type { WatchWorkspace } from "./watch.ts";
+import {
+  entriesOf,
+  forgetDirectory,
+  haveSameFiles,
+  infoOf,
+  readWatchedTree,
+  type WatchedTree,
+} from "./watched_tree.ts";
 
 /** Settings of the watch. */
 export interface DiskWatchOptions {
@@ -18,6 +27,8 @@ export interface DiskWatchOptions {
   readonly maxPaths?: number;
   /** Directories beyond this number are not watched. Default 8,192, what Linux allows a user without asking. */
   readonly maxDirectories?: number;
+  /** With more files than this, whatever is renamed counts as a file that appears. Default 100,000. */
+  readonly maxFiles?: number;
   /** Names that are kept from callers: nothing is told of them. */
   readonly access?: AccessPatterns;
   /** Hears why the watch ended by itself, such as the system's limit of watches. */
@@ -26,40 +37,63 @@ export interface DiskWatchOptions {
 
 /** A way to watch the disk workspace at `root`. It costs nothing until it is used. */
 export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
-  const { coalesceMilliseconds = 200, maxPaths = 500, maxDirectories = 8192, onFailure } = options;
+  const { coalesceMilliseconds = 200, maxPaths = 500, maxDirectories = 8192, maxFiles = 100_000, onFailure } = options;
   const { isDenied } = createAccessRules(options.access);
   return (onChange) => {
     const root = Deno.realPathSync(options.root);
     const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
+    const isHidden = (path: string): boolean => {
+      const segments = toSegments(root, path);
+      return segments === null || isReserved(segments) || isDenied(segments);
+    };
+    const readTree = (): WatchedTree => readWatchedTree(root, { maxDirectories, maxFiles, isHidden });
     let end: () => void = () => {};
     const closed = new AbortController();
+    let known = readTree();
 
-    const watchUntilDirectoriesChange = async (known: ReadonlySet<string> | null): Promise<ReadonlySet<string>> => {
-      const directories = new Set(listDirectories(root, maxDirectories));
-      const watcher = openWatcher(root, directories);
-      if (watcher === null) return directories;
+    const note = (path: string, kind: Deno.FsEvent["kind"]): void => {
+      const info = infoOf(path);
+      const mayBeAnother = kind !== "modify" && kind !== "access";
+      const slash = path.lastIndexOf("/");
+      const files = known.get(path.slice(0, slash));
+      const name = path.slice(slash + 1);
+      const isFile = info?.isFile === true;
+      // told by what is there now, not by the kind of the event: replacing a file is a rename too
+      if (files === null ? mayBeAnother : files !== undefined && files.has(name) !== isFile) notices.addListChange();
+      if (isFile) files?.add(name);
+      else files?.delete(name);
+      // even if a directory of this name is there: it may be another one, with the same inode, that nobody watches yet
+      if (known.has(path) && (mayBeAnother || info?.isDirectory !== true)) {
+        if (forgetDirectory(known, path)) notices.addListChange();
+        if (kind === "rename") end(); // it may live on outside, and must not be watched there
+      }
+      if (info?.isDirectory && !known.has(path)) end();
+    };
+    const watchUntilDirectoriesChange = async (isFirst: boolean): Promise<void> => {
+      const watched = isFirst ? known : readTree();
+      const watcher = openWatcher(root, [...watched.keys()]);
+      if (watcher === null) return;
       end = watcher.close;
-      // what appeared before the watch was there
-      for (const directory of listDirectories(root, maxDirectories)) {
-        if (!directories.has(directory)) end();
-        if (known !== null && !known.has(directory)) notices.addAll(namesBelow(root, directory));
+      const now = readTree(); // what appeared before the watch was there
+      for (const directory of now.keys()) {
+        if (!watched.has(directory)) end();
+        if (!isFirst && !known.has(directory)) notices.addAll(namesBelow(root, directory));
       }
       // nobody saw what happened between two watches, nor what happens beyond the limit
-      if (known !== null || directories.size === maxDirectories) notices.addUnknown();
-      for await (const { paths } of watcher.events()) {
+      if (!isFirst || now.size === maxDirectories) notices.addUnknown();
+      if (!haveSameFiles(known, now)) notices.addListChange();
+      known = now;
+      for await (const { kind, paths } of watcher.events()) {
         for (const path of paths) {
-          const segments = toSegments(root, path);
-          if (segments === null || isReserved(segments)) continue;
-          notices.add(segments);
-          if (isDirectory(path) && !directories.has(path)) end();
+          if (isHidden(path)) continue;
+          notices.add(toSegments(root, path) ?? []);
+          note(path, kind);
         }
       }
-      return directories;
     };
     const running = (async () => {
-      let known: ReadonlySet<string> | null = null;
-      while (!closed.signal.aborted) {
-        known = await watchUntilDirectoriesChange(known);
+      for (let isFirst = true; !closed.signal.aborted; isFirst = false) {
+        await watchUntilDirectoriesChange(isFirst);
         // where directories appear in masses, one new watch for many of them
         await pause(coalesceMilliseconds, closed.signal);
       }
@@ -98,12 +132,12 @@ interface Watcher {
 }
 
 /** Watches these directories; `null` when one of them has disappeared since they were listed. */
-function openWatcher(root: string, directories: ReadonlySet<string>): Watcher | null {
+function openWatcher(root: string, directories: string[]): Watcher | null {
   let watcher: Deno.FsWatcher;
   try {
-    watcher = Deno.watchFs([...directories], { recursive: false });
+    watcher = Deno.watchFs(directories, { recursive: false });
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound && isDirectory(root)) return null;
+    if (error instanceof Deno.errors.NotFound && infoOf(root)?.isDirectory) return null;
     throw error;
   }
   let isOpen = true;
@@ -119,51 +153,10 @@ function openWatcher(root: string, directories: ReadonlySet<string>): Watcher | 
   };
 }
 
-/** The directories of the tree, the root first; links are not followed. */
-function listDirectories(root: string, limit: number): string[] {
-  const directories = [root];
-  for (let index = 0; index < directories.length && directories.length < limit; index++) {
-    const directory = directories[index] ?? root;
-    for (const { name, isDirectory } of entriesOf(directory)) {
-      const path = `${directory}/${name}`;
-      if (!isDirectory || isReserved(toSegments(root, path) ?? []) || !isReadable(path)) continue;
-      if (directories.length < limit) directories.push(path);
-    }
-  }
-  return directories;
-}
-
 function* namesBelow(root: string, directory: string): Generator<readonly string[]> {
   for (const { name } of entriesOf(directory)) yield toSegments(root, `${directory}/${name}`) ?? [];
 }
 
-function entriesOf(directory: string): Iterable<Deno.DirEntry> {
-  try {
-    return Deno.readDirSync(directory);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return []; // gone by now
-    throw error;
-  }
-}
-
 function toSegments(root: string, path: string): readonly string[] | null {
   return path.startsWith(`${root}/`) ? path.slice(root.length + 1).split("/") : null;
-}
-
-/** What may not be read cannot be watched, nor be read by anyone who would want to know. */
-function isReadable(directory: string): boolean {
-  try {
-    Deno.readDirSync(directory);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isDirectory(path: string): boolean {
-  try {
-    return Deno.lstatSync(path).isDirectory;
-  } catch {
-    return false; // gone by now, or not for us to see
-  }
 }

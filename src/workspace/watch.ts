@@ -7,6 +7,8 @@ export interface WorkspaceChange {
   readonly paths: readonly WorkspacePath[];
   /** Whether there may be changes besides: too many at once, or in places that are not watched. */
   readonly isPartial: boolean;
+  /** Whether files may have appeared or disappeared. */
+  readonly isListChanged: boolean;
 }
 
 /** A running watch. */

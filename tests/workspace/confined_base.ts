@@ -16,9 +16,10 @@ export interface ConfinedBase {
 /** What the secret files start with. */
 export const secretText = "TOPSECRET-7f3a9c";
 
-/** Makes the scene in a new temporary directory. */
-export function makeConfinedBase(): ConfinedBase {
-  const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
+/** Makes the scene in `base`, an empty directory of its own: a new temporary one unless told otherwise. */
+export function makeConfinedBase(
+  base: string = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" })),
+): ConfinedBase {
   const root = `${base}/ws`;
   const outside = `${base}/outside`;
   const sibling = `${base}/ws-evil`;

@@ -76,11 +76,78 @@ Deno.test("the watch survives directories that come and go in masses, and one th
     await told("last/file");
   }));
 
+Deno.test("the watch tells files that appear or disappear from files that change, even by a rename onto them", () =>
+  withWatch({}, async ({ root, told, changes, listChanges }) => {
+    Deno.writeTextFileSync(`${root}/a`, "1");
+    await told("a");
+    assert.equal(listChanges(), 1);
+    const workspace = openDiskWorkspace({ root });
+    for (let n = 0; n < 5; n++) {
+      assert.ok((await workspace.write(at("a"), new Uint8Array(n))).ok);
+      await told("a");
+    }
+    await workspace.close();
+    assert.equal(listChanges(), 1, "a replaced file has not appeared");
+    Deno.mkdirSync(`${root}/empty`); // makes the watch anew, without the paths that change until it is there
+    while (!changes.some(({ isPartial }) => isPartial)) await pause();
+    await told("empty");
+    assert.equal(listChanges(), 1, "a directory is no file");
+    Deno.renameSync(`${root}/a`, `${root}/empty/b`);
+    await told("a", "empty/b");
+    assert.ok(listChanges() > 1);
+    const before = listChanges();
+    Deno.removeSync(`${root}/empty`, { recursive: true });
+    await told("empty");
+    assert.ok(listChanges() > before);
+  }));
+
+Deno.test("a directory that is deleted and made again, or moved away and back, is watched again", () =>
+  withWatch({}, async ({ root, outside, told }) => {
+    Deno.mkdirSync(`${root}/d`);
+    Deno.writeTextFileSync(`${root}/d/f`, "");
+    await told("d", "d/f");
+    for (let round = 0; round < 5; round++) {
+      Deno.removeSync(`${root}/d`, { recursive: true });
+      Deno.mkdirSync(`${root}/d`); // before anybody noticed
+      await told("d");
+      Deno.writeTextFileSync(`${root}/d/f`, "");
+      await told("d/f");
+      Deno.writeTextFileSync(`${root}/d/f${round}`, "");
+      await told(`d/f${round}`);
+    }
+    Deno.renameSync(`${root}/d`, `${outside}/d`);
+    await told("d");
+    Deno.renameSync(`${outside}/d`, `${root}/d`);
+    await told("d", "d/f");
+    Deno.writeTextFileSync(`${root}/d/g`, "");
+    await told("d/g");
+  }));
+
+Deno.test("with more files than it remembers, the watch rather tells of one that appears too often than not", () =>
+  withWatch({ maxFiles: 3 }, async ({ root, told, changes, listChanges }) => {
+    for (const name of ["a", "b", "c", "d"]) Deno.writeTextFileSync(`${root}/${name}`, "");
+    Deno.mkdirSync(`${root}/e`); // makes the watch anew: there are too many now
+    while (!changes.some(({ isPartial }) => isPartial)) await pause();
+    await told("e");
+    Deno.writeTextFileSync(`${root}/new`, "");
+    await told("new");
+    const before = listChanges();
+    assert.ok(before >= 1);
+    Deno.writeTextFileSync(`${root}/new`, "changed");
+    await told("new");
+    assert.equal(listChanges(), before, "what only changes is told as that");
+    Deno.removeSync(`${root}/a`);
+    await told("a");
+    assert.ok(listChanges() > before);
+  }));
+
 interface Watched {
   readonly root: string;
   readonly outside: string;
   readonly changes: readonly WorkspaceChange[];
   seen(): string[];
+  /** How many notices said that files may have appeared or disappeared. */
+  listChanges(): number;
   /** Waits until all these paths have been told of, and forgets what was told. */
   told(...paths: readonly string[]): Promise<void>;
 }
@@ -90,7 +157,7 @@ function pause(): Promise<void> {
 }
 
 async function withWatch(
-  options: { readonly maxPaths?: number; readonly access?: AccessPatterns },
+  options: { readonly maxPaths?: number; readonly maxFiles?: number; readonly access?: AccessPatterns },
   body: (watched: Watched) => Promise<void>,
 ): Promise<void> {
   const scene = makeConfinedBase();
@@ -117,6 +184,7 @@ async function withWatch(
       outside: scene.outside,
       changes,
       seen: () => all,
+      listChanges: () => changes.filter(({ isListChanged }) => isListChanged).length,
       async told(...paths) {
         const deadline = performance.now() + 60_000;
         while (!paths.every((path) => fresh.has(path))) {

@@ -4,7 +4,6 @@ import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../s
 import type { Workspace } from "../../src/workspace/port.ts";
 import { fingerprintTree, makeConfinedBase } from "./confined_base.ts";
 
-const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 12);
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 Deno.test("write() makes missing directories and says what it wrote", () =>
@@ -115,40 +114,6 @@ Deno.test("readers and 20 concurrent writers of one path see one whole content e
     const last = await workspace.read(path("shared.txt"));
     assert.ok(last.ok && isWhole(last.value.bytes));
   }));
-
-Deno.test("kill -9 in the middle of writes leaves old or new content, and the next start removes what was unfinished", async () => {
-  const scene = makeConfinedBase();
-  const size = 150_000;
-  try {
-    for (let round = 0; round < killRounds; round++) {
-      const child = new Deno.Command(Deno.execPath(), {
-        args: [
-          "run",
-          "-A",
-          "--no-check",
-          new URL("write_until_killed.ts", import.meta.url).pathname,
-          scene.root,
-          `${size}`,
-        ],
-        stdout: "piped",
-        stderr: "inherit",
-      }).spawn();
-      const output = child.stdout.getReader();
-      assert.equal(new TextDecoder().decode((await output.read()).value), "writing\n");
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 8));
-      child.kill("SIGKILL");
-      await child.status;
-      await output.cancel();
-      const content = Deno.readTextFileSync(`${scene.root}/file.txt`);
-      assert.ok(content === "A".repeat(size) || content === "B".repeat(size), "a mix of old and new");
-      assert.ok(stagingNames(scene.root).some((name) => name.endsWith(".lock")));
-      await openDiskWorkspace({ root: scene.root }).close();
-      assert.deepEqual(stagingNames(scene.root), []);
-    }
-  } finally {
-    scene.remove();
-  }
-});
 
 Deno.test("opening a workspace leaves the unfinished files of a living process alone", async () => {
   const scene = makeConfinedBase();

@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import fc from "fast-check";
 import { systemClock } from "../../src/lib/clock.ts";
+import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
 import type { Outcome, Workspace } from "../../src/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
-import { makeConfinedBase } from "./confined_base.ts";
 import { at } from "./contract.ts";
 import { createModel, type Expected, type ModelWorkspace } from "./model.ts";
+import { checkProperty, quickDirectory } from "./property_runs.ts";
 
-const runs = Number(Deno.env.get("PROPERTY_RUNS") ?? 40);
+/** After so many sequences a new database: what they wrote must fit into a small file system in memory. */
+const roundsPerStorage = 100;
 
 const path = fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 3 }).map((names) => names.join("/"));
 const operation = fc.oneof(
@@ -17,7 +20,7 @@ const operation = fc.oneof(
   fc.record({
     kind: fc.constant("write" as const),
     path,
-    size: fc.constantFrom(0, 1, 10, 50_000),
+    size: fc.constantFrom(0, 1, 10, 100, 70_000),
     mode: fc.constantFrom("overwrite" as const, "create" as const, "append" as const),
   }),
   fc.record({ kind: fc.constant("copy" as const), path, to: path, overwrite: fc.boolean() }),
@@ -29,14 +32,28 @@ const operation = fc.oneof(
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
 Deno.test("disk and store do what a plain map does, for random sequences of operations", async () => {
-  const scene = makeConfinedBase();
-  const storage = openSqliteStorage({ path: `${scene.base}/store.sqlite`, clock: systemClock });
+  const directory = quickDirectory();
+  const open = (round: number): Storage =>
+    openSqliteStorage({ path: `${directory}/${round}.sqlite`, clock: systemClock });
   let round = 0;
+  let operationCount = 0;
+  let storage = open(round);
+  const close = async (): Promise<void> => {
+    await storage.close();
+    for (const { name } of [...Deno.readDirSync(directory)]) {
+      Deno.removeSync(`${directory}/${name}`, { recursive: true });
+    }
+  };
   try {
-    await fc.assert(
+    await checkProperty(
+      "disk and store against the model",
       fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 40 }), async (operations) => {
-        round++;
-        const disk = openDiskWorkspace({ root: `${scene.root}/${round}` });
+        if (++round % roundsPerStorage === 0) {
+          await close();
+          storage = open(round);
+        }
+        operationCount += operations.length;
+        const disk = openDiskWorkspace({ root: `${directory}/ws${round}` });
         const store = openStoreWorkspace({ storage, name: String(round) });
         const model = createModel();
         try {
@@ -50,11 +67,11 @@ Deno.test("disk and store do what a plain map does, for random sequences of oper
           await Promise.all([disk.close(), store.close()]);
         }
       }),
-      { numRuns: runs },
     );
+    process.stdout.write(`${operationCount} operations on each backend\n`);
   } finally {
-    await storage.close();
-    scene.remove();
+    await close();
+    Deno.removeSync(directory, { recursive: true });
   }
 });
 

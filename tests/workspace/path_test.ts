@@ -9,6 +9,7 @@ import {
   parseDirectoryPath,
   parseFilePath,
 } from "../../src/workspace/path.ts";
+import { checkProperty } from "./property_runs.ts";
 
 const encodedBytes = (text: string): number => new TextEncoder().encode(text).byteLength;
 
@@ -38,8 +39,9 @@ const hostileText = fc.array(
   { maxLength: 12 },
 ).map((pieces) => pieces.join(""));
 
-Deno.test("parseFilePath() accepts only paths strictly below the root", () => {
-  fc.assert(
+Deno.test("parseFilePath() accepts only paths strictly below the root", () =>
+  checkProperty(
+    "paths strictly below the root",
     fc.property(hostileText, (text) => {
       const parsed = parseFilePath(text);
       if (!parsed.ok) return;
@@ -49,24 +51,22 @@ Deno.test("parseFilePath() accepts only paths strictly below the root", () => {
       assert.equal(resolved, `/w/${segments.join("/")}`);
       assert.equal(posix.resolve("/w", text), resolved, "the text itself means the same");
     }),
-    { numRuns: 10_000 },
-  );
-});
+  ));
 
-Deno.test("parsing is idempotent", () => {
-  fc.assert(
+Deno.test("parsing is idempotent", () =>
+  checkProperty(
+    "parsing is idempotent",
     fc.property(hostileText, (text) => {
       for (const parse of [parseFilePath, parseDirectoryPath]) {
         const first = parse(text);
         if (first.ok) assert.deepEqual(parse(first.value.text), first);
       }
     }),
-    { numRuns: 10_000 },
-  );
-});
+  ));
 
-Deno.test("an accepted path is well formed, free of control characters and within its limits", () => {
-  fc.assert(
+Deno.test("an accepted path is well formed, free of control characters and within its limits", () =>
+  checkProperty(
+    "accepted paths",
     fc.property(hostileText, (text) => {
       const parsed = parseDirectoryPath(text);
       if (!parsed.ok) return;
@@ -78,9 +78,7 @@ Deno.test("an accepted path is well formed, free of control characters and withi
         assert.ok(encodedBytes(segment) <= maxNameBytes);
       }
     }),
-    { numRuns: 10_000 },
-  );
-});
+  ));
 
 const refused: readonly (readonly [string, string])[] = [
   ["", "empty"],
@@ -185,14 +183,17 @@ Deno.test("newNameProblem() refuses names that mislead or that other systems rea
   for (const [name, expected] of problems) assert.equal(newNameProblem(name), expected, JSON.stringify(name));
 });
 
-Deno.test("compareNames() orders like the UTF-8 bytes of the names", () => {
+Deno.test("compareNames() orders like the UTF-8 bytes of the names", async () => {
   const name = fc.string({
     unit: fc.constantFrom("a", "b", "é", "\ud7ff", "\ue000", "\uffee", "😀", "𐀀", "~"),
     maxLength: 4,
   });
-  fc.assert(fc.property(name, name, (a, b) => {
-    const [left, right] = [a, b].map((text) => new TextEncoder().encode(text).toHex());
-    const expected = left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
-    assert.equal(Math.sign(compareNames(a, b)), expected);
-  }));
+  await checkProperty(
+    "the order of names",
+    fc.property(name, name, (a, b) => {
+      const [left, right] = [a, b].map((text) => new TextEncoder().encode(text).toHex());
+      const expected = left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
+      assert.equal(Math.sign(compareNames(a, b)), expected);
+    }),
+  );
 });

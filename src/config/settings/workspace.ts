@@ -28,7 +28,7 @@ export const workspaceSettings = {
     env: "WORKSPACE_WATCH",
     default: "on",
     parse: parseSwitch,
-    help: "whether clients that subscribe to a file hear of its changes; costs one system watch for each directory",
+    help: "whether clients hear of files that change, appear or disappear; costs one system watch for each directory",
   }),
   watchDelayMilliseconds: required({
     env: "WATCH_DELAY_MS",
@@ -47,6 +47,12 @@ export const workspaceSettings = {
     default: "8192",
     parse: parseInteger(1, 10_000_000),
     help: "directories that are watched at once",
+  }),
+  watchMaxFiles: required({
+    env: "WATCH_MAX_FILES",
+    default: "100000",
+    parse: parseInteger(0, 10_000_000),
+    help: "files remembered by name, so that a replaced file is not told as a new one; beyond them it may be",
   }),
   maxReadBytes: required({
     env: "MAX_READ_BYTES",

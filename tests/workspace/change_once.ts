@@ -1,0 +1,27 @@
+/** Makes one change in a workspace, and says how many steps it took: run with {@link ./killing_fs.ts} as node:fs. */
+import { changeCount } from "./killing_fs.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import type { WorkspacePath } from "../../src/workspace/path.ts";
+
+const [root, what] = Deno.args;
+if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE");
+const workspace = openDiskWorkspace({ root });
+const at = (text: string): WorkspacePath => ({ text, segments: text.split("/") });
+const bytes = new TextEncoder().encode("new!".repeat(1000));
+const changes = {
+  overwrite: () => workspace.write(at("d/f"), bytes),
+  append: () => workspace.write(at("d/f"), bytes, { mode: "append" }),
+  create: () => workspace.write(at("d/e/new"), bytes, { mode: "create" }),
+  copy: () => workspace.copy(at("d/f"), at("g"), { overwrite: true }),
+  move: () => workspace.move(at("d/f"), at("g"), { overwrite: true }),
+  move_directory: () => workspace.move(at("d"), at("h/i")),
+  remove: () => workspace.remove(at("d/f")),
+  remove_tree: () => workspace.remove(at("d"), { recursive: true }),
+  make_directory: () => workspace.makeDirectory(at("d/i/j")),
+};
+const change = Object.entries(changes).find(([name]) => name === what)?.[1];
+if (change === undefined) throw new Error(`no change ${what}`);
+const outcome = await change();
+if (!outcome.ok) throw new Error(JSON.stringify(outcome.error));
+await workspace.close();
+Deno.stdout.writeSync(new TextEncoder().encode(`${changeCount()}\n`));

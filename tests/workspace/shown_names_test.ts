@@ -1,0 +1,62 @@
+/** Names in a workspace may be anything that a file system takes: no answer holds them raw where that could mislead. */
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { fileListTool } from "../../src/tools/file_list.ts";
+import { fileSearchTool } from "../../src/tools/file_search.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { callTool, visibleText } from "./call_tool.ts";
+import { checkProperty, quickDirectory } from "./property_runs.ts";
+
+/** Names from the characters that terminals, people and JavaScript take for something else. */
+const name = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(
+      "\n",
+      "\r",
+      "\t",
+      "\x1b",
+      "\x7f",
+      "\x9b",
+      "\u2028",
+      "\u2029",
+      "\u202e",
+      "\u200b",
+      "\ufeff",
+      "a",
+      "b",
+    ),
+    fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+  ),
+  minLength: 1,
+  maxLength: 8,
+}).filter((text) => text.isWellFormed() && !/[/\0]/.test(text) && text !== "." && text !== "..");
+// what an answer may hold besides its own line ends; C0, DEL, C1, line separators and what changes directions
+const misleading = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+
+Deno.test("listings and searches hold no raw control characters and no reversals, whatever the names are", async () => {
+  const directory = quickDirectory();
+  const workspace = openDiskWorkspace({ root: `${directory}/ws` });
+  const tools = [[fileListTool(workspace), { depth: 3 }], [fileSearchTool(workspace), { pattern: "**" }]] as const;
+  try {
+    await checkProperty(
+      "shown names",
+      fc.asyncProperty(fc.uniqueArray(name, { minLength: 1, maxLength: 3 }), fc.boolean(), async (names, isNested) => {
+        const parent = isNested ? `${directory}/ws/${names[0]}` : `${directory}/ws`;
+        Deno.mkdirSync(parent, { recursive: true });
+        const files = isNested ? names.slice(1) : names;
+        for (const each of files) Deno.writeTextFileSync(`${parent}/${each}`, "");
+        for (const [tool, input] of tools) {
+          const outcome = await callTool(tool, input);
+          assert.ok(outcome.ok, visibleText(outcome));
+          for (const line of visibleText(outcome).split("\n")) assert.doesNotMatch(line, misleading);
+        }
+        for (const each of isNested ? names.slice(0, 1) : names) {
+          Deno.removeSync(`${directory}/ws/${each}`, { recursive: true });
+        }
+      }),
+    );
+  } finally {
+    await workspace.close();
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
