@@ -197,7 +197,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
   }, config.sweepIntervalSeconds * 1_000);
   return {
     fetch,
-    issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: config.onDeploy }),
+    issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralHosts(config) }),
     announceStop() {
       draining = true;
     },
@@ -214,6 +214,11 @@ export function buildApp(config: Config, given: AppDependencies): App {
       log.close();
     },
   };
+}
+
+/** Where each start would void the link that another instance printed. */
+function mayHaveSeveralHosts({ onDeploy, database }: Config): boolean {
+  return onDeploy || database?.kind === "postgres";
 }
 
 function registrationOf(config: Config): Registration {

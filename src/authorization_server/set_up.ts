@@ -25,7 +25,7 @@ export interface SetUpDeps extends
 
 /**
  * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
- * link that is still good is given again, for hosts where opening the link may start another instance.
+ * link that is still good is given again, for installations of several instances.
  */
 export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promise<string | null> {
   const { issuer, storage, secrets, clock, lifetimes } = deps;

@@ -104,6 +104,7 @@ export function startSandboxedWorkers(
       await pause(pauseMilliseconds, stopping.signal);
       if (stopping.signal.aborted) return { kind: "stopped" };
       thread = restart();
+      void thread.started.then(({ kind }) => kind === "ready" && log.write("info", "worker_started", { worker }));
     }
   };
 
