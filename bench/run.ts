@@ -6,6 +6,8 @@
 import process from "node:process";
 import { makeServerPlace } from "../tests/fixtures/running_server.ts";
 import type { LoadRequest } from "./http_load.ts";
+import { type Case, requestFor } from "./mcp_request.ts";
+import { median, print, row } from "./table.ts";
 import {
   connections,
   denoScript,
@@ -19,12 +21,6 @@ import {
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");
 const secondsPerRound = Number(process.env["BENCH_SECONDS"] ?? "4");
-
-interface Case {
-  readonly name: string;
-  readonly method: string;
-  readonly params: Record<string, unknown>;
-}
 
 const cases: readonly Case[] = [
   { name: "tools/list", method: "tools/list", params: {} },
@@ -78,24 +74,6 @@ async function compare(each: Case): Promise<void> {
   }
 }
 
-function requestFor({ method, params }: Case, bearer: string): LoadRequest {
-  return {
-    path: "/mcp",
-    headers: {
-      "Content-Type": "application/json",
-      "Accept": "application/json, text/event-stream",
-      "Authorization": `Bearer ${bearer}`,
-      "MCP-Protocol-Version": "2025-11-25",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 7, method, params }),
-    check: (status, body) => {
-      if (status !== 200 || !body.includes('"id":7') || !body.includes('"result"') || body.includes('"isError":true')) {
-        throw new Error(`wrong answer: ${status} ${body.slice(0, 300)}`);
-      }
-    },
-  };
-}
-
 async function answerOf(port: number, { path, headers, body }: LoadRequest): Promise<unknown> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body });
   const { result } = await response.json();
@@ -106,26 +84,10 @@ async function answerOf(port: number, { path, headers, body }: LoadRequest): Pro
 function medians(
   measures: readonly Measure[],
 ): Record<"cpuMicroseconds" | "requestsPerSecond" | "p50" | "p99", number> {
-  const median = (pick: (measure: Measure) => number): number => {
-    const sorted = measures.map(pick).sort((a, b) => a - b);
-    return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-  };
   return {
-    cpuMicroseconds: median(({ cpuMicroseconds }) => cpuMicroseconds ?? Number.NaN),
-    requestsPerSecond: median(({ requests, seconds }) => requests / seconds),
-    p50: median(({ p50 }) => p50),
-    p99: median(({ p99 }) => p99),
+    cpuMicroseconds: median(measures.map(({ cpuMicroseconds }) => cpuMicroseconds ?? Number.NaN)),
+    requestsPerSecond: median(measures.map(({ requests, seconds }) => requests / seconds)),
+    p50: median(measures.map(({ p50 }) => p50)),
+    p99: median(measures.map(({ p99 }) => p99)),
   };
-}
-
-function row(name: string, ...figures: readonly (string | number)[]): string {
-  const cells = figures.map((figure) =>
-    (typeof figure === "string" ? figure : Number.isNaN(figure) ? "not known" : figure.toFixed(figure < 100 ? 2 : 0))
-      .padStart(16)
-  );
-  return `${name.padEnd(38)}${cells.join("")}\n`;
-}
-
-function print(text: string): void {
-  process.stdout.write(text);
 }
