@@ -36,8 +36,9 @@ const owner: Omit<Principal, "scopes"> = {
 /** Serves until the input ends or `stop` aborts. Throws when the workspace cannot be used. */
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
-  const telemetry = createTelemetry(version);
-  const { tracer, fetch } = telemetry;
+  const telemetry = await createTelemetry(version);
+  const { tracer, fetch, leaksSecrets } = telemetry;
+  if (leaksSecrets) log.write("warn", "telemetry_leaks", { remedy: "set OTEL_DENO_TRACING=false" });
   const serverUrl = serverUrlFor(config, config.port);
   const storage = tracer.exports
     ? observeStorage(dependencies.storage, { tracer, attributes: databaseAttributes(config) })
