@@ -24,7 +24,10 @@ export async function redactSpans({ tracerProvider }: DenoTelemetry): Promise<bo
   if (typeof setAttribute !== "function" || typeof setStatus !== "function") return false;
   let isSeen = false;
   methods.setAttribute = function (this: RecordedSpan, name, value) {
-    if (value === probe) isSeen = true;
+    if (value === probe) {
+      isSeen = true;
+      this.updateName("portcullis: are spans redacted?");
+    }
     return dropped.has(name) ? this : setAttribute.call(this, name, redact(name, value));
   };
   methods.setStatus = function (this: RecordedSpan, { code }) {

@@ -13,8 +13,6 @@ import { redactSpans } from "./redact_spans.ts";
 
 /** The tracer, and what the adapters take in its place. */
 export interface Telemetry {
-  /** Whether the spans that Deno writes by itself are exported with secrets in them, since they cannot be redacted. */
-  readonly leaksSecrets: boolean;
   readonly tracer: Tracer;
   /** `fetch` for requests to other systems: they learn of the caller's trace. */
   readonly fetch: typeof globalThis.fetch;
@@ -25,18 +23,23 @@ export interface Telemetry {
 const scopeName = "portcullis";
 const kinds = { internal: 0, server: 1, client: 2 } as const;
 
+/** With what only a start needs to know. */
+export interface CreatedTelemetry extends Telemetry {
+  /** Whether the spans that Deno writes by itself are exported with secrets in them, since they cannot be redacted. */
+  readonly leaksSecrets: boolean;
+}
+
 /** Builds it, once in an isolate. */
-export async function createTelemetry(version: string): Promise<Telemetry> {
+export async function createTelemetry(version: string): Promise<CreatedTelemetry> {
   const deno = findTelemetry();
   const forwarded = createForwardedTrace();
-  if (deno === null) return forwardingTelemetry(forwarded);
+  if (deno === null) return { ...forwardingTelemetry(forwarded), leaksSecrets: false };
   const isRedacted = await redactSpans(deno);
   return { ...exportingTelemetry(deno, forwarded, version), leaksSecrets: !isRedacted };
 }
 
 function forwardingTelemetry(forwarded: ForwardedTrace): Telemetry {
   return {
-    leaksSecrets: false,
     tracer: {
       exports: false,
       begin: ({ parent }) => parent === undefined ? null : new ForwardedSpan(parent, forwarded),
@@ -66,11 +69,7 @@ class ForwardedSpan implements Span {
   end(): void {}
 }
 
-function exportingTelemetry(
-  deno: DenoTelemetry,
-  forwarded: ForwardedTrace,
-  version: string,
-): Omit<Telemetry, "leaksSecrets"> {
+function exportingTelemetry(deno: DenoTelemetry, forwarded: ForwardedTrace, version: string): Telemetry {
   const { contextManager } = deno;
   const source = deno.tracerProvider.getTracer(scopeName, version);
   const currentSpan = (context: TelemetryContext): RecordedSpan | undefined =>
