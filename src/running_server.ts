@@ -18,7 +18,7 @@ import { observeStorage } from "./metrics/observed_storage.ts";
 import { listenForMetrics, type ServerReport } from "./metrics_listener.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { databaseAttributes } from "./telemetry/database_attributes.ts";
-import { createTelemetry } from "./telemetry/telemetry.ts";
+import { startTelemetry } from "./telemetry/start_telemetry.ts";
 import { version } from "./version.ts";
 
 /** A server that answers. */
@@ -82,8 +82,9 @@ export async function startServer(
       remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
     });
   }
-  const telemetry = createTelemetry(version);
-  if (telemetry.tracer.exports) log.write("info", "telemetry_on", {});
+  const startedTelemetry = await startTelemetry(config, { version, log });
+  if (!startedTelemetry.ok) return startedTelemetry;
+  const telemetry = startedTelemetry.value;
   const installation = await openInstallation(config, clock);
   if (!installation.ok) return installation;
   onInstallationOpen();

@@ -1,9 +1,10 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
 import type { Config } from "./config/config.ts";
-import type { Installation } from "./installation.ts";
+import type { Installation, InstallationProblem } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Principal } from "./lib/principal.ts";
+import { type Result, success } from "./lib/result.ts";
 import { scopesOf } from "./offered_scopes.ts";
 import { createProtocolServer } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
@@ -11,7 +12,7 @@ import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "./stdio/serve_stdio.ts";
 import { observeStorage } from "./metrics/observed_storage.ts";
 import { databaseAttributes } from "./telemetry/database_attributes.ts";
-import { createTelemetry } from "./telemetry/telemetry.ts";
+import { startTelemetry } from "./telemetry/start_telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "./version.ts";
 
@@ -33,10 +34,15 @@ const owner: Omit<Principal, "scopes"> = {
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 
-/** Serves until the input ends or `stop` aborts. Throws when the workspace cannot be used. */
-export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
+/** Serves until the input ends or `stop` aborts, if it can begin. Throws when the workspace cannot be used. */
+export async function runStdio(
+  config: Config,
+  dependencies: StdioAppDependencies,
+): Promise<Result<null, InstallationProblem>> {
   const { input, output, stop, log } = dependencies;
-  const telemetry = createTelemetry(version);
+  const started = await startTelemetry(config, { version, log });
+  if (!started.ok) return started;
+  const telemetry = started.value;
   const { tracer, fetch } = telemetry;
   const serverUrl = serverUrlFor(config, config.port);
   const storage = tracer.exports
@@ -59,6 +65,7 @@ export async function runStdio(config: Config, dependencies: StdioAppDependencie
       maxInFlight: config.stdioMaxInFlight,
       finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
     });
+    return success(null);
   } finally {
     await mcp.close();
     servicenow?.close();

@@ -41,7 +41,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const signals: readonly Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
   for (const signal of signals) Deno.addSignalListener(signal, () => stop.abort());
   try {
-    await runStdio(config.value, {
+    const served = await runStdio(config.value, {
       ...installation.value,
       input: Deno.stdin.readable,
       output: Deno.stdout.writable,
@@ -49,7 +49,9 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
       log,
       clock: systemClock,
     });
-    return 0;
+    if (served.ok) return 0;
+    say(installationProblem(served.error));
+    return 1;
   } finally {
     log.flush();
     await installation.value.storage.close();

@@ -52,6 +52,6 @@ export const statusError = 2;
  */
 export function findTelemetry(): DenoTelemetry | null {
   const api = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1")) as { readonly trace?: unknown } | undefined;
-  if (api?.trace === undefined || Deno.telemetry?.tracerProvider !== api.trace) return null;
-  return Deno.telemetry as DenoTelemetry;
+  const telemetry = Deno.telemetry as DenoTelemetry | undefined; // absent before Deno 2.4
+  return api?.trace === undefined || telemetry === undefined ? null : telemetry;
 }

@@ -23,13 +23,19 @@ export interface Telemetry {
 const scopeName = "portcullis";
 const kinds = { internal: 0, server: 1, client: 2 } as const;
 
-/** Builds it, once in an isolate. Throws `TypeError` where Deno's spans cannot be kept free of secrets. */
-export function createTelemetry(version: string): Telemetry {
+/** With what only a start needs to know. */
+export interface CreatedTelemetry extends Telemetry {
+  /** Whether the spans that Deno writes by itself are exported with secrets in them, since they cannot be redacted. */
+  readonly leaksSecrets: boolean;
+}
+
+/** Builds it, once in an isolate. */
+export async function createTelemetry(version: string): Promise<CreatedTelemetry> {
   const deno = findTelemetry();
   const forwarded = createForwardedTrace();
-  if (deno === null) return forwardingTelemetry(forwarded);
-  redactSpans(deno);
-  return exportingTelemetry(deno, forwarded, version);
+  if (deno === null) return { ...forwardingTelemetry(forwarded), leaksSecrets: false };
+  const isRedacted = await redactSpans(deno);
+  return { ...exportingTelemetry(deno, forwarded, version), leaksSecrets: !isRedacted };
 }
 
 function forwardingTelemetry(forwarded: ForwardedTrace): Telemetry {

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
 import { addCounts } from "../../src/metrics/add_counts.ts";
 import { observeStorage } from "../../src/metrics/observed_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
+import { makeServerPlace } from "../fixtures/running_server.ts";
 import { expose } from "../../src/metrics/exposition.ts";
 import { createHistogram, cumulative, observe } from "../../src/metrics/histogram.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
@@ -111,4 +114,40 @@ Deno.test("a lost database counts as a storage error, a caller's mistake does no
   assert.equal(errors, operations.length);
   await assert.rejects(observeStorage(failing(new RangeError("too large")), { onError: () => errors++ }).commit({}));
   assert.equal(errors, operations.length);
+});
+
+Deno.test("a storage's spans name operation, family and failure, never a key or a value; a version check is no span", async () => {
+  const { tracer, spans } = createRecordingTracer();
+  await using place = await makeServerPlace();
+  await Deno.mkdir(place.dataDir, { recursive: true });
+  const base = openSqliteStorage({ path: `${place.dataDir}/a.db`, clock: Date.now });
+  const storage = observeStorage(base, { tracer, attributes: { "db.system.name": "sqlite" } });
+  await storage.commit({ puts: [{ key: ["grant", "SECRET"], value: "SECRET" }, { key: ["grant", "b"], value: 1 }] });
+  await storage.commit({ puts: [{ key: ["grant", "c"], value: 1 }], deletes: [["code", "SECRET"]] });
+  await storage.commit({ checks: [{ key: ["grant", "c"], version: null }], deletes: [["grant", "c"]] });
+  await storage.get(["grant", "SECRET"]);
+  await storage.list(["grant"], { limit: 1 });
+  await storage.consume(["grant", "SECRET"]);
+  await storage.changeCount();
+  await storage.sweep();
+  await assert.rejects(storage.commit({ puts: [{ key: ["grant", "\ud800"], value: 1 }] }), TypeError);
+  await storage.close();
+  assert.deepEqual(spans.map(({ name, failure }) => [name, failure]), [
+    ["commit grant", undefined],
+    ["commit", undefined],
+    ["commit grant", undefined],
+    ["get grant", undefined],
+    ["list grant", undefined],
+    ["consume grant", undefined],
+    ["sweep", undefined],
+    ["commit grant", "TypeError"],
+  ]);
+  assert.deepEqual(spans[0]?.attributes, {
+    "db.system.name": "sqlite",
+    "db.operation.name": "commit",
+    "db.collection.name": "grant",
+    "db.operation.batch.size": 2,
+  });
+  assert.ok(spans.every(({ isOver, kind }) => isOver && kind === "client"));
+  assert.ok(!JSON.stringify(spans).includes("SECRET"));
 });
