@@ -1,11 +1,10 @@
 /** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
-import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./lib/clock.ts";
 import { failure, type Result, success } from "./lib/result.ts";
 import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
-import { bindMasterKey } from "./storage/bind_master_key.ts";
+import { bindMasterKey, masterKeyMark } from "./storage/bind_master_key.ts";
 import { dataFiles, openDataDirectory } from "./storage/data_directory.ts";
 import { openStorage } from "./storage/open_storage.ts";
 import type { Storage } from "./storage/port.ts";
@@ -29,10 +28,25 @@ export async function openInstallation(
 ): Promise<Result<Installation, InstallationProblem>> {
   const keyed = findMasterKey(config);
   if (!keyed.ok) return keyed;
-  const { masterKey, sqlitePath } = keyed.value;
-  const opened = await openStorage({
+  const opened = await openStorageOf(config, clock);
+  if (!opened.ok) return opened;
+  const storage = opened.value;
+  const secrets = createSecretBox(keyed.value);
+  if (config.previousMasterKey !== undefined) {
+    const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
+    await moveToMasterKey({ storage, clock }, { from: createSecretBox(config.previousMasterKey), to: secrets });
+  }
+  const bound = await bindMasterKey(storage, masterKeyMark(secrets));
+  if (bound.ok) return success({ storage, secrets });
+  await storage.close();
+  return bound;
+}
+
+/** Opens the storage that a configuration names, whatever its master key. */
+export async function openStorageOf(config: Config, clock: Clock): Promise<Result<Storage, InstallationProblem>> {
+  return await openStorage({
     ...(config.database === undefined ? {} : { location: config.database }),
-    sqlitePath,
+    sqlitePath: join(config.dataDir, dataFiles.database),
     clock,
     busyTimeoutMilliseconds: config.storageBusyTimeoutMilliseconds,
     postgresLimits: {
@@ -40,24 +54,15 @@ export async function openInstallation(
       statementTimeoutMilliseconds: config.postgresStatementTimeoutSeconds * 1_000,
     },
   });
-  if (!opened.ok) return opened;
-  const storage = opened.value;
-  const secrets = createSecretBox(masterKey);
-  const mark = Buffer.from(secrets.authenticate("master-key-mark", "v1")).toString("base64url");
-  const bound = await bindMasterKey(storage, mark);
-  if (bound.ok) return success({ storage, secrets });
-  await storage.close();
-  return bound;
 }
 
 /** The key from the setting or the data directory; the directory is not touched when nothing of it is needed. */
 function findMasterKey(
   { masterKey, database, dataDir }: Config,
-): Result<{ readonly masterKey: Uint8Array; readonly sqlitePath: string }, InstallationProblem> {
-  const sqlitePath = join(dataDir, dataFiles.database);
-  if (masterKey !== undefined && database !== undefined) return success({ masterKey, sqlitePath });
+): Result<Uint8Array, InstallationProblem> {
+  if (masterKey !== undefined && database !== undefined) return success(masterKey);
   const directory = openDataDirectory(dataDir);
-  if (directory.ok) return success({ masterKey: masterKey ?? directory.value.masterKey, sqlitePath });
+  if (directory.ok) return success(masterKey ?? directory.value.masterKey);
   const { path, problem, remedy } = directory.error;
   return failure({ problem: `${path} ${problem}`, remedy });
 }

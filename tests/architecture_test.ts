@@ -30,7 +30,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "servicenow",
     "workspace",
   ],
-  "installation.ts": ["config", "lib", "storage"],
+  "installation.ts": ["config", "lib", "rotate_master_key.ts", "storage"],
+  "rotate_master_key.ts": ["authorization_server", "config", "installation.ts", "lib", "servicenow", "storage"],
   "administration.ts": ["authorization_server", "config", "installation.ts", "lib"],
   "toolbox.ts": [
     "config",
@@ -131,6 +132,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "installation.ts",
     "lib",
     "mcp",
+    "rotate_master_key.ts",
     "sandbox",
     "server_url.ts",
     "storage",
@@ -169,6 +171,10 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
   "rate_limits.ts": { http: /rate_limit\.ts$/ },
   "servicenow_wiring.ts": { authorization_server: /servicenow_port\.ts$/, http: /rate_limit\.ts$/ },
+  "rotate_master_key.ts": {
+    authorization_server: /reseal_signing_keys\.ts$/,
+    servicenow: /reseal_links\.ts$/,
+  },
   "examination.ts": {
     servicenow: /play_connection\.ts$/,
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,

@@ -73,16 +73,16 @@ export function judgeRefreshToken(
   options: { readonly now: number; readonly lifetimes: Lifetimes },
 ): RefreshVerdict {
   const { now, lifetimes } = options;
+  // The hash alone proves the current one, which may have been made under an earlier master key.
+  const isCurrent = presented.generation === family.generation && matchesHash(presented.text, family.currentHash);
   const genuine = refreshTokenOf(secrets, presented.grantId, family.salt, presented.generation);
-  if (!equalInConstantTime(genuine, presented.text) || presented.generation > family.generation) {
+  if (!isCurrent && (presented.generation >= family.generation || !equalInConstantTime(genuine, presented.text))) {
     return { kind: "forged" };
   }
   if (now >= family.endsAt || now >= family.lastUsedAt + lifetimes.refreshIdleLifetimeSeconds * 1_000) {
     return { kind: "expired" };
   }
-  if (presented.generation === family.generation) {
-    return matchesHash(presented.text, family.currentHash) ? { kind: "current" } : { kind: "forged" };
-  }
+  if (isCurrent) return { kind: "current" };
   const rotation = family.rotations.find(({ generation }) => generation === presented.generation);
   if (rotation !== undefined && now < rotation.at + lifetimes.refreshGraceSeconds * 1_000) {
     return { kind: "grace", generation: presented.generation + 1 };

@@ -33,7 +33,8 @@ export interface SigningKeys {
   published(): Promise<PublishedKey[]>;
 }
 
-const sealPurpose = "signing-key";
+/** What private halves are sealed for. */
+export const sealPurpose = "signing-key";
 const maxPublishedKeys = 100;
 
 /** Makes a key and keeps it nowhere. */

@@ -1,16 +1,22 @@
-/** `keys rotate|list`: a new signing key, while tokens under the old one live out their time. */
+/** `keys rotate|list|rotate-master`: a new signing key while tokens under the old one live on; a new master key. */
 import type { Administration } from "../administration.ts";
+import { describeProblems } from "../config/describe_problems.ts";
+import { systemClock } from "../lib/clock.ts";
 import { type Action, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { installationProblem } from "./installation_problem.ts";
 
 /** Works beside a running server. */
 export const keysCommand: Command = {
   name: "keys",
-  summary: "changes the key that signs access tokens, lists such keys",
-  usage: ["keys rotate [--now]", "keys list"],
+  summary: "changes the key that signs access tokens, lists such keys, changes the master key",
+  usage: ["keys rotate [--now]", "keys list", "keys rotate-master   while no server runs"],
   flags: {},
   switches: { now: "for a key that somebody else may have: signs at once, and every access token ends" },
-  run: (context) => runAction(keysCommand, actions, context),
+  run: (context) =>
+    context.words.length === 1 && context.words[0] === "rotate-master"
+      ? rotateMaster(context)
+      : runAction(keysCommand, actions, context),
 };
 
 const actions: readonly Action[] = [
@@ -59,6 +65,27 @@ async function list(administration: Administration, { print }: CommandContext): 
     const change = changesAt === null ? "" : `  ${state === "active" ? "until" : "signs from"} ${timeOf(changesAt)}`;
     print(`${kid}  ${state}  ${timeOf(createdAt)}${change}\n`);
   }
+  return 0;
+}
+
+/** Not an action: an installation that is in the middle of this opens for nothing else. */
+async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const { rotateMasterKey } = await import("../rotate_master_key.ts"); // see action.ts
+  const rotated = await rotateMasterKey(config.value, systemClock);
+  if (!rotated.ok) {
+    say(installationProblem(rotated.error));
+    return 1;
+  }
+  const { signingKeys, links } = rotated.value;
+  say(
+    `master.key is new; sealed anew: ${signingKeys} signing keys, ${links} linked accounts\n` +
+      "clients stay signed in; backups from before open under the key that is in them; other instances need this one\n",
+  );
   return 0;
 }
 

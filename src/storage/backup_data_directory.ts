@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { randomBytes } from "node:crypto";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type DataDirectoryProblem, dataFiles, exposure } from "./data_directory.ts";
+import { type DataDirectoryProblem, dataFiles, exposure, unfinishedChange } from "./data_directory.ts";
 import { copyDurably, renameDurably, syncFile } from "./durable_file.ts";
 import { requireOwn } from "./open_sqlite_database.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
@@ -24,6 +24,8 @@ export function backupDataDirectory(
       return failure({ path, problem: "does not exist", remedy: "name the data directory with --data-dir" });
     }
   }
+  const unfinished = unfinishedChange(from); // its two keys would be needed to read the copy
+  if (unfinished !== null) return failure(unfinished);
   const exposed = exposure(from, "700") ?? exposure(source.masterKey, "600");
   if (exposed !== null) return failure(exposed);
   if (existsSync(to) && readdirSync(to).length > 0) {

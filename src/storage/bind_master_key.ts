@@ -2,11 +2,28 @@
  * Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
  * database without its key, would otherwise start, refuse every token, and seal new records that the others cannot open.
  */
+import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../lib/result.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageProblem } from "./open_storage.ts";
 import type { Storage, StorageKey } from "./port.ts";
 
 const markKey: StorageKey = ["installation", "master_key_mark"];
+
+/** What shows which master key it is, and does not reveal it. */
+export function masterKeyMark(secrets: SecretBox): string {
+  return Buffer.from(secrets.authenticate("master-key-mark", "v1")).toString("base64url");
+}
+
+/** The mark of the key that the database is bound to; `null` before the first start. */
+export async function boundMark(storage: Storage): Promise<unknown> {
+  return (await storage.get(markKey))?.value ?? null;
+}
+
+/** Binds the database to another key: the last step of its change. */
+export async function rebindMasterKey(storage: Storage, mark: string): Promise<void> {
+  await storage.commit({ puts: [{ key: markKey, value: mark }] });
+}
 
 /** `mark` is derived from the key and does not reveal it. Leaves the mark on a database that has none. */
 export async function bindMasterKey(storage: Storage, mark: string): Promise<Result<null, StorageProblem>> {

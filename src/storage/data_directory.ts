@@ -17,6 +17,7 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import { failure, type Result, success } from "../lib/result.ts";
+import { renameDurably } from "./durable_file.ts";
 
 /** What lies in the directory. */
 export interface DataDirectory {
@@ -32,6 +33,9 @@ export interface DataDirectoryProblem {
   readonly remedy: string;
 }
 
+/** The key that takes the place of the master key, while everything is sealed anew under it. */
+export const nextMasterKeyFile = "master.key.next";
+
 /** The names of the files in a data directory, and in a backup of one. */
 export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;
 
@@ -39,12 +43,17 @@ export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } 
 export const masterKeyBytes = 32;
 
 /** Makes what is absent (directory 0700, key 0600), checks what is there. */
-export function openDataDirectory(path: string): Result<DataDirectory, DataDirectoryProblem> {
+export function openDataDirectory(
+  path: string,
+  { changesMasterKey = false }: { readonly changesMasterKey?: boolean } = {},
+): Result<DataDirectory, DataDirectoryProblem> {
   const keyPath = join(path, dataFiles.masterKey);
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const openToOthers = exposure(path, "700");
     if (openToOthers !== null) return failure(openToOthers);
+    const unfinished = changesMasterKey ? null : unfinishedChange(path);
+    if (unfinished !== null) return failure(unfinished);
     if (!exists(keyPath)) makeMasterKey(keyPath);
     const keyOpenToOthers = exposure(keyPath, "600");
     if (keyOpenToOthers !== null) return failure(keyOpenToOthers);
@@ -59,10 +68,30 @@ export function openDataDirectory(path: string): Result<DataDirectory, DataDirec
   }
 }
 
+/** A change of the master key that was interrupted: some records open under the one key, some under the other. */
+export function unfinishedChange(directory: string): DataDirectoryProblem | null {
+  const path = join(directory, nextMasterKeyFile);
+  return exists(path)
+    ? { path, problem: "is left of a change of the master key", remedy: "run `keys rotate-master` again to finish it" }
+    : null;
+}
+
 /** Whether others than the owner can reach what lies at `path`; `null` when they cannot, or on Windows, which has no modes. */
 export function exposure(path: string, mode: "600" | "700"): DataDirectoryProblem | null {
   if (process.platform === "win32" || (lstatSync(path).mode & 0o077) === 0) return null;
   return { path, problem: "can be read or changed by other users", remedy: `chmod ${mode} ${path}` };
+}
+
+/** The key that is to be the next one; made, unless an interrupted change left one. */
+export function prepareNextMasterKey(directory: string): Uint8Array {
+  const path = join(directory, nextMasterKeyFile);
+  if (!exists(path)) makeMasterKey(path);
+  return new Uint8Array(readFileSync(path));
+}
+
+/** Makes the next key the master key, in one step. The one before is gone then. */
+export function adoptNextMasterKey(directory: string): void {
+  renameDurably(join(directory, nextMasterKeyFile), join(directory, dataFiles.masterKey));
 }
 
 /** Writes the key aside and links it into place: of two processes that start at once, both read the same whole key. */

@@ -27,6 +27,12 @@ export const storageSettings = {
     help:
       "the key behind everything sealed and signed, instead of master.key in DATA_DIR; the same for every instance on one database",
   }),
+  previousMasterKey: optional({
+    env: "MASTER_KEY_PREVIOUS",
+    parse: parseMasterKey,
+    secret: true,
+    help: "the MASTER_KEY before: what it sealed is sealed anew at the next start",
+  }),
   postgresConnections: required({
     env: "POSTGRES_CONNECTIONS",
     default: "10",

@@ -1,0 +1,175 @@
+/** A change of the master key: what lives on, what an interruption leaves, and who is kept out meanwhile. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { createAuthorizationServer } from "../src/authorization_server/authorization_server.ts";
+import { rotateSigningKeys } from "../src/authorization_server/rotate_signing_keys.ts";
+import { createSecretBox, type SecretBox } from "../src/lib/secret_box.ts";
+import { moveToMasterKey } from "../src/rotate_master_key.ts";
+import { linkKey, openLink, parseLinkRecord, sealLink } from "../src/servicenow/link_record.ts";
+import { bindMasterKey, masterKeyMark } from "../src/storage/bind_master_key.ts";
+import type { Storage } from "../src/storage/port.ts";
+import { connect, type Harness, mount, refresh, startHarness } from "./authorization_server/harness.ts";
+import { makeServerPlace, runCommand, startServer } from "./fixtures/running_server.ts";
+
+const instance = "https://example.service-now.com";
+const link = {
+  accessToken: "upstream-access",
+  refreshToken: "upstream-refresh",
+  expiresAt: 1,
+  refreshAt: 1,
+  account: { sysId: "1", userName: "ada", name: "Ada" },
+};
+
+/** An installation in use: a client with tokens, two signing keys, three linked accounts. */
+async function inUse(): Promise<{ harness: Harness; access: string; refreshToken: string; clientId: string }> {
+  const harness = await startHarness();
+  await bindMasterKey(harness.storage, masterKeyMark(harness.secrets));
+  const { client, tokens } = await connect(harness);
+  await rotateSigningKeys(harness.deps, { leadSeconds: 900, overlapSeconds: 3_600 });
+  for (const subject of ["owner", "ada", "bob"]) {
+    const value = { instance, sealed: sealLink(harness.secrets, subject, instance, link), linkedAt: 1 };
+    await harness.storage.commit({ puts: [{ key: linkKey(subject), value }] });
+  }
+  return { harness, access: tokens.access_token, refreshToken: tokens.refresh_token, clientId: client.client_id };
+}
+
+/** The same installation under another key. */
+function under(harness: Harness, secrets: SecretBox): Harness {
+  const deps = { ...harness.deps, secrets };
+  const server = createAuthorizationServer(deps);
+  const mounted = mount(server);
+  return {
+    ...harness,
+    deps,
+    secrets,
+    server,
+    fetch: async (path, init) => {
+      const url = new URL(path, deps.issuer);
+      const endpoint = mounted[url.pathname] ?? assert.fail(url.pathname);
+      return await endpoint(new Request(url, { redirect: "manual", ...init }), { address: "192.0.2.1" });
+    },
+  };
+}
+
+async function assertMoved(
+  { harness, access, refreshToken, clientId }: Awaited<ReturnType<typeof inUse>>,
+  to: SecretBox,
+) {
+  const moved = under(harness, to);
+  assert.ok((await moved.server.verifier.verify(access)).ok);
+  const first = await refresh(moved, { client_id: clientId }, refreshToken);
+  assert.equal(first.status, 200, JSON.stringify(first.body)); // made under the old key, known by its hash
+  assert.ok((await moved.server.verifier.verify(first.body.access_token)).ok);
+  const second = await refresh(moved, { client_id: clientId }, first.body.refresh_token);
+  assert.equal(second.status, 200, JSON.stringify(second.body));
+  harness.time.now += 900_000; // the key that waited is sealed anew, too
+  assert.equal((await refresh(moved, { client_id: clientId }, second.body.refresh_token)).status, 200);
+  for (const subject of ["owner", "ada", "bob"]) {
+    const { sealed } = parseLinkRecord((await harness.storage.get(linkKey(subject)))?.value);
+    assert.deepEqual(openLink(to, subject, instance, sealed ?? ""), link);
+    assert.equal(openLink(harness.secrets, subject, instance, sealed ?? ""), null);
+  }
+  assert.ok(!(await bindMasterKey(harness.storage, masterKeyMark(harness.secrets))).ok);
+  assert.ok((await bindMasterKey(harness.storage, masterKeyMark(to))).ok);
+}
+
+Deno.test("moveToMasterKey() seals signing keys and links anew; tokens that clients hold go on working", async () => {
+  const place = await inUse();
+  await using harness = place.harness;
+  const to = createSecretBox(randomBytes(32));
+  const keys = { from: harness.secrets, to };
+  assert.deepEqual(await moveToMasterKey(harness.deps, keys), { signingKeys: 2, links: 3 });
+  assert.equal(await moveToMasterKey(harness.deps, keys), null); // done
+  await assertMoved(place, to);
+});
+
+Deno.test("moveToMasterKey() may stop before any of its commits, or after one whose answer was lost, and be done again", async () => {
+  for (let commits = 0; commits <= 6; commits++) {
+    for (const takesEffect of [false, true]) {
+      const place = await inUse();
+      await using harness = place.harness;
+      const to = createSecretBox(randomBytes(32));
+      const keys = { from: harness.secrets, to };
+      let left = commits;
+      const failing: Storage = {
+        ...harness.storage,
+        commit: async (batch) => {
+          if (left-- > 0) return await harness.storage.commit(batch);
+          if (takesEffect) await harness.storage.commit(batch);
+          throw new Error("the power went");
+        },
+      };
+      await moveToMasterKey({ ...harness.deps, storage: failing }, keys).then(
+        () => assert.equal(commits, 6),
+        (error) => assert.equal(error.message, "the power went"),
+      );
+      await moveToMasterKey(harness.deps, keys);
+      await assertMoved(place, to);
+    }
+  }
+});
+
+Deno.test("keys rotate-master: not beside a server; an interrupted one keeps all else out until it is finished", async () => {
+  await using place = await makeServerPlace();
+  const run = (...args: string[]) => runCommand([...args, "--data-dir", place.dataDir]);
+  const keyPath = join(place.dataDir, "master.key");
+  assert.equal((await run("keys", "rotate")).code, 0);
+  {
+    await using server = await startServer(place);
+    const refused = await run("keys", "rotate-master");
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /is in use\nhint: stop the server/);
+    assert.ok(server.url);
+  }
+  const before = await Deno.readFile(keyPath);
+  const rotated = await run("keys", "rotate-master");
+  assert.equal(rotated.code, 0, rotated.stderr);
+  assert.match(rotated.stderr, /sealed anew: 1 signing keys, 0 linked accounts/);
+  const after = await Deno.readFile(keyPath);
+  assert.notDeepEqual(after, before);
+  assert.equal(((await Deno.stat(keyPath)).mode ?? 0) & 0o777, 0o600);
+  assert.deepEqual(Array.from(Deno.readDirSync(place.dataDir), ({ name }) => name).sort(), [
+    "master.key",
+    "portcullis.db",
+  ]);
+  assert.equal((await run("keys", "rotate")).code, 0);
+
+  const next = randomBytes(32);
+  await Deno.writeFile(`${keyPath}.next`, next, { mode: 0o600 }); // what a crash leaves
+  for (const args of [["keys", "list"], ["serve", "--port", "0"], ["backup", join(place.dataDir, "..", "backup")]]) {
+    const kept = await run(...args);
+    assert.equal(kept.code, 1, args.join(" "));
+    assert.match(
+      kept.stderr,
+      /master\.key\.next is left of a change of the master key\nhint: run `keys rotate-master`/,
+    );
+  }
+  assert.equal((await run("keys", "rotate-master")).code, 0);
+  assert.deepEqual(await Deno.readFile(keyPath), new Uint8Array(next));
+  await using server = await startServer(place);
+  assert.equal((await fetch(`${server.url}/.well-known/jwks.json`).then((answer) => answer.json())).keys.length, 2);
+});
+
+Deno.test("MASTER_KEY_PREVIOUS moves the database to MASTER_KEY at the start, in the server's worker too", async () => {
+  await using place = await makeServerPlace();
+  const [first, second] = [randomBytes(32).toString("base64"), randomBytes(32).toString("base64")];
+  const list = (env: Record<string, string>) => runCommand(["keys", "list", "--data-dir", place.dataDir], { env });
+  assert.equal(
+    (await runCommand(["keys", "rotate", "--data-dir", place.dataDir], { env: { MASTER_KEY: first } })).code,
+    0,
+  );
+  assert.match((await list({ MASTER_KEY: second })).stderr, /another master key/);
+  {
+    await using server = await startServer(place, { env: { MASTER_KEY: second, MASTER_KEY_PREVIOUS: first } });
+    assert.ok(server.url);
+  }
+  assert.equal((await list({ MASTER_KEY: second })).code, 0);
+  assert.equal((await list({ MASTER_KEY: second, MASTER_KEY_PREVIOUS: first })).code, 0); // may stay set
+  assert.match((await list({ MASTER_KEY: first })).stderr, /another master key/);
+  const refused = await runCommand(["keys", "rotate-master", "--data-dir", place.dataDir], {
+    env: { MASTER_KEY: second },
+  });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /set MASTER_KEY_PREVIOUS to the key as it is/);
+});
