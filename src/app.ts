@@ -67,13 +67,13 @@ export interface AppDependencies extends Installation {
 const minute = 60_000;
 const maxRememberedClients = 10_000;
 
-/** Wires every part. Throws when the workspace cannot be used. */
-export function buildApp(config: Config, dependencies: AppDependencies): App {
+/** Wires every part. Rejects when the workspace cannot be used. */
+export async function buildApp(config: Config, dependencies: AppDependencies): Promise<App> {
   const { serverUrl, storage, secrets, log, clock, metrics } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
-  const servicenow = openServicenow(config, dependencies);
+  const servicenow = await openServicenow(config, dependencies);
   const limiter = (count: number, windowMilliseconds: number): RateLimiter =>
     createRateLimiter({ count, windowMilliseconds, clock });
 
@@ -103,7 +103,7 @@ export function buildApp(config: Config, dependencies: AppDependencies): App {
     maxCachedTokens: config.maxCachedTokens,
   });
 
-  const toolbox = createToolbox(config, { servicenow, storage, log, clock });
+  const toolbox = await createToolbox(config, { servicenow, storage, log, clock });
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {

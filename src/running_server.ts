@@ -80,7 +80,7 @@ export async function startServer(
     const { metricsPort } = config;
     const metrics = metricsPort === undefined ? undefined : createMetrics({ methods: methodNames });
     const { storage, secrets } = installation.value;
-    const built = buildApp(config, {
+    const built = await buildApp(config, {
       storage: metrics === undefined ? storage : countStorageErrors(storage, metrics.countStorageError),
       secrets,
       serverUrl,

@@ -32,8 +32,8 @@ const owner: Omit<Principal, "scopes"> = {
 /** Serves until the input ends or `stop` aborts. Throws when the workspace cannot be used. */
 export async function runStdio(config: Config, dependencies: StdioAppDependencies): Promise<void> {
   const { input, output, stop, log } = dependencies;
-  const servicenow = openServicenow(config, { ...dependencies, serverUrl: serverUrlFor(config, config.port) });
-  const toolbox = createToolbox(config, { servicenow, ...dependencies });
+  const servicenow = await openServicenow(config, { ...dependencies, serverUrl: serverUrlFor(config, config.port) });
+  const toolbox = await createToolbox(config, { servicenow, ...dependencies });
   const mcp = createProtocolServer(config, { ...dependencies, ...toolbox });
   try {
     await serveStdio({
