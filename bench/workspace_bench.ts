@@ -40,6 +40,7 @@ const root = `${base}/workspace`;
 const env = {
   DATA_DIR: `${base}/data`,
   WORKSPACE_DIR: root,
+  MAX_LIST_ENTRIES: "10000",
   MAX_READ_BYTES: String(16 * 1024 * 1024),
   MCP_RATE_LIMIT: "1000000000",
 };

@@ -36,6 +36,12 @@ export function workspaceCases(root: string): readonly Case[] {
     bare: ["Deno.readTextFileSync", () => Deno.readTextFileSync(at(name))],
     proof: "0123456789",
   });
+  /** Changes the long directory, so that nobody can know its entries from before; gives its path. */
+  const changeMany = (round: number): string => {
+    Deno.writeTextFileSync(at("many/changed"), String(round));
+    Deno.removeSync(at("many/changed"));
+    return "many";
+  };
   const few = Array.from({ length: 20 }, (_, n) => `few/${n}`);
   return [
     read("1k"),
@@ -114,6 +120,14 @@ export function workspaceCases(root: string): readonly Case[] {
       ours: ours("file_list", { path: "many", limit: fileCount }),
       official: ours("list_directory", { path: at("many") }),
       bare: ["Deno.readDirSync", () => Array.from(Deno.readDirSync(at("many")))],
+      proof: "file-77",
+      maxRounds: 15,
+    },
+    {
+      name: "list 10,000, just changed",
+      ours: (round) => ({ name: "file_list", arguments: { path: changeMany(round), limit: fileCount } }),
+      official: (round) => ({ name: "list_directory", arguments: { path: at(changeMany(round)) } }),
+      bare: ["Deno.readDirSync", (round) => Array.from(Deno.readDirSync(at(changeMany(round))))],
       proof: "file-77",
       maxRounds: 15,
     },
