@@ -10,3 +10,19 @@ export async function cpuSeconds(pid: number): Promise<number | null> {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
+
+/**
+ * The time that the living threads of a process ran so far, in milliseconds, finer than the above; `null` where /proc does
+ * not tell.
+ */
+export async function threadMilliseconds(pid: number): Promise<number | null> {
+  let nanoseconds = 0;
+  try {
+    for await (const { name } of Deno.readDir(`/proc/${pid}/task`)) {
+      nanoseconds += Number((await Deno.readTextFile(`/proc/${pid}/task/${name}/schedstat`)).split(" ")[0]);
+    }
+  } catch {
+    return null; // not Linux, or a thread that just ended
+  }
+  return nanoseconds / 1e6;
+}

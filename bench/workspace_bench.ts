@@ -1,150 +1,154 @@
 /**
- * The file tools beside @modelcontextprotocol/server-filesystem, both over stdio with the official client, one call at
- * a time, in turn: `deno run -A bench/workspace_bench.ts PATH/TO/server-filesystem/dist/index.js` (it is installed
- * elsewhere; without it only ours are measured). Prints medians, the ratios, and the bare Deno call's time. The largest
- * file has 4 MB: both answers hold it twice, and the SDK ends a connection over stdio past 10 MB.
+ * `deno task bench:workspace`: the file tools of `main.ts stdio`, as a client starts it, beside the official
+ * @modelcontextprotocol/server-filesystem, both over stdio with the official SDK's client; one call at a time, in turn.
+ * npm installs that server into a temporary directory. Then where the time of a read goes, and what reading 10 MB takes.
+ * BENCH_ONLY=words limits the operations to those whose names hold the words.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import assert from "node:assert/strict";
 import process from "node:process";
+import { serverFlags } from "../tests/fixtures/running_server.ts";
+import { installOfficialFilesystem } from "./official_filesystem.ts";
+import { threadMilliseconds } from "./process_cpu.ts";
+import { type Call, type Case, workspaceCases } from "./workspace_cases.ts";
+import { makeFiles } from "./workspace_files.ts";
+import { measureLargeReads, type Program } from "./workspace_large_reads.ts";
+import { measureLayers } from "./workspace_layers.ts";
 
-const rounds = Number(Deno.env.get("BENCH_ROUNDS") ?? 30);
-const [officialPath] = Deno.args;
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? "60");
+const warmUpRounds = 2; // an even number: every second round takes back what the one before changed
+const only = process.env["BENCH_ONLY"] ?? "";
+/** What one answer may hold: 10 MB twice, as text for people and as data, escaped; the SDK ends the connection past it. */
+const maxBufferSize = 64 * 1024 * 1024;
 
-interface Call {
-  readonly name: string;
-  readonly arguments: Record<string, unknown>;
+interface Connected {
+  readonly client: Client;
+  readonly pid: number;
 }
 
-interface Case {
-  readonly name: string;
-  readonly ours: Call;
-  readonly official: Call | null;
-  readonly bare: () => unknown;
-  readonly bareName: string;
-  /** What the answer's text must hold. */
-  readonly proof: string;
-  readonly rounds?: number;
+/** One side of a comparison, with what it took in each round. */
+interface Side {
+  readonly run: (round: number) => unknown;
+  /** Of the server whose processor time is counted. */
+  readonly pid: number | null;
+  readonly milliseconds: number[];
+  cpuMilliseconds: number;
 }
 
 const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-bench-" }));
-const root = `${base}/ws`;
-const at = (name: string): string => `${root}/${name}`;
-makeFiles();
-
-const readCases: readonly Case[] = ([["1k", 1], ["100k", 100], ["4M", 4096]] as const).map(([name, kilobytes]) => ({
-  name: `read ${name}`,
-  ours: { name: "file_read", arguments: { filename: name } },
-  official: { name: "read_text_file", arguments: { path: at(name) } },
-  bare: () => Deno.readTextFileSync(at(name)),
-  bareName: "Deno.readTextFileSync",
-  proof: "0123456789",
-  ...kilobytes > 1000 ? { rounds: 5 } : {},
-}));
-const cases: readonly Case[] = [
-  ...readCases,
-  {
-    name: "write 1k (ours with fdatasync)",
-    ours: { name: "file_write", arguments: { filename: "w", content: "x".repeat(1000) } },
-    official: { name: "write_file", arguments: { path: at("w"), content: "x".repeat(1000) } },
-    bare: () => Deno.writeTextFileSync(at("w"), "x".repeat(1000)),
-    bareName: "Deno.writeTextFileSync",
-    proof: "w",
-  },
-  {
-    name: "list 1,000 of 10,000 (the official server gives all)",
-    ours: { name: "file_list", arguments: { path: "many" } },
-    official: { name: "list_directory", arguments: { path: at("many") } },
-    bare: () => Array.from(Deno.readDirSync(at("many"))),
-    bareName: "Deno.readDirSync",
-    proof: "file-1",
-    rounds: 10,
-  },
-  {
-    name: "search 10,000 files for a line",
-    ours: { name: "file_search", arguments: { path: "tree", query: "needle" } },
-    official: null,
-    bare: () => new Deno.Command("grep", { args: ["-rn", "needle", at("tree")] }).outputSync(),
-    bareName: "grep -rn",
-    proof: "needle",
-    rounds: 5,
-  },
-  {
-    name: "find 10,000 files by name",
-    ours: { name: "file_list", arguments: { path: "tree", pattern: "**/*77.txt" } },
-    official: { name: "search_files", arguments: { path: at("tree"), pattern: "**/*77.txt" } },
-    bare: () => new Deno.Command("find", { args: [at("tree"), "-name", "*77.txt"] }).outputSync(),
-    bareName: "find",
-    proof: "77.txt",
-    rounds: 5,
-  },
-];
-
+const root = `${base}/workspace`;
+const env = {
+  DATA_DIR: `${base}/data`,
+  WORKSPACE_DIR: root,
+  MAX_LIST_ENTRIES: "10000",
+  MAX_READ_BYTES: String(16 * 1024 * 1024),
+  MCP_RATE_LIMIT: "1000000000",
+};
 try {
-  const ours = await connect(Deno.execPath(), ["run", "-A", "--no-check", scriptPath("workspace_stdio.ts"), root]);
-  const official = officialPath === undefined ? null : await connect("node", [officialPath, root]);
-  process.stdout.write("medians in milliseconds, over stdio\n");
-  for (const each of cases) await compare(each, ours, official);
-  await Promise.all([ours.close(), official?.close()]);
+  Deno.mkdirSync(root);
+  makeFiles(root);
+  const main = new URL("../main.ts", import.meta.url).pathname;
+  const ourProgram: Program = { command: Deno.execPath(), args: ["run", ...serverFlags, main, "stdio"], env };
+  const installed = await installOfficialFilesystem(`${base}/official`);
+  const officialProgram = "missing" in installed ? null : { command: "node", args: [installed.program, root], env };
+  if ("missing" in installed) print(`without the official server: ${installed.missing}\n`);
+  await compareCalls(ourProgram, officialProgram);
+  await measureLayers(root, print);
+  await measureLargeReads([
+    { name: "ours", program: ourProgram, call: ["file_read", { filename: "10M" }] },
+    ...officialProgram === null
+      ? []
+      : [{ name: "official", program: officialProgram, call: ["read_text_file", { path: `${root}/10M` }] } as const],
+  ], print);
 } finally {
   Deno.removeSync(base, { recursive: true });
 }
 
-async function compare(each: Case, ours: Client, official: Client | null): Promise<void> {
-  const times: { ours: number[]; official: number[]; bare: number[] } = { ours: [], official: [], bare: [] };
-  for (let round = 0; round < (each.rounds ?? rounds); round++) {
-    times.ours.push(await timeOf(() => call(ours, each.ours, each.proof)));
-    if (official !== null && each.official !== null) {
-      const { official: theirs } = each;
-      times.official.push(await timeOf(() => call(official, theirs, each.proof)));
+async function compareCalls(ourProgram: Program, officialProgram: Program | null): Promise<void> {
+  const ours = await connect(ourProgram);
+  const official = officialProgram === null ? null : await connect(officialProgram);
+  print(
+    'medians in milliseconds; "ahead" is the official server\'s time in ours, CPU that of the servers for a call\n\n',
+  );
+  print(row("", "ours", "official", "ahead", "ours CPU", "offic. CPU", "bare", "to bare", ""));
+  for (const each of workspaceCases(root)) if (each.name.includes(only)) await compare(each, ours, official);
+  await Promise.all([ours.client.close(), official?.client.close()]);
+}
+
+async function compare(each: Case, ours: Connected, official: Connected | null): Promise<void> {
+  const { official: theirs, bare: [bareName, runBare], proof, pages = 1, maxRounds = Infinity } = each;
+  const mine = side(ours.pid, (round) => call(ours.client, each.ours(round), { proof, pages }));
+  const other = official === null || theirs === null
+    ? null
+    : side(official.pid, (round) => call(official.client, theirs(round), { proof, pages: 1 }));
+  const bare = side(null, runBare);
+  const sides = other === null ? [mine, bare] : [mine, other, bare];
+  const wanted = Math.min(rounds, maxRounds);
+  for (let round = 0; round < warmUpRounds + wanted; round++) {
+    // each goes first as often as the others: whoever follows finds the caches warm
+    for (let turn = 0; turn < sides.length; turn++) {
+      const one = sides[(round + turn) % sides.length];
+      if (one !== undefined) await time(one, round, round >= warmUpRounds);
     }
-    times.bare.push(await timeOf(each.bare));
   }
-  const [mine, theirs, bare] = [median(times.ours), median(times.official), median(times.bare)];
-  const ratio = times.official.length === 0
-    ? ""
-    : `official ${theirs.toFixed(2)} (${(theirs / mine).toFixed(1)} times ours), `;
-  process.stdout.write(`${each.name}: ours ${mine.toFixed(2)}, ${ratio}${each.bareName} ${bare.toFixed(2)}\n`);
+  const [own = NaN, theirOwn = NaN, alone = NaN] = [mine, other, bare].map((one) => median(one?.milliseconds ?? []));
+  const [cpu = NaN, theirCpu = NaN] = [mine, other].map((one) => (one?.cpuMilliseconds ?? NaN) / wanted);
+  print(row(each.name, own, theirOwn, theirOwn / own, cpu, theirCpu, alone, own / alone, `  ${bareName}`));
 }
 
-async function connect(command: string, args: string[]): Promise<Client> {
-  const client = new Client({ name: "bench", version: "0" });
-  await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
-  return client;
+function side(pid: number | null, run: (round: number) => unknown): Side {
+  return { run, pid, milliseconds: [], cpuMilliseconds: 0 };
 }
 
-async function call(client: Client, request: Call, proof: string): Promise<void> {
-  const result = await client.callTool(request);
-  assert.ok(result.isError !== true && JSON.stringify(result.content).includes(proof), `${request.name} failed`);
-}
-
-async function timeOf(task: () => unknown): Promise<number> {
+async function time(one: Side, round: number, counts: boolean): Promise<void> {
+  const cpuBefore = one.pid === null ? null : await threadMilliseconds(one.pid);
   const started = performance.now();
-  await task();
-  return performance.now() - started;
+  await one.run(round);
+  const took = performance.now() - started;
+  const cpuAfter = one.pid === null ? null : await threadMilliseconds(one.pid);
+  if (!counts) return;
+  one.milliseconds.push(took);
+  one.cpuMilliseconds += (cpuAfter ?? NaN) - (cpuBefore ?? NaN);
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+async function connect({ command, args, env }: Program): Promise<Connected> {
+  const client = new Client({ name: "bench", version: "0" });
+  const transport = new StdioClientTransport({ command, args: [...args], env, stderr: "ignore", maxBufferSize });
+  await client.connect(transport);
+  return { client, pid: transport.pid ?? NaN };
 }
 
-function scriptPath(name: string): string {
-  return new URL(name, import.meta.url).pathname;
-}
-
-function makeFiles(): void {
-  Deno.mkdirSync(at("many"), { recursive: true });
-  for (const [name, kilobytes] of [["1k", 1], ["100k", 100], ["4M", 4096]] as const) {
-    Deno.writeTextFileSync(at(name), "0123456789abcde\n".repeat(64 * kilobytes));
+async function call(client: Client, request: Call, expected: { proof: string; pages: number }): Promise<void> {
+  let cursor: unknown;
+  for (let page = 0; page < expected.pages; page++) {
+    const continued = cursor === undefined ? {} : { cursor };
+    const result = await client.callTool({ name: request.name, arguments: { ...request.arguments, ...continued } });
+    const text = textOf(result["content"]);
+    if (result["isError"] === true || !text.includes(expected.proof)) {
+      throw new Error(`${request.name} failed: ${text.slice(0, 300)}`);
+    }
+    cursor = Object(result["structuredContent"])["next_cursor"];
   }
-  for (let n = 0; n < 10_000; n++) {
-    Deno.writeTextFileSync(at(`many/file-${n}`), "");
-    const directory = at(`tree/d${n % 100}`);
-    if (n < 100) Deno.mkdirSync(directory, { recursive: true });
-    Deno.writeTextFileSync(
-      `${directory}/${n}.txt`,
-      `line\n${n % 1000 === 0 ? "a needle\n" : ""}${"text\n".repeat(40)}`,
-    );
-  }
+  if (expected.pages > 1 && cursor !== undefined) throw new Error(`${request.name} has more than expected`);
+}
+
+function textOf(content: unknown): string {
+  return Array.isArray(content) ? content.map((block) => String(Object(block).text)).join("\n") : "";
+}
+
+function median(milliseconds: readonly number[]): number {
+  return milliseconds.toSorted((a, b) => a - b)[milliseconds.length >> 1] ?? NaN;
+}
+
+function row(name: string, ...figures: readonly (string | number)[]): string {
+  const cells = figures.map((figure) =>
+    typeof figure === "string"
+      ? figure.padStart(11)
+      : (Number.isNaN(figure) ? "-" : figure.toFixed(figure < 100 ? 2 : 0)).padStart(11)
+  );
+  return `${name.padEnd(38)}${cells.join("")}\n`;
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
 }

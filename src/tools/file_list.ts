@@ -12,7 +12,8 @@ import { toTimestamp } from "./file_input.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
 
 const maxDepth = 64;
-const maxPageEntries = 1000;
+const usualPageEntries = 1000;
+const maxPageEntries = 10_000;
 const visitsPerCheck = 256;
 
 const input = z.object({
@@ -22,7 +23,7 @@ const input = z.object({
   ),
   depth: z.int().min(1).max(maxDepth).optional().describe("How many levels to list; 1 if absent, all with a pattern"),
   details: z.boolean().default(false).describe("Also sizes and times of change"),
-  limit: z.int().min(1).max(maxPageEntries).default(maxPageEntries).describe("How many entries to give at most"),
+  limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("How many entries to give at most"),
   cursor: z.string().optional().describe("Continue an earlier listing: its next_cursor"),
 });
 type Input = z.output<typeof input>;
@@ -83,6 +84,7 @@ async function listTree(
   after: WalkPosition | undefined,
   isOver: () => boolean,
 ): Promise<ToolOutcome> {
+  const wanted = Math.min(limit, workspace.limits.maxListEntries);
   const found: WalkedEntry[] = [];
   let visited = 0;
   let last: WalkPosition | undefined;
@@ -93,7 +95,7 @@ async function listTree(
     const { segments, kind, mayHaveNext } = step.value;
     last = { segments, isDirectory: kind === "directory" };
     if (matches(segments)) found.push(step.value);
-    const isEnough = found.length === limit || visited === workspace.limits.maxTreeEntries;
+    const isEnough = found.length === wanted || visited === workspace.limits.maxTreeEntries;
     // asked for now and then only: short listings never pay for a signal
     if (isEnough || (visited % visitsPerCheck === 0 && isOver())) {
       isCut = mayHaveNext;
@@ -116,20 +118,17 @@ async function listTree(
 }
 
 function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
-  return {
-    name: segments.join("/"),
-    kind,
-    ...sizeBytes === undefined ? {} : { size_bytes: sizeBytes },
-    ...modifiedAt === undefined ? {} : { modified_at: toTimestamp(modifiedAt) },
-  };
+  const entry: Record<string, unknown> = { name: segments.join("/"), kind };
+  if (sizeBytes !== undefined) entry["size_bytes"] = sizeBytes;
+  if (modifiedAt !== undefined) entry["modified_at"] = toTimestamp(modifiedAt);
+  return entry;
 }
 
 function toLine({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): string {
-  const shown = segments.map(showName).join("/");
-  const facts = [
-    ...sizeBytes === undefined ? [] : [`${sizeBytes} bytes`],
-    ...modifiedAt === undefined ? [] : [toTimestamp(modifiedAt)],
-  ];
+  const shown = showName(segments.join("/"));
+  const facts: string[] = [];
+  if (sizeBytes !== undefined) facts.push(`${sizeBytes} bytes`);
+  if (modifiedAt !== undefined) facts.push(toTimestamp(modifiedAt));
   const details = facts.length === 0 ? "" : `  [${facts.join(", ")}]`;
   switch (kind) {
     case "file":

@@ -11,7 +11,7 @@ import {
   type WorkspaceSource,
 } from "../workspace/port.ts";
 import { toResourceContents } from "./file_contents.ts";
-import { decodeText, showText } from "./file_display.ts";
+import { decodeAndShowText } from "./file_display.ts";
 import { filenameInput, filenameOutput, sha256Output, toTimestamp, untrustedOutput } from "./file_input.ts";
 import { asksForPart, invalid, notText, readFrom, readPart } from "./file_read_part.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
@@ -85,11 +85,12 @@ function toWhole(
   const { bytes, sizeBytes, sha256, modifiedAt } = result.value;
   const facts = { filename: path.text, size_bytes: sizeBytes, modified_at: toTimestamp(modifiedAt) };
   const hashed = sha256 === null ? {} : { sha256 };
-  const content = decodeText(bytes);
-  if (content !== null) {
+  const text = decodeAndShowText(bytes);
+  if (text !== null) {
+    const { content, shown } = text;
     return {
       ok: true,
-      content: [{ type: "text", text: showText(content) }],
+      content: [{ type: "text", text: shown }],
       structuredContent: { ...facts, content, ...hashed, untrusted: true },
     };
   }

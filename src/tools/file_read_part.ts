@@ -4,7 +4,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { countLines, readLastLines, readLines, type TextLines } from "../workspace/text_lines.ts";
 import { type ReadCursor, toReadCursor, toReadCursorText } from "./file_cursor.ts";
-import { decodeText, showName, showText } from "./file_display.ts";
+import { decodeAndShowText, showName } from "./file_display.ts";
 import { toTimestamp } from "./file_input.ts";
 import { toFailure } from "./file_refusal.ts";
 
@@ -79,11 +79,11 @@ function toPart(
   firstLine: number | null,
   nextCursor: string | undefined,
 ): ToolOutcome {
-  const content = decodeText(bytes);
-  if (content === null) return notText(path);
+  const text = decodeAndShowText(bytes);
+  if (text === null) return notText(path);
+  const { content, shown } = text;
   const lines = countLines(bytes) + (bytes.byteLength > 0 && !content.endsWith("\n") ? 1 : 0);
   const range = firstLine === null ? {} : { start_line: firstLine, end_line: firstLine + lines - 1 };
-  const shown = showText(content);
   return {
     ok: true,
     content: [

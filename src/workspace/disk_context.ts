@@ -1,6 +1,7 @@
 /** What every operation of a disk workspace works with. */
 import type { AccessRules } from "./access_rules.ts";
 import type { DiskQuota } from "./disk_quota.ts";
+import type { DirectoryScans } from "./disk_scan.ts";
 import type { Staging } from "./disk_staging.ts";
 import type { KeyedMutex } from "./keyed_mutex.ts";
 import type { WorkspaceLimits } from "./port.ts";
@@ -20,6 +21,7 @@ export interface Disk {
   readonly limits: WorkspaceLimits;
   /** `refuse` keeps files with more than one name from being read: one of the names may be outside. */
   readonly hardLinks: "allow" | "refuse";
+  readonly scans: DirectoryScans;
   readonly staging: Staging;
   readonly quota: DiskQuota;
   /** One writer at a time for each file, by its resolved path. */

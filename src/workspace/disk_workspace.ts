@@ -9,6 +9,7 @@ import { readDiskFile } from "./disk_read.ts";
 import { makeDiskDirectory, moveDiskEntry, removeDiskEntry } from "./disk_rearrange.ts";
 import { toRefusal } from "./disk_refusal.ts";
 import { findInside, lstatOrNull } from "./disk_resolve.ts";
+import { createDirectoryScans } from "./disk_scan.ts";
 import { createStaging, sweepStaging } from "./disk_staging.ts";
 import { copyDiskFile, writeDiskFile } from "./disk_write.ts";
 import { createKeyedMutex } from "./keyed_mutex.ts";
@@ -42,13 +43,15 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   } catch (error) {
     toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
   }
+  const clock = options.clock ?? systemClock;
   const disk: Disk = {
     root,
     limits,
     rules: createAccessRules(options.access),
     hardLinks: options.hardLinks ?? "refuse",
+    scans: createDirectoryScans({ clock }),
     staging,
-    quota: createDiskQuota(root, limits, options.clock ?? systemClock),
+    quota: createDiskQuota(root, limits, clock),
     writers: createKeyedMutex(),
   };
   return {

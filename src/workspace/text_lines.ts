@@ -36,6 +36,9 @@ export interface LineSelection {
 }
 
 const newline = 10;
+/** How much is read at first for some lines of a file; as much as one read may give only when that is not enough. */
+const firstRangeBytes = 64 * 1024;
+const rangeGrowth = 8;
 
 /** The selected lines, as many as one read may give. Passing over lines stops at `maxFileBytes`. */
 export async function readLines(
@@ -46,8 +49,9 @@ export async function readLines(
   const { maxReadBytes, maxFileBytes } = workspace.limits;
   let position = from;
   let firstVersion: string | null = null;
-  for (;;) {
-    const read = await workspace.read(path, { offsetBytes: position.offsetBytes, lengthBytes: maxReadBytes });
+  let lengthBytes = endLine === Infinity ? maxReadBytes : Math.min(firstRangeBytes, maxReadBytes);
+  for (;; lengthBytes = Math.min(lengthBytes * rangeGrowth, maxReadBytes)) {
+    const read = await workspace.read(path, { offsetBytes: position.offsetBytes, lengthBytes });
     if (!read.ok) return read;
     const { bytes, sizeBytes, version, modifiedAt, sha256 } = read.value;
     if (version !== (firstVersion ??= version)) return failure({ reason: "conflict" });
@@ -72,6 +76,10 @@ export async function readLines(
     const rest = bytes.subarray(start ?? bytes.byteLength);
     const wanted = endLine - first.line + 1;
     const lastWanted = wanted <= 0 ? 0 : offsetOfLine(rest, wanted);
+    if (lastWanted === null && !isEnd && lengthBytes < maxReadBytes) {
+      position = first;
+      continue;
+    }
     const cut = lastWanted ?? (isEnd ? rest.byteLength : cutAtBoundary(rest));
     const taken = rest.subarray(0, cut);
     const offsetBytes = first.offsetBytes + cut;
@@ -90,17 +98,24 @@ export async function readLastLines(
   const info = await workspace.stat(path);
   if (!info.ok) return info;
   if (info.value.kind === "directory") return failure({ reason: "is_directory" });
-  const offsetBytes = Math.max(0, info.value.sizeBytes - maxReadBytes);
-  const read = await workspace.read(path, { offsetBytes, lengthBytes: maxReadBytes });
-  if (!read.ok) return read;
-  const { bytes, version, sizeBytes, modifiedAt, sha256 } = read.value;
-  let start = bytes.byteLength;
-  for (let found = 0; found < count && start > 0; found++) {
-    start = start < 2 ? 0 : bytes.lastIndexOf(newline, start - 2) + 1; // the end of the line before
+  const { sizeBytes: end } = info.value;
+  for (let lengthBytes = Math.min(firstRangeBytes, maxReadBytes);;) {
+    const offsetBytes = Math.max(0, end - lengthBytes);
+    const read = await workspace.read(path, { offsetBytes, lengthBytes });
+    if (!read.ok) return read;
+    const { bytes, version, sizeBytes, modifiedAt, sha256 } = read.value;
+    let start = bytes.byteLength;
+    for (let found = 0; found < count && start > 0; found++) {
+      start = start < 2 ? 0 : bytes.lastIndexOf(newline, start - 2) + 1; // the end of the line before
+    }
+    const isCut = start === 0 && offsetBytes > 0;
+    if (isCut && lengthBytes < maxReadBytes) {
+      lengthBytes = Math.min(lengthBytes * rangeGrowth, maxReadBytes);
+      continue;
+    }
+    const from = isCut ? (offsetOfLine(bytes, 1) ?? 0) : start; // the first line of the range may be the end of one
+    return success({ bytes: bytes.subarray(from), version, sizeBytes, modifiedAt, sha256, isComplete: !isCut });
   }
-  const isCut = start === 0 && offsetBytes > 0;
-  const from = isCut ? (offsetOfLine(bytes, 1) ?? 0) : start; // the first line of the range may be the end of one
-  return success({ bytes: bytes.subarray(from), version, sizeBytes, modifiedAt, sha256, isComplete: !isCut });
 }
 
 /** How many line ends there are. */

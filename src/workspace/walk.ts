@@ -36,6 +36,9 @@ interface OpenDirectory {
   hasMore: boolean;
 }
 
+/** How many entries are given before it is asked whether the turn is over: asking takes as long as giving some. */
+const visitsPerTurn = 16;
+
 /**
  * The entries below `path`. What can no longer be listed, because it disappeared or may not be read, counts as empty;
  * only for the directory itself is it a refusal.
@@ -55,6 +58,7 @@ export async function* walk(
   });
   const stack = resume(after, depth, open);
   const nextTurn = createFairTurns();
+  let visited = 0;
   let directory: OpenDirectory | undefined;
   while ((directory = stack.at(-1)) !== undefined) {
     const entry = directory.entries[directory.given];
@@ -62,7 +66,8 @@ export async function* walk(
       directory.given++;
       directory.last = entry.name;
       // listings of small directories come at once: without this a long walk would keep everyone else waiting
-      await nextTurn();
+      const pause = ++visited % visitsPerTurn === 0 ? nextTurn() : undefined;
+      if (pause !== undefined) await pause;
       const segments = [...directory.segments, entry.name];
       if (entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
       yield success({ ...entry, segments, mayHaveNext: stack.some(isUnfinished) });

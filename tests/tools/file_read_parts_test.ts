@@ -155,3 +155,48 @@ Deno.test("file_list gives trees, patterns, details, and pages that join without
     const climbing = btoa(JSON.stringify([true, ".."])).replaceAll("=", "");
     assert.equal((await failureOf(list, { cursor: climbing, depth: 2 })).code, "invalid_arguments");
   }));
+
+Deno.test("file_list gives as many entries as asked for, up to maxListEntries, and a cursor for the rest", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}`, "");
+    const lengthOf = async (options: Record<string, unknown>): Promise<number> => {
+      const { structured } = await answerOf(list, options);
+      assert.ok("next_cursor" in structured);
+      return (structured["entries"] as unknown[]).length;
+    };
+    assert.equal(await lengthOf({}), 20);
+    assert.equal(await lengthOf({ limit: 10_000 }), 20);
+    assert.equal(await lengthOf({ limit: 7 }), 7);
+  }, { limits: { maxListEntries: 20 } }));
+
+Deno.test("head, tail and ranges are right wherever the ends of the reads fall, also inside lines longer than one", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    const kibibyte = 1024;
+    const lines = [
+      1,
+      60 * kibibyte,
+      3 * kibibyte,
+      1,
+      200 * kibibyte,
+      0,
+      65_535,
+      65_536,
+      700 * kibibyte,
+      5,
+      0,
+      64 * kibibyte,
+    ]
+      .map((length, index) => String.fromCharCode(0x61 + index).repeat(length));
+    const text = `${lines.join("\n")}\n`;
+    Deno.writeTextFileSync(`${root}/f`, text);
+    const content = async (options: Record<string, unknown>): Promise<unknown> =>
+      (await answerOf(read, { filename: "f", ...options })).structured["content"];
+    const from = (start: number, end: number): string => lines.slice(start, end).map((line) => `${line}\n`).join("");
+    for (let count = 1; count <= lines.length; count++) {
+      assert.equal(await content({ head: count }), from(0, count));
+      assert.equal(await content({ tail: count }), from(lines.length - count, lines.length));
+      assert.equal(await content({ start_line: count, end_line: count + 1 }), from(count - 1, count + 1));
+    }
+  }, { limits: { maxReadBytes: 2 * 1024 * 1024 } }));
