@@ -32,7 +32,7 @@ export function createDiskQuota(root: DiskRoot, limits: WorkspaceLimits, clock: 
 
   const measureNow = async (): Promise<void> => {
     const found = { bytes: 0, entries: 0 };
-    for await (const { info, isForeign } of walkTree(root, [])) {
+    for await (const { info, isForeign } of walkTree(root, [], { skipUnreachable: true })) {
       found.entries++;
       if (info.isFile && !isForeign) found.bytes += info.size;
     }

@@ -1,8 +1,11 @@
 /** Walks the entries below a directory of the disk workspace, links never followed, giving others their turn. */
 import type { DiskRoot } from "./disk_context.ts";
+import { errorCode } from "./disk_refusal.ts";
 import { absolutePath, lstatOrNull } from "./disk_resolve.ts";
 import { createFairTurns } from "./fair_turns.ts";
 import { isReserved } from "./path.ts";
+
+const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
 
 /** An entry that the walk met. */
 export interface TreeEntry {
@@ -15,23 +18,38 @@ export interface TreeEntry {
 
 /**
  * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
- * walk tells so and goes no further.
+ * walk tells so and goes no further. With `skipUnreachable` so is what may not be looked at, or lies too deep for the
+ * system to name; otherwise that ends the walk with the system's error.
  */
-export async function* walkTree(root: DiskRoot, segments: readonly string[]): AsyncGenerator<TreeEntry> {
+export async function* walkTree(
+  root: DiskRoot,
+  segments: readonly string[],
+  { skipUnreachable = false }: { readonly skipUnreachable?: boolean } = {},
+): AsyncGenerator<TreeEntry> {
   const directories: (readonly string[])[] = [segments];
   const nextTurn = createFairTurns();
   let directory: readonly string[] | undefined;
   while ((directory = directories.pop()) !== undefined) {
-    for (const { name } of entriesOf(absolutePath(root, directory))) {
+    for (const { name } of attempt(() => entriesOf(absolutePath(root, directory ?? [])), skipUnreachable) ?? []) {
       const below = [...directory, name];
       if (isReserved(below)) continue;
-      const info = lstatOrNull(absolutePath(root, below));
+      const info = attempt(() => lstatOrNull(absolutePath(root, below)), skipUnreachable);
       if (info === null) continue;
       await nextTurn();
       const isForeign = info.dev !== root.device;
       yield { segments: below, info, isForeign };
       if (info.isDirectory && !isForeign) directories.push(below);
     }
+  }
+}
+
+/** What the system gives, or `null` where it refuses and that is to be passed over. */
+function attempt<T>(look: () => T, skipUnreachable: boolean): T | null {
+  try {
+    return look();
+  } catch (error) {
+    if (skipUnreachable && unreachable.has(errorCode(error) ?? "")) return null;
+    throw error;
   }
 }
 

@@ -1,0 +1,180 @@
+/**
+ * Every row of workspace/hostile_cases.ts and further_hostile_cases.ts over HTTP, for a workspace on the disk and one in the storage; and after each,
+ * every other way to name a file: whatever that gives, nothing outside is read, changed or told, and an answer comes.
+ */
+import assert from "node:assert/strict";
+import process from "node:process";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { dataFiles } from "../../src/storage/data_directory.ts";
+import { toTemplateValue } from "../../src/workspace/file_uri.ts";
+import { parseDirectoryPath, rootPath } from "../../src/workspace/path.ts";
+import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
+import { type ConfinedBase, makeConfinedBase, secretText } from "../workspace/confined_base.ts";
+import { at } from "../workspace/contract.ts";
+import { furtherHostileCases } from "../workspace/further_hostile_cases.ts";
+import { type HostileCase, hostileCases } from "../workspace/hostile_cases.ts";
+import { copyIntoStore, fillIn, openUnprotected, runSetup } from "../workspace/hostile_scene.ts";
+
+/** An answer that takes longer counts as a hang. */
+const hangMilliseconds = 60_000;
+const cases = [...hostileCases, ...furtherHostileCases];
+const secrets = [secretText, "root:x:0"];
+
+/** A server on a scene, and the way to put a case into its workspace. */
+interface Running {
+  readonly scene: ConfinedBase;
+  ask(method: string, params: Record<string, unknown>): Promise<Answer>;
+  /** Empties the workspace and sets the case up; says whether the workspace holds all of that. */
+  setUp(script: string): Promise<boolean>;
+}
+
+interface Answer {
+  readonly result?: { readonly isError?: boolean; readonly content?: readonly { readonly text?: string }[] };
+  readonly error?: { readonly message: string };
+}
+
+for (const backend of ["disk", "storage"] as const) {
+  Deno.test(`hostile cases over HTTP, workspace on the ${backend}: nothing outside is read, changed or told`, () =>
+    withServer(backend, async (running) => {
+      let calls = 0;
+      const seen = new Set<string>();
+      for (const hostile of cases) {
+        const { scene } = running;
+        const isFaithful = await running.setUp(hostile.setup);
+        const before = scene.fingerprint();
+        const args = fillIn(hostile.args, scene) as Record<string, unknown>;
+        const answer = await running.ask("tools/call", { name: hostile.tool, arguments: args });
+        judge(hostile, answer, isFaithful);
+        const path = String(args["filename"] ?? args["path"] ?? ".");
+        const scenery = `${hostile.setup} ${path}`;
+        for (const [method, params] of seen.has(scenery) ? [] : otherWays(path)) {
+          const other = JSON.stringify(await running.ask(method, params));
+          for (const secret of [...secrets, scene.base]) {
+            // what a caller sends may come back to them
+            const isOwn = JSON.stringify(args).includes(secret);
+            assert.ok(isOwn || !other.includes(secret), `${hostile.id}, ${JSON.stringify(params)}: ${other}`);
+          }
+          calls++;
+        }
+        seen.add(scenery);
+        assert.equal(scene.fingerprint(), before, `${hostile.id}: something outside the workspace changed`);
+      }
+      process.stdout.write(`${cases.length} cases, ${calls} further calls\n`);
+    }));
+}
+
+function judge(hostile: HostileCase, answer: Answer, isFaithful: boolean): void {
+  const whole = JSON.stringify(answer);
+  const text = (answer.result?.content ?? []).map((block) => block.text ?? JSON.stringify(block)).join("\n");
+  for (const secret of secrets) assert.ok(!whole.includes(secret), `${hostile.id} leaks: ${whole}`);
+  for (const each of hostile.notContains ?? []) assert.ok(!text.includes(each), `${hostile.id} holds ${each}: ${text}`);
+  if (!isFaithful) return;
+  const isOk = answer.result?.isError === false;
+  const kind = isOk ? "ok" : /no such file or directory/.test(text) ? "not_found" : "deny";
+  assert.ok(hostile.accept.includes(kind), `${hostile.id}: ${kind}: ${whole}`);
+  if (isOk) {
+    for (const each of hostile.contains ?? []) {
+      assert.ok(text.includes(each), `${hostile.id} lacks ${each}`);
+    }
+  }
+}
+
+/** What else can be done with a path. The last ones change things, within the workspace if at all. */
+function otherWays(path: string): readonly (readonly [string, Record<string, unknown>])[] {
+  const call = (name: string, args: Record<string, unknown>) => ["tools/call", { name, arguments: args }] as const;
+  const parsed = parseDirectoryPath(path);
+  const uri = `workspace:///${parsed.ok ? toTemplateValue(parsed.value) : path}`;
+  return [
+    call("file_info", { filename: path }),
+    call("file_read", { filename: path, head: 3 }),
+    call("file_read", { filename: path, embed: true }),
+    call("file_read_many", { filenames: [path, `${path}/secret.txt`] }),
+    call("file_list", { path, depth: 8, details: true }),
+    call("file_search", { path, query: "TOPSECRET" }),
+    call("file_search", { pattern: path }),
+    ["resources/read", { uri }],
+    ["resources/read", { uri: `workspace:///${path}` }],
+    ["completion/complete", {
+      ref: { type: "ref/resource", uri: "workspace:///{+path}" },
+      argument: { name: "path", value: `${path}/` },
+    }],
+    call("file_edit", { filename: path, old_text: "s", new_text: "S", replace_all: true }),
+    call("file_write", { filename: `${path}/below.txt`, content: "x" }),
+    call("file_write", { filename: path, content: "x", mode: "append" }),
+    call("directory_create", { path: `${path}/new/er` }),
+    call("file_copy", { filename: path, destination: "copied" }),
+    call("file_copy", { filename: path, destination: `${path}/copied`, overwrite: true }),
+    call("file_move", { filename: path, destination: "moved" }),
+    call("file_read", { filename: "moved" }),
+    call("file_list", { path: "moved" }),
+    call("file_move", { filename: "moved", destination: path, overwrite: true }),
+    call("file_delete", { filename: path, recursive: true }),
+    call("file_search", { query: "TOPSECRET" }),
+    call("file_list", { path: ".", depth: 64 }),
+  ];
+}
+
+async function withServer(backend: "disk" | "storage", body: (running: Running) => Promise<void>): Promise<void> {
+  const directory = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
+  Deno.mkdirSync(`${directory}/base`);
+  const scene = makeConfinedBase(`${directory}/base`);
+  const place: ServerPlace = {
+    dataDir: `${directory}/data`,
+    workspaceDir: scene.root,
+    [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
+  };
+  await using _place = place;
+  const created = await runCommand(["token", "create", "--scope", "files:write", "--data-dir", place.dataDir]);
+  assert.equal(created.code, 0, created.stderr);
+  const token = created.stdout.trim();
+  await using server = await startServer(place, {
+    env: { MCP_RATE_LIMIT: "1000000", ...backend === "storage" ? { WORKSPACE_STORE: "storage" } : {} },
+  });
+  const storage = backend === "disk"
+    ? null
+    : openSqliteStorage({ path: `${place.dataDir}/${dataFiles.database}`, clock: systemClock });
+  try {
+    await body({
+      scene,
+      async ask(method, params) {
+        const message = method === "tools/call"
+          ? toolCall(String(params["name"]), params["arguments"] as Record<string, unknown>)
+          : { jsonrpc: "2.0", id: 1, method, params };
+        const signal = AbortSignal.timeout(hangMilliseconds);
+        return await (await postMcp(server.url, message, { token, signal })).json();
+      },
+      async setUp(script) {
+        empty(scene.root);
+        await runSetup(script, scene);
+        if (storage === null) return true;
+        await emptyStore(storage);
+        return await copyIntoStore(storage, scene.root);
+      },
+    });
+    assert.doesNotMatch(server.stderr(), /"level":"error"|crashed|request_failed/);
+  } finally {
+    await storage?.close();
+  }
+}
+
+function empty(directory: string): void {
+  for (const { name } of [...Deno.readDirSync(directory)]) {
+    // names that are not UTF-8 cannot be said to Deno
+    if (name.includes("\ufffd")) {
+      new Deno.Command("sh", { args: ["-c", "rm -rf ./* ./.[!.]*"], cwd: directory }).outputSync();
+    } else Deno.removeSync(`${directory}/${name}`, { recursive: true });
+  }
+}
+
+async function emptyStore(storage: Storage): Promise<void> {
+  const workspace = openUnprotected(storage);
+  const listing = await workspace.list(rootPath);
+  assert.ok(listing.ok && !listing.value.hasMore);
+  for (const { name } of listing.value.entries) {
+    assert.ok((await workspace.remove(at(name), { recursive: true })).ok);
+  }
+  await workspace.close();
+}
