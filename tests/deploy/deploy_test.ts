@@ -62,7 +62,7 @@ Deno.test("Deno Deploy on KV: set-up, sign-in and files outlive the instance; wh
     await using server = await startDeployInstance(app);
     assert.equal(server.setUpLink, null);
     assert.equal(await textOf(server.url, token, "notes/today.txt"), "ä".repeat(100_000));
-    assert.doesNotMatch(server.stderr(), new RegExp(app.env["MASTER_KEY"]?.slice(0, 20) ?? "-"));
+    assert.ok(!server.stderr().includes(app.env["MASTER_KEY"]?.slice(0, 20) ?? "-")); // no pattern: it may begin with +
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
