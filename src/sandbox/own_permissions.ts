@@ -27,11 +27,6 @@ export function giveUpHost(host: string): void {
   Deno.permissions.revokeSync({ name: "net", host });
 }
 
-/** The kinds of which nothing was given up. */
-export function heldWhole(): PermissionName[] {
-  return permissionNames.filter((name) => Deno.permissions.querySync({ name }).state === "granted");
-}
-
 /**
  * For hosts that start the server with every permission and without a worker, such as Deno Deploy: called once the
  * storage is open and the workspace needs no disk, leaves network and environment.

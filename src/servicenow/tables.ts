@@ -34,6 +34,17 @@ export interface TableDefinition {
 const formPath = (table: string) => (sysId: string): string =>
   `/nav_to.do?uri=${encodeURIComponent(`${table}.do?sys_id=${sysId}`)}`;
 
+/** Columns of the table `task`, which incidents and changes extend. */
+const taskFilters = {
+  number: "number",
+  state: "state",
+  priority: "priority",
+  category: "category",
+  active: "active",
+  assigned_to: "assigned_to",
+  assignment_group: "assignment_group",
+} as const;
+
 /** Every kind by its name. */
 export const tables: Readonly<Record<RecordKind, TableDefinition>> = {
   incident: {
@@ -41,16 +52,7 @@ export const tables: Readonly<Record<RecordKind, TableDefinition>> = {
     table: "incident",
     numberPrefix: "INC",
     textFields: ["short_description", "description"],
-    filters: {
-      number: "number",
-      state: "state",
-      priority: "priority",
-      category: "category",
-      active: "active",
-      assigned_to: "assigned_to",
-      assignment_group: "assignment_group",
-      caller: "caller_id",
-    },
+    filters: { ...taskFilters, caller: "caller_id" },
     summaryFields: [
       "sys_id",
       "number",
@@ -92,16 +94,7 @@ export const tables: Readonly<Record<RecordKind, TableDefinition>> = {
     table: "change_request",
     numberPrefix: "CHG",
     textFields: ["short_description", "description"],
-    filters: {
-      number: "number",
-      state: "state",
-      priority: "priority",
-      category: "category",
-      active: "active",
-      assigned_to: "assigned_to",
-      assignment_group: "assignment_group",
-      caller: "requested_by",
-    },
+    filters: { ...taskFilters, caller: "requested_by" },
     summaryFields: [
       "sys_id",
       "number",

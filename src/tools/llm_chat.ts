@@ -4,10 +4,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import type { ChatMessage, ToolOffer } from "../ollama/port.ts";
 import { answerFields, type ToolFailure } from "./llm_answer.ts";
-import { callOf } from "./llm_call.ts";
 import { imagesParameter, loadImages, type ReadImage } from "./llm_image.ts";
-import { canonicalModel, modelParameter, samplingParameters, toModelOptions } from "./llm_input.ts";
-import { defaultProgressPace } from "./llm_progress.ts";
+import { modelParameter, samplingParameters } from "./llm_input.ts";
 import { type LlmToolOptions, runModel } from "./llm_run.ts";
 import { isTooDeep } from "./llm_schema.ts";
 
@@ -33,7 +31,7 @@ const toolOffer = z.object({
 
 /** Builds the tool. */
 export function llmChatTool(options: LlmToolOptions): Tool {
-  const { models, readImage, clock, pace = defaultProgressPace } = options;
+  const { models, readImage } = options;
   return defineTool({
     name: "llm_chat",
     title: "Chat with the local model",
@@ -57,21 +55,14 @@ export function llmChatTool(options: LlmToolOptions): Tool {
     async run(input, context): Promise<ToolOutcome> {
       const messages = await toChatMessages(input.messages, context, readImage);
       if (!messages.ok) return { ok: false, ...messages.error };
-      const model = canonicalModel(input.model, models);
-      const request = {
-        model,
+      const question = {
         messages: messages.value,
         ...(input.tools === undefined ? {} : { tools: input.tools.map(toToolOffer) }),
-        ...toModelOptions(input),
       };
-      return await runModel({
-        model,
-        maxTokens: input.max_tokens,
-        format: input.format,
+      return await runModel(options, {
+        input,
         context,
-        pace,
-        clock,
-        start: () => options.model.chat(request, callOf(context, input.timeout_ms)),
+        ask: (request, call) => options.model.chat({ ...request, ...question }, call),
       });
     },
   });

@@ -2,15 +2,13 @@
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import { answerFields } from "./llm_answer.ts";
-import { callOf } from "./llm_call.ts";
 import { imagesParameter, loadImages } from "./llm_image.ts";
-import { canonicalModel, modelParameter, samplingParameters, toModelOptions } from "./llm_input.ts";
-import { defaultProgressPace } from "./llm_progress.ts";
+import { modelParameter, samplingParameters } from "./llm_input.ts";
 import { type LlmToolOptions, runModel } from "./llm_run.ts";
 
 /** Builds the tool. */
 export function llmGenerateTool(options: LlmToolOptions): Tool {
-  const { models, readImage, clock, pace = defaultProgressPace } = options;
+  const { models, readImage } = options;
   return defineTool({
     name: "llm_generate",
     title: "Ask the local model",
@@ -35,22 +33,15 @@ export function llmGenerateTool(options: LlmToolOptions): Tool {
     async run(input, context): Promise<ToolOutcome> {
       const images = await loadImages(readImage, context.principal, input.images);
       if (!images.ok) return { ok: false, ...images.error };
-      const model = canonicalModel(input.model, models);
-      const request = {
-        model,
+      const question = {
         prompt: input.prompt,
         ...(input.system === undefined ? {} : { system: input.system }),
         ...(images.value === undefined ? {} : { images: images.value }),
-        ...toModelOptions(input),
       };
-      return await runModel({
-        model,
-        maxTokens: input.max_tokens,
-        format: input.format,
+      return await runModel(options, {
+        input,
         context,
-        pace,
-        clock,
-        start: () => options.model.generate(request, callOf(context, input.timeout_ms)),
+        ask: (request, call) => options.model.generate({ ...request, ...question }, call),
       });
     },
   });

@@ -2,10 +2,12 @@
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
-import type { AnswerFormat, LocalModel, ModelEvent } from "../ollama/port.ts";
+import type { AnswerFormat, LocalModel, ModelEvent, PrincipalCall } from "../ollama/port.ts";
 import { followAnswer, type ModelAnswer, toAnswerOutcome, type ToolFailure } from "./llm_answer.ts";
+import { callOf } from "./llm_call.ts";
 import type { ReadImage } from "./llm_image.ts";
-import type { ProgressPace } from "./llm_progress.ts";
+import { canonicalModel, type SamplingInput, toModelOptions } from "./llm_input.ts";
+import { defaultProgressPace, type ProgressPace } from "./llm_progress.ts";
 import { isTooDeep, schemaProblem } from "./llm_schema.ts";
 import { checkAgainstSchema } from "./llm_schema_check.ts";
 
@@ -24,33 +26,38 @@ export interface LlmToolOptions {
 /** Callers that take tasks get one for an answer that may be longer: nobody holds a connection for minutes. */
 const longAnswerTokens = 1024;
 
-/** One call. */
+/** What a request to the model says whatever it asks. */
+export type CommonRequest = { readonly model: string } & ReturnType<typeof toModelOptions>;
+
+/** One call, as its tool got it. */
 export interface ModelRun {
-  readonly model: string;
-  readonly maxTokens: number;
-  readonly format: AnswerFormat | undefined;
+  readonly input: SamplingInput & { readonly model: string };
   readonly context: ToolContext;
-  readonly pace: ProgressPace;
-  readonly clock: Clock;
-  readonly start: () => AsyncIterable<ModelEvent>;
+  /** Sends the question. */
+  readonly ask: (request: CommonRequest, call: PrincipalCall) => AsyncIterable<ModelEvent>;
 }
 
 /** Makes the call and writes the result, with `tool_calls` when the model made any. */
-export async function runModel(run: ModelRun): Promise<ToolOutcome> {
-  const { format } = run;
+export async function runModel(
+  { models, clock, pace = defaultProgressPace }: Pick<LlmToolOptions, "models" | "clock" | "pace">,
+  { input, context, ask }: ModelRun,
+): Promise<ToolOutcome> {
+  const { format } = input;
   const problem = format === undefined || format === "json" ? null : schemaProblem(format);
   if (problem !== null) {
     return { ok: false, code: "invalid_request", message: `The schema in format cannot be used: ${problem}.` };
   }
-  if (run.maxTokens > longAnswerTokens) await run.context.handOut();
-  const followed = await followAnswer(run.start(), run.context, run);
+  if (input.max_tokens > longAnswerTokens) await context.handOut();
+  const model = canonicalModel(input.model, models);
+  const events = ask({ model, ...toModelOptions(input) }, callOf(context, input.timeout_ms));
+  const followed = await followAnswer(events, context, { maxTokens: input.max_tokens, pace, clock });
   if (!followed.ok) return { ok: false, ...followed.error };
   const answer = followed.value;
   const calls = answer.toolCalls.length === 0 ? {} : { tool_calls: answer.toolCalls };
-  if (format === undefined || answer.toolCalls.length > 0) return toAnswerOutcome(answer, run.model, calls);
+  if (format === undefined || answer.toolCalls.length > 0) return toAnswerOutcome(answer, model, calls);
   const parsed = parseAnswer(answer, format);
   return parsed.ok
-    ? toAnswerOutcome(answer, run.model, { parsed: parsed.value, ...calls })
+    ? toAnswerOutcome(answer, model, { parsed: parsed.value, ...calls })
     : { ok: false, ...parsed.error };
 }
 

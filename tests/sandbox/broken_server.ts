@@ -1,15 +1,4 @@
 /** Portcullis with the tools of {@link ./broken_worker.ts}, started as `serve` starts it. */
-import { readFileSync, writeSync } from "node:fs";
-import process from "node:process";
-import { serve } from "../../src/cli/serve.ts";
-import { loadConfig } from "../../src/config/config.ts";
+import { serveProgram } from "../fixtures/serve_program.ts";
 
-process.exit(
-  await serve({
-    words: [],
-    flags: {},
-    loadConfig: () => loadConfig({ flags: {}, env: process.env, readFile: (path) => readFileSync(path, "utf8") }),
-    print: (text) => void writeSync(process.stdout.fd, text),
-    say: (text) => void writeSync(process.stderr.fd, text),
-  }, new URL("./broken_worker.ts", import.meta.url)),
-);
+await serveProgram(new URL("./broken_worker.ts", import.meta.url));

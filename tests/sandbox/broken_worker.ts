@@ -2,20 +2,8 @@
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { runServerInWorker } from "../../src/sandbox/run_in_worker.ts";
-import { attempts, type Targets } from "./attempts.ts";
-
-const attemptTool = defineTool({
-  name: "attempt",
-  title: "Attempt",
-  description: "Tries what it is told, and answers with what came of it.",
-  scopes: ["files:read"],
-  annotations: {},
-  input: z.object({ what: z.string(), targets: z.looseObject({}) }),
-  run: async ({ what, targets }) => {
-    const text = await tell(() => (attempts[what] ?? moreAttempts[what])?.(targets as unknown as Targets));
-    return { ok: true, content: [{ type: "text", text }] };
-  },
-});
+import { attemptTool } from "./attempt_tool.ts";
+import { attempts } from "./attempts.ts";
 
 /** Without a counterpart in a free process: they would change the test process itself, or load code into it. */
 const moreAttempts: typeof attempts = {
@@ -62,12 +50,4 @@ const endTool = defineTool({
   },
 });
 
-async function tell(step: () => unknown): Promise<string> {
-  try {
-    return `done: ${JSON.stringify(await step())}`;
-  } catch (error) {
-    return `stopped: ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`;
-  }
-}
-
-runServerInWorker([attemptTool, endTool]);
+runServerInWorker([attemptTool({ ...attempts, ...moreAttempts }), endTool]);

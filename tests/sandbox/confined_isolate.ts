@@ -1,6 +1,6 @@
 /** A process that opens its storage, confines itself, and prints what is left. Argument: a directory. */
 import { openStorage } from "../../src/storage/open_storage.ts";
-import { confineThisIsolate, heldWhole } from "../../src/sandbox/own_permissions.ts";
+import { confineThisIsolate, permissionNames } from "../../src/sandbox/own_permissions.ts";
 
 const [directory = ""] = Deno.args;
 const heldBefore = heldWhole();
@@ -19,6 +19,11 @@ const seen = {
 };
 await storage.value.close();
 await Deno.stdout.write(new TextEncoder().encode(JSON.stringify(seen)));
+
+/** The kinds of permission of which nothing was given up. */
+function heldWhole(): string[] {
+  return permissionNames.filter((name) => Deno.permissions.querySync({ name }).state === "granted");
+}
 
 function nameOf(step: () => unknown): string {
   try {

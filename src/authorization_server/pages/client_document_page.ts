@@ -1,8 +1,7 @@
 /** The page for an application that names itself by a web address, where its description there is of no use. */
-import { html } from "../../lib/html.ts";
 import type { ClientDocumentProblem } from "../client_metadata_document.ts";
 import type { DocumentProblem } from "../public_document.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { messagePage } from "./message_page.ts";
 
 // One text for whatever the network did: told apart, a refused private address and a closed port would let a stranger
 // map the network that this server stands in (SSRF as an oracle). The log has the difference.
@@ -47,13 +46,5 @@ const texts = {
 /** The page of a problem. */
 export function clientDocumentPage(reason: keyof typeof texts): Response {
   const { title, problem, advice } = texts[reason];
-  return pageResponse({
-    title,
-    status: 400,
-    body: html`
-      <h1>${title}</h1>
-      <p>${problem}</p>
-      <p>${advice}</p>
-    `,
-  });
+  return messagePage({ status: 400, title, paragraphs: [problem, advice] });
 }

@@ -1,6 +1,5 @@
 /** The page that stands in for a redirect which must not happen, and for every other dead end. */
-import { html } from "../../lib/html.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { messagePage } from "./message_page.ts";
 
 const dead = {
   malformed_request: {
@@ -68,14 +67,7 @@ export type DeadEnd = keyof typeof dead;
 /** The error page of a reason. */
 export function errorPage(reason: DeadEnd): Response {
   const { status, title, advice } = dead[reason];
-  return pageResponse({
-    title,
-    status,
-    body: html`
-      <h1>${title}</h1>
-      <p>${advice}</p>
-    `,
-  });
+  return messagePage({ status, title, paragraphs: [advice] });
 }
 
 /** The error page of a wrong verb (RFC 9110 §15.5.6). */

@@ -2,6 +2,7 @@
 import { type Html, html } from "../../lib/html.ts";
 import type { InstanceSignIn, VisitRefusal } from "../servicenow_port.ts";
 import { pageResponse } from "../../lib/page.ts";
+import { messagePage } from "./message_page.ts";
 
 /** What the page about a person's link shows. */
 export interface ServicenowLinkPage {
@@ -121,13 +122,6 @@ const problems: Readonly<
 /** The page that says why a return from the instance leads nowhere. */
 export function servicenowProblemPage(reason: VisitRefusal | "disabled", linkPath: string): Response {
   const { status, title, advice } = problems[reason];
-  return pageResponse({
-    title,
-    status,
-    body: html`
-      <h1>${title}</h1>
-      <p>${advice}</p>
-      ${reason === "disabled" ? null : html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`}
-    `,
-  });
+  const more = html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`;
+  return messagePage({ status, title, paragraphs: [advice], ...(reason === "disabled" ? {} : { more }) });
 }

@@ -1,0 +1,22 @@
+/** A page that says something and asks nothing. */
+import { type Html, html } from "../../lib/html.ts";
+import { pageResponse } from "../../lib/page.ts";
+
+/** What it says. */
+export interface MessagePage {
+  readonly status: number;
+  readonly title: string;
+  readonly paragraphs: readonly string[];
+  /** What follows, a link for example. */
+  readonly more?: Html;
+}
+
+/** The page. */
+export function messagePage({ status, title, paragraphs, more }: MessagePage): Response {
+  const body = html`
+    <h1>${title}</h1>
+    ${paragraphs.map((text) => html`<p>${text}</p>`)}
+    ${more}
+  `;
+  return pageResponse({ title, status, body });
+}
