@@ -5,6 +5,8 @@ export interface Network extends AsyncDisposable {
   readonly port: number;
   /** From now on, bytes on the connections there are go nowhere, in both directions; no connection ends. */
   readonly swallow: () => void;
+  /** Ends the connections that there are, wherever in a conversation they may be. New ones work. */
+  readonly cut: () => void;
   /** New connections work again. */
   readonly heal: () => void;
 }
@@ -38,20 +40,25 @@ export function startNetwork(target: number): Network {
   };
   const accepting = accept();
 
+  const closeAll = (): void => {
+    for (const connection of connections.splice(0)) {
+      try {
+        connection.close();
+      } catch {
+        // closed already
+      }
+    }
+  };
+
   return {
     port: listener.addr.port,
+    cut: closeAll,
     swallow: () => void (swallowing = true),
     heal: () => void (swallowing = false),
     async [Symbol.asyncDispose]() {
       listener.close();
       await accepting;
-      for (const connection of connections) {
-        try {
-          connection.close();
-        } catch {
-          // closed already
-        }
-      }
+      closeAll();
       await Promise.all(forwarding);
     },
   };

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/database_url.ts";
+import { pause } from "../../src/lib/pause.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openPostgresStorage } from "../../src/storage/postgres.ts";
 import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
+import { countCalls } from "./contract_watch.ts";
 import { startNetwork } from "./network.ts";
 import { findPostgres, type PostgresCluster, startPostgresCluster } from "./postgres_cluster.ts";
 
@@ -151,6 +153,74 @@ function testServer(cluster: PostgresCluster): void {
     assert.ok((await storage.get(["k"])) !== null);
     await put(storage, ["k"], 3);
     await storage.close();
+  });
+
+  Deno.test("postgres storage: a connection that is cut in the middle of commits leaves each whole or undone, the acknowledged done", async () => {
+    await using place = await postgresPlace(cluster);
+    await using network = startNetwork(cluster.port);
+    const storage = await openPostgresStorage({
+      location: { ...locationOf(cluster.url), port: network.port },
+      schema: place.schema,
+      clock: place.now,
+      limits: { connections: 4, outageTimeoutMilliseconds: 60_000 },
+    });
+    const direct = await place.open();
+    let rejected = 0;
+    for (let round = 0; round < 6; round++) {
+      const writing = Array.from({ length: 12 }, async (_, at) => {
+        const name = `${round}-${at}`;
+        const puts = ["left", "right"].map((side) => ({ key: [side, name] as const, value: "x".repeat(20_000) }));
+        const done = await storage.commit({ puts }).then(() => true, () => false);
+        if (!done) rejected += 1;
+        return { name, done };
+      });
+      // While answers, and requests, are on their way: as soon as the first of them is in the database.
+      while ((await direct.list(["left"], { limit: 1_000 })).length <= round * 12 - rejected) await pause(1);
+      network.cut();
+      for (const { name, done } of await Promise.all(writing)) {
+        const [left, right] = await Promise.all(["left", "right"].map((side) => direct.get([side, name])));
+        assert.equal(left === null, right === null, "half a batch");
+        if (done) assert.notEqual(left, null, "acknowledged and lost");
+      }
+    }
+    assert.ok(rejected < 6 * 12, "a cut ends only what is under way");
+    await storage.close();
+    await direct.close();
+  });
+
+  Deno.test("postgres storage: a watch hears of what was written while its connection was cut, or dead without a word", async () => {
+    await using place = await postgresPlace(cluster);
+    await using network = startNetwork(cluster.port);
+    const storage = await openPostgresStorage({
+      location: { ...locationOf(cluster.url), port: network.port },
+      schema: place.schema,
+      clock: place.now,
+      limits: { connectTimeoutSeconds: 1, outageTimeoutMilliseconds: 60_000 },
+    });
+    const direct = await place.open();
+    const calls = countCalls(storage, ["grant", "g"]);
+    const standing = calls.next();
+    await put(direct, ["grant", "g"], 0);
+    await standing;
+    for (const fail of [network.cut, network.swallow]) {
+      fail();
+      const called = calls.next();
+      await put(direct, ["grant", "g"], 1);
+      if (fail === network.swallow) await pause(50); // the announcement goes nowhere
+      network.heal();
+      await called;
+    }
+    await terminate();
+    const called = calls.next();
+    await put(direct, ["grant", "g"], 2);
+    await called;
+    await cluster.crash();
+    const afterwards = calls.next();
+    await cluster.start();
+    await afterwards;
+    calls.stop();
+    await storage.close();
+    await direct.close();
   });
 
   Deno.test("postgres storage: a lock that is not released ends in a rejection and leaves nothing behind", async () => {
