@@ -134,7 +134,10 @@ function takeNotification(
   const owner = session?.key ?? principal.tokenId;
   if (inFlight.cancel(owner, id) || inFlight.has(owner, id) || session === null) return accepted;
   // It has ended, or runs on another instance. That is a write, so it counts like a call.
-  return admit(principal).ok ? inFlight.tell(owner, id).then(() => accepted) : accepted;
+  return (async () => {
+    if ((await admit(principal)).ok) await inFlight.tell(owner, id);
+    return accepted;
+  })();
 }
 
 function refuseMessage(message: unknown, revision: Revision, text: string): McpAnswer {
