@@ -32,7 +32,11 @@ export function startNetwork(target: number): Network {
   };
   const accept = async (): Promise<void> => {
     for await (const client of listener) {
-      const server = await Deno.connect({ hostname: "127.0.0.1", port: target });
+      const server = await Deno.connect({ hostname: "127.0.0.1", port: target }).catch(() => null);
+      if (server === null) {
+        client.close(); // nobody is there: refused, as far as a network can
+        continue;
+      }
       const state = { dead: false };
       connections.push(client, server);
       forwarding.push(forward(client, server, state), forward(server, client, state));
