@@ -135,6 +135,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     prompts: toolbox.prompts,
     noteClient: profiles.noteName,
     toolCalls: limits.toolCalls,
+    watchToken: authorizationServer.verifier.watch,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 

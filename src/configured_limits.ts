@@ -69,6 +69,7 @@ export function mcpLimitsOf(config: Config): McpLimits {
     maxQueuedMessages: config.streamMaxQueuedMessages,
     resumeWindowMs: config.streamResumeSeconds * 1_000,
     maxReplayCharacters: config.streamMaxReplayCharacters,
+    resumeAnswerMs: config.streamResumeAnswerMilliseconds,
     toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
     askTimeoutMs: config.askTimeoutSeconds * 1_000,
     streamAfterMs: config.streamAfterSeconds * 1_000,

@@ -14,7 +14,8 @@ import { createToolRegistry } from "./mcp/tool_registry.ts";
 import { version } from "./version.ts";
 
 /** What the transports give beside the installation. */
-export interface ProtocolServerDependencies extends Installation, Pick<McpServerOptions, "noteClient" | "tracer"> {
+export interface ProtocolServerDependencies
+  extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "tracer"> {
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
@@ -33,7 +34,8 @@ export function createProtocolServer(
   config: Config,
   dependencies: ProtocolServerDependencies,
 ): McpServer {
-  const { tools, resources, prompts, storage, secrets, log, clock, noteClient, countRequest, tracer } = dependencies;
+  const { tools, resources, prompts, storage, secrets, log, clock, noteClient, watchToken, countRequest, tracer } =
+    dependencies;
   const rate = { count: config.toolCallsPerMinute, windowMilliseconds: minute };
   const { toolCalls = createRateLimiter({ ...rate, clock }) } = dependencies;
   return createMcpServer({
@@ -42,6 +44,7 @@ export function createProtocolServer(
     prompts: createPromptRegistry(prompts),
     ...(noteClient === undefined ? {} : { noteClient }),
     ...(tracer === undefined ? {} : { tracer }),
+    ...(watchToken === undefined ? {} : { watchToken }),
     serverInfo: { name: "portcullis", title: "Portcullis", version },
     instructions:
       "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",

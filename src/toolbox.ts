@@ -33,7 +33,7 @@ import type { AccessPatterns } from "./workspace/access_rules.ts";
 import { createDiskWatch } from "./workspace/disk_watch.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
-import { createOwnChanges, type OwnChanges } from "./workspace/own_changes.ts";
+import { createStoreWatch } from "./workspace/store_watch.ts";
 import { createWorkspaceWatches, type WorkspaceWatches } from "./workspace/shared_watch.ts";
 import { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 
@@ -56,14 +56,9 @@ export interface ToolboxDependencies extends Pick<Installation, "storage"> {
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
-  const { servicenow, log, telemetry: { tracer, fetch } } = dependencies;
-  const ownChanges = createOwnChanges({
-    coalesceMilliseconds: config.watchDelayMilliseconds,
-    maxPaths: config.watchMaxPaths,
-    access: accessOf(config),
-  });
-  const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies, ownChanges);
-  const watches = config.workspaceWatch ? watchWorkspaces(config, log, ownChanges) : undefined;
+  const { servicenow, telemetry: { tracer, fetch } } = dependencies;
+  const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies);
+  const watches = config.workspaceWatch ? watchWorkspaces(config, dependencies) : undefined;
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
   const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
@@ -130,12 +125,8 @@ interface OpenedWorkspaces {
 }
 
 /** One workspace for everybody, or one for each user, opened when its user first comes. */
-async function openWorkspaces(
-  config: Config,
-  dependencies: ToolboxDependencies,
-  ownChanges: OwnChanges,
-): Promise<OpenedWorkspaces> {
-  const open = await workspaceOpener(config, dependencies, ownChanges);
+async function openWorkspaces(config: Config, dependencies: ToolboxDependencies): Promise<OpenedWorkspaces> {
+  const open = await workspaceOpener(config, dependencies);
   if (config.workspaces === "shared") {
     const workspace = open(null);
     return { source: workspace, close: () => workspace.close() };
@@ -148,38 +139,45 @@ async function openWorkspaces(
 async function workspaceOpener(
   config: Config,
   { storage, clock }: ToolboxDependencies,
-  ownChanges: OwnChanges,
 ): Promise<(directory: string | null) => Workspace> {
   const limits = workspaceLimitsOf(config);
   const access = accessOf(config);
   if (config.workspaceStore === "storage") {
     const { openStoreWorkspace } = await import("./workspace/store_workspace.ts");
-    return (directory) => {
-      // A colon is in no directory name: no user's workspace is ever the shared one.
-      const name = directory === null ? "shared" : `user:${directory}`;
-      return ownChanges.tellOf(directory ?? "", openStoreWorkspace({ storage, name, limits, access, clock }));
-    };
+    const isWatched = config.workspaceWatch;
+    return (directory) =>
+      openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, isWatched });
   }
   const { hardLinks, workspaceDir } = config;
   return (directory) => openDiskWorkspace({ root: join(workspaceDir, directory ?? ""), limits, access, hardLinks });
 }
 
+/** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
+function storeNameOf(directory: string | null): string {
+  return directory === null ? "shared" : `user:${directory}`;
+}
+
 /** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */
-function watchWorkspaces(config: Config, log: Log, ownChanges: OwnChanges): WorkspaceWatches {
+function watchWorkspaces(config: Config, { storage, clock, log }: ToolboxDependencies): WorkspaceWatches {
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
   const isShared = config.workspaces === "shared";
+  const common = {
+    access: accessOf(config),
+    coalesceMilliseconds: config.watchDelayMilliseconds,
+    maxPaths: config.watchMaxPaths,
+  };
   return createWorkspaceWatches({
     nameOf: ({ subject }) => isShared ? "" : userDirectoryName(subject),
     open: (name) =>
-      config.workspaceStore === "storage" ? ownChanges.watchOf(name) : createDiskWatch({
-        root: join(config.workspaceDir, name),
-        access: accessOf(config),
-        coalesceMilliseconds: config.watchDelayMilliseconds,
-        maxPaths: config.watchMaxPaths,
-        maxDirectories: config.watchMaxDirectories,
-        maxFiles: config.watchMaxFiles,
-        onFailure,
-      }),
+      config.workspaceStore === "storage"
+        ? createStoreWatch({ ...common, storage, clock, log, name: storeNameOf(isShared ? null : name) })
+        : createDiskWatch({
+          ...common,
+          root: join(config.workspaceDir, name),
+          maxDirectories: config.watchMaxDirectories,
+          maxFiles: config.watchMaxFiles,
+          onFailure,
+        }),
     onFailure,
   });
 }

@@ -124,7 +124,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       callback: createServicenowCallback({ ...interaction, instance: servicenow.instance }),
       link: createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
     },
-    verifier: createVerifier({ storage, users, signingKeys, accessTokens, isLiveToken }),
+    verifier: createVerifier({ storage, users, signingKeys, accessTokens, isLiveToken, log: deps.log }),
     async redirectHosts(clientId) {
       const client = await findClient(clientId);
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);

@@ -1,4 +1,5 @@
 /** Tells the resource server whom a bearer token speaks for, and whether that still holds. */
+import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { effectiveScopes } from "../scopes.ts";
@@ -9,6 +10,7 @@ import { grants } from "./records/grant.ts";
 import { operatorTokens } from "./records/operator_token.ts";
 import { revokedTokens } from "./records/revoked_token.ts";
 import type { SigningKeys } from "./signing_keys.ts";
+import { createTokenWatch, type TokenWatch } from "./token_watch.ts";
 import { isLiveGrant, type UserDirectory } from "./user_directory.ts";
 
 /** Why a bearer token is refused. */
@@ -19,6 +21,8 @@ export interface Verifier {
   verify(token: string): Promise<Result<Principal, TokenProblem>>;
   /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
   isLive(principal: Principal): Promise<boolean>;
+  /** Tells when {@link Verifier.isLive} turns false. */
+  readonly watch: TokenWatch;
   /** Moves whenever anything was stored: {@link Verifier.isLive} needs asking again only then. */
   changeCount(): number | Promise<number>;
 }
@@ -36,8 +40,9 @@ export function createLivenessCheck(storage: Storage, users: UserDirectory): Liv
 
 /** Builds the verifier. */
 export function createVerifier(
-  { storage, users, signingKeys, accessTokens, isLiveToken }: {
+  { storage, users, signingKeys, accessTokens, isLiveToken, log }: {
     readonly storage: Storage;
+    readonly log: Log;
     readonly signingKeys: Pick<SigningKeys, "find">;
     readonly users: UserDirectory;
     readonly accessTokens: AccessTokens;
@@ -88,6 +93,7 @@ export function createVerifier(
       return await isLive(principal) ? success(principal) : failure("revoked_token");
     },
     isLive,
+    watch: createTokenWatch({ storage, isLive, log }),
     changeCount: () => storage.changeCount(),
   };
 }

@@ -11,6 +11,7 @@ import { subscriptionMeta } from "./revisions/revision.ts";
 import type { ServerFeatures } from "./server_capabilities.ts";
 import { endWithToken } from "./stream_table.ts";
 import { requireTasks } from "./task_methods.ts";
+import type { TaskView } from "./tasks/task_record.ts";
 
 /** What listening needs from its server. */
 export interface ListenOptions {
@@ -45,14 +46,18 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
   const taskIds = stringsOf(wanted["taskIds"]);
   const refusal = taskIds.length > 0 ? requireTasks(call) : null;
   if (refusal !== null) return refusal;
-  const filter = await honouredFilter(options, call, principal, wanted, taskIds);
+  const tasks = await ownTasks(call, principal, taskIds);
+  const filter = honouredFilter(options, call, principal, wanted, tasks);
 
   const stream = runtime.streams.open({
     principal,
     session: null,
+    content: "notices",
+    onCut: () => end(),
     onClosed: () => {
       stopListening();
       stopWatching();
+      stopFollowing();
       keepOpen();
       options.enders.delete(end);
     },
@@ -86,6 +91,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     }
     if (isListChanged && wantedChanges.lists) tell(notificationText("notifications/resources/list_changed", { _meta }));
   });
+  const stopFollowing = runtime.tasks.follow(tasks);
   const keepOpen = endWithToken(principal, runtime.clock, end);
   options.enders.add(end);
   stream.push(
@@ -98,13 +104,19 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
   return { kind: "stream", reader: stream.attach(-1) };
 }
 
-async function honouredFilter(
+async function ownTasks(call: Call, principal: Principal, taskIds: readonly string[]): Promise<readonly TaskView[]> {
+  const { tasks, limits } = call.runtime;
+  const found = await Promise.all(taskIds.slice(0, limits.maxSubscriptions).map((id) => tasks.get(principal, id)));
+  return found.filter((task) => task !== null);
+}
+
+function honouredFilter(
   { features, resources }: ListenOptions,
   call: Call,
   principal: Principal,
   wanted: Readonly<Record<string, unknown>>,
-  taskIds: readonly string[],
-): Promise<Filter> {
+  tasks: readonly TaskView[],
+): Filter {
   const filter: Filter = {};
   if (wanted["toolsListChanged"] === true) filter.toolsListChanged = true;
   if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
@@ -114,11 +126,7 @@ async function honouredFilter(
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
   const watchable = uris.filter((uri) => mayWatch(resources, principal, uri));
   if (watchable.length > 0) filter.resourceSubscriptions = watchable;
-  const found = await Promise.all(
-    taskIds.slice(0, call.runtime.limits.maxSubscriptions).map((taskId) => call.runtime.tasks.get(principal, taskId)),
-  );
-  const own = found.flatMap((task) => task === null ? [] : [task.taskId]);
-  if (own.length > 0) filter.taskIds = own;
+  if (tasks.length > 0) filter.taskIds = tasks.map(({ taskId }) => taskId);
   return filter;
 }
 

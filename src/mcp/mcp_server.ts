@@ -28,6 +28,7 @@ import type { Revision, ServerInfo } from "./revisions/revision.ts";
 import { defaultMcpLimits, type McpLimits, type Runtime } from "./runtime.ts";
 import { createSessionStreams, sessionNotFound } from "./session_streams.ts";
 import { createSessions, type Session } from "./session.ts";
+import { createStreamResumption } from "./stream_resumption.ts";
 import { createStreamTable } from "./stream_table.ts";
 import { createTasks } from "./tasks/tasks.ts";
 import type { ToolRegistry } from "./tool_registry.ts";
@@ -53,6 +54,8 @@ export interface McpServerOptions {
   readonly admit: Admit;
   /** Hears what a client calls itself, and says whose habits to follow from here on; see `createProfiles`. */
   readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
+  /** Calls back when the principal's token is revoked, which ends its streams, until the returned function is called. */
+  readonly watchToken?: (principal: Principal, onRevoked: () => void) => () => void;
   readonly clock?: Clock;
   /** Those that are left out are {@link defaultMcpLimits}. */
   readonly limits?: Partial<McpLimits>;
@@ -87,10 +90,24 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   };
 
   const changes = createChangeHub();
-  const streams = createStreamTable(limits);
-  const sessions = createSessions({ secretBox, storage, clock, ...limits });
+  const sessions = createSessions({ secretBox, storage, clock, log, ...limits });
+  const resumption = createStreamResumption({ storage, secretBox, clock, log, limits });
+  const streams = createStreamTable({
+    limits,
+    resumption,
+    watchEnd(principal, session, onEnd) {
+      const stopToken = options.watchToken?.(principal, onEnd);
+      const stopSession = session === null
+        ? undefined
+        : sessions.watch(session, (later) => later === null ? onEnd() : undefined);
+      return () => {
+        stopToken?.();
+        stopSession?.();
+      };
+    },
+  });
   const tasks = createTasks({ storage, clock, log, changes, limits });
-  const sessionStreams = createSessionStreams({ sessions, streams, changes, clock, resources });
+  const sessionStreams = createSessionStreams({ sessions, streams, changes, clock, resources, resumption });
   const enders = new Set<() => void>();
   const runtime: Runtime = {
     log,
@@ -100,13 +117,14 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     limits,
     streams,
     tasks,
-    questions: createPendingQuestions(),
-    inFlight: createInFlight(),
+    questions: createPendingQuestions({ storage, secretBox, clock, log, ...limits }),
+    inFlight: createInFlight({ storage, clock, log }),
   };
   const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, enders };
   const answerMessage = createMessageHandler({
     runtime,
     methods: createMethodTable(parts),
+    admit: options.admit,
     open: (call) => answerInitialize(parts, call),
     audit: options.audit,
   });

@@ -1,4 +1,5 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
+import type { Admit } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
 import { answerError, type Call } from "./call.ts";
@@ -26,6 +27,7 @@ import { traceContextOf } from "./trace_context.ts";
 export interface MessageHandlerOptions {
   readonly runtime: Runtime;
   readonly methods: ReadonlyMap<string, Handler>;
+  readonly admit: Admit;
   /** Serves `initialize` to a caller without a token. */
   readonly open: (call: Call) => McpAnswer;
   readonly audit: (entry: AuditEntry) => void;
@@ -41,7 +43,7 @@ export type MessageHandler = (
 ) => McpAnswer | Promise<McpAnswer>;
 
 /** Builds the handler. */
-export function createMessageHandler({ runtime, methods, open, audit }: MessageHandlerOptions): MessageHandler {
+export function createMessageHandler({ runtime, methods, admit, open, audit }: MessageHandlerOptions): MessageHandler {
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const { method } = call.request;
     const { principal } = call.exchange;
@@ -95,10 +97,9 @@ export function createMessageHandler({ runtime, methods, open, audit }: MessageH
           code: null,
         });
       case "notification":
-        return takeNotification(runtime, message as RpcCall, exchange, session);
+        return takeNotification({ ...runtime, admit }, message as RpcCall, exchange, session);
       case "response":
-        if (session !== null) runtime.questions.take(session.key, message as RpcResponse);
-        return { kind: "accepted", status: 202 };
+        return takeResponse(runtime, message as RpcResponse, session);
       case "wrong_version":
         return refuseMessage(message, revision, "Invalid JSON-RPC version");
       case "malformed":
@@ -107,20 +108,36 @@ export function createMessageHandler({ runtime, methods, open, audit }: MessageH
   };
 }
 
+function takeResponse(
+  { questions }: Runtime,
+  response: RpcResponse,
+  session: Session | null,
+): McpAnswer | Promise<McpAnswer> {
+  const accepted: McpAnswer = { kind: "accepted", status: 202 };
+  const taken = session === null ? undefined : questions.take(session.key, response);
+  return taken instanceof Promise ? taken.then(() => accepted) : accepted;
+}
+
 function takeNotification(
-  { log, inFlight }: Runtime,
+  { log, inFlight, admit }: Pick<Runtime, "log" | "inFlight"> & { readonly admit: Admit },
   { method, params }: RpcCall,
   { requestId, principal, profile }: Exchange,
   session: Session | null,
-): McpAnswer {
+): McpAnswer | Promise<McpAnswer> {
   if (method === "notifications/initialized") {
     log.write("debug", "client_ready", { requestId });
     return { kind: "accepted", status: profile.initializedStatus };
   }
-  if (method === "notifications/cancelled" && principal !== null && isObject(params) && isRpcId(params["requestId"])) {
-    inFlight.cancel(session?.key ?? principal.tokenId, params["requestId"]);
-  }
-  return { kind: "accepted", status: 202 };
+  const accepted: McpAnswer = { kind: "accepted", status: 202 };
+  const id = method === "notifications/cancelled" && isObject(params) ? params["requestId"] : undefined;
+  if (principal === null || !isRpcId(id)) return accepted;
+  const owner = session?.key ?? principal.tokenId;
+  if (inFlight.cancel(owner, id) || inFlight.has(owner, id) || session === null) return accepted;
+  // It has ended, or runs on another instance. That is a write, so it counts like a call.
+  return (async () => {
+    if ((await admit(principal)).ok) await inFlight.tell(owner, id);
+    return accepted;
+  })();
 }
 
 function refuseMessage(message: unknown, revision: Revision, text: string): McpAnswer {

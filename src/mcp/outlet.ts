@@ -35,7 +35,12 @@ function createOutlet(call: Call, onGone: () => void): Outlet {
     const { principal } = exchange;
     const possible = call.isSingle && principal !== null && exchange.profile.streams && exchange.acceptsStream;
     stream = possible
-      ? runtime.streams.open({ principal, session, onClosed: (abandoned) => abandoned && onGone() })
+      ? runtime.streams.open({
+        principal,
+        session,
+        content: "answer",
+        onClosed: (abandoned) => abandoned && onGone(),
+      })
       : null;
     if (stream === null) return null;
     if (session !== null && session.revision.primesStreams) stream.push("", false);

@@ -1,8 +1,16 @@
-/** Questions on their way to a legacy client, as requests of the server's own, until the client posts its responses. */
-import { randomUUID } from "node:crypto";
+/**
+ * Questions on their way to a legacy client, as requests of the server's own, until the client posts its responses: to
+ * this instance, or to another, which passes them on through the storage.
+ */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import { createIssuedIds } from "./issued_id.ts";
 import { isObject } from "./json.ts";
 import { requestText, type RpcResponse } from "./jsonrpc.ts";
+import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
+import { createPipeSender, receiveFromPipe } from "./stored_pipe.ts";
 import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
 
 /** How a question travels. */
@@ -18,22 +26,47 @@ export interface Delivery {
 /** The questions that wait for answers. */
 export interface PendingQuestions {
   ask(question: Question, delivery: Delivery): Promise<Result<Answer, AskFailure>>;
-  /** Takes a posted response; ignores one that nobody waits for, or that another session owes. */
-  take(owner: string, response: RpcResponse): void;
+  /**
+   * Takes a posted response; ignores one that nobody waits for, or that another session owes. Fulfilled when whoever
+   * waits can have it.
+   */
+  take(owner: string, response: RpcResponse): void | Promise<void>;
+}
+
+/** What questions stand on. */
+export interface PendingQuestionsOptions {
+  readonly storage: McpStorage;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long an answer waits for the instance that asked. */
+  readonly askTimeoutMs: number;
 }
 
 /** Makes an empty set of pending questions. */
-export function createPendingQuestions(): PendingQuestions {
+export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
+  const { storage, secretBox, clock, log, askTimeoutMs } = options;
+  const ids = createIssuedIds(secretBox, "mcp-question");
+  const keyOf = (id: string): McpStorageKey => ["mcp_answer", id];
   const pending = new Map<string, { readonly owner: string; readonly settle: (response: RpcResponse) => void }>();
+  const passOn = async (id: string, response: RpcResponse): Promise<void> => {
+    const sender = createPipeSender({ storage, clock, key: keyOf(id), lifetimeMs: askTimeoutMs });
+    await sender.send(JSON.stringify(response));
+    await sender.end();
+  };
   return {
     async ask(question, { owner, send, signal, timeoutMs }) {
-      const id = randomUUID();
+      const id = ids.issue(owner);
       const { promise, resolve } = Promise.withResolvers<Result<Answer, AskFailure>>();
       const fail = (reason: AskFailure["reason"], message: string): void => resolve(failure({ reason, message }));
       const onAbort = (): void => fail("unreachable", "The caller is gone");
       const timer = setTimeout(() => fail("timeout", "The caller did not answer in time"), timeoutMs);
       signal.addEventListener("abort", onAbort, { once: true });
-      pending.set(id, { owner, settle: (response) => resolve(readResponse(question, response)) });
+      const settle = (response: RpcResponse): void => resolve(readResponse(question, response));
+      pending.set(id, { owner, settle });
+      const stopReceiving = receiveFromPipe({ storage, key: keyOf(id), log }, {
+        onText: (text) => settle(JSON.parse(text)),
+      });
       try {
         if (!send(requestText(id, question.method, question.params ?? {}))) {
           fail("unreachable", "The caller cannot be reached");
@@ -43,11 +76,14 @@ export function createPendingQuestions(): PendingQuestions {
         clearTimeout(timer);
         signal.removeEventListener("abort", onAbort);
         pending.delete(id);
+        stopReceiving();
       }
     },
     take(owner, response) {
-      const waiting = pending.get(String(response.id));
-      if (waiting !== undefined && waiting.owner === owner) waiting.settle(response);
+      const id = String(response.id);
+      const waiting = pending.get(id);
+      if (waiting !== undefined) return waiting.owner === owner ? waiting.settle(response) : undefined;
+      if (ids.isIssued(id, owner)) return passOn(id, response);
     },
   };
 }

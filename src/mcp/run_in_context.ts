@@ -12,6 +12,9 @@ import { sealRequestState } from "./request_state.ts";
 import type { RunningTask } from "./tasks/tasks.ts";
 import type { ToolContext } from "./tool.ts";
 
+/** Most calls are over by then; those that are not look out for what is said of them on other instances. */
+const watchAfterMs = 300;
+
 /** What is run, and how what comes of it is told. */
 export interface Work<Outcome> {
   run(context: ToolContext): Outcome | Promise<Outcome>;
@@ -56,11 +59,18 @@ async function settle<Outcome>(
     onTimeout(null);
   }, toolTimeoutMs);
   const { outlet } = context; // it must be there when the answer is first waited for
-  const streaming = setTimeout(() => outlet.open(), streamAfterMs);
-  const leave = runtime.inFlight.enter(session?.key ?? principal.tokenId, request.id, () => context.cancel());
+  const owner = session?.key ?? principal.tokenId;
+  const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
+  let stopWatching: (() => void) | undefined;
+  let later = setTimeout(() => {
+    // Ids of requests are unique in a session only: without one, nothing is heard of other instances.
+    if (session !== null) stopWatching = runtime.inFlight.watch(owner, request.id);
+    later = setTimeout(() => outlet.open(), Math.max(streamAfterMs - watchAfterMs, 0));
+  }, Math.min(streamAfterMs, watchAfterMs));
   const stopTimers = (): void => {
     clearTimeout(timeout);
-    clearTimeout(streaming);
+    clearTimeout(later);
+    stopWatching?.();
     leave();
   };
 

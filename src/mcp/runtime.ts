@@ -16,6 +16,8 @@ export interface McpLimits extends StreamLimits {
   readonly askTimeoutMs: number;
   /** A call that takes longer is answered as a stream, where the client reads streams, so that its connection lives. */
   readonly streamAfterMs: number;
+  /** How long other instances have to say that they have a stream that a client wants to take up. */
+  readonly resumeAnswerMs: number;
   readonly requestStateLifetimeSeconds: number;
   readonly sessionLifetimeSeconds: number;
   readonly maxCachedSessions: number;
@@ -42,6 +44,7 @@ export const defaultMcpLimits: McpLimits = {
   maxQueuedMessages: 256,
   resumeWindowMs: 5 * 60_000,
   maxReplayCharacters: 16 * 1024 * 1024,
+  resumeAnswerMs: 3_000,
   toolTimeoutMs: 10 * 60_000,
   askTimeoutMs: 5 * 60_000,
   streamAfterMs: 10_000,

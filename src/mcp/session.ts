@@ -5,11 +5,13 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { createLookout } from "../lib/lookout.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
 import { type LogLevel, logLevels } from "./log_level.ts";
-import type { McpStorage } from "./mcp_storage.ts";
+import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
 import { legacyRevisions } from "./revisions/legacy.ts";
 import type { Revision } from "./revisions/revision.ts";
 
@@ -28,6 +30,7 @@ export interface SessionOptions {
   readonly secretBox: SecretBox;
   readonly storage: McpStorage;
   readonly clock: Clock;
+  readonly log: Log;
   readonly sessionLifetimeSeconds: number;
   /** How many sessions are kept opened in memory. */
   readonly maxCachedSessions: number;
@@ -40,6 +43,8 @@ export interface Sessions {
   /** The session with this id, if it is this principal's and has not ended. */
   find(id: string, principal: Principal): Session | null | Promise<Session | null>;
   end(session: Session): Promise<void>;
+  /** Tells of changes to the session, by any instance; `null` is its end. */
+  watch(session: Session, onChange: (session: Session | null) => void): () => void;
   setLogLevel(session: Session, level: LogLevel): Promise<void>;
   setSubscription(session: Session, uri: string, wanted: boolean): Promise<void>;
 }
@@ -53,6 +58,7 @@ const recordShape = z.object({
   subscriptions: z.array(z.string()),
 });
 
+const unchanged: z.infer<typeof recordShape> = { ended: false, logLevel: null, subscriptions: [] };
 const nothing: ReadonlySet<string> = new Set();
 
 interface OpenSession extends Session {
@@ -66,9 +72,13 @@ interface OpenSession extends Session {
   checkedAt: number;
 }
 
+function keyOf({ key }: Session): McpStorageKey {
+  return ["mcp_session", key];
+}
+
 /** Opens the sessions. */
 export function createSessions(options: SessionOptions): Sessions {
-  const { secretBox, storage, clock, maxCachedSessions } = options;
+  const { secretBox, storage, clock, log, maxCachedSessions } = options;
   const cache = new Map<string, OpenSession>();
   const capabilitySets = new Map<string, ClientCapabilities>();
 
@@ -99,14 +109,14 @@ export function createSessions(options: SessionOptions): Sessions {
     }
     cache.set(id, session);
   };
+  const take = (session: OpenSession, { ended, logLevel, subscriptions }: z.infer<typeof recordShape>): void => {
+    session.ended = ended;
+    session.logLevel = logLevel;
+    session.subscriptions = subscriptions.length === 0 ? nothing : new Set(subscriptions);
+  };
   const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
-    const stored = await storage.get(["mcp_session", session.key]);
-    if (stored !== null) {
-      const { ended, logLevel, subscriptions } = recordShape.parse(stored.value);
-      session.ended = ended;
-      session.logLevel = logLevel;
-      session.subscriptions = subscriptions.length === 0 ? nothing : new Set(subscriptions);
-    }
+    const stored = await storage.get(keyOf(session));
+    if (stored !== null) take(session, recordShape.parse(stored.value));
     session.checkedAt = count;
     return session.ended ? null : session;
   };
@@ -114,10 +124,20 @@ export function createSessions(options: SessionOptions): Sessions {
     if (session.checkedAt !== count) return refresh(session, count);
     return session.ended ? null : session;
   };
-  const store = async (session: Session): Promise<void> => {
-    const { key, ended, logLevel, subscriptions, expiresAt } = session as OpenSession;
-    const value = { ended, logLevel, subscriptions: [...subscriptions] };
-    await storage.commit({ puts: [{ key: ["mcp_session", key], value, expiresAt }] });
+  /** Other instances may change the session at the same moment: each change is made to what is stored. */
+  const change = async (
+    session: Session,
+    apply: (stored: z.infer<typeof recordShape>) => z.infer<typeof recordShape>,
+  ): Promise<void> => {
+    const opened = session as OpenSession;
+    const key = keyOf(session);
+    for (;;) {
+      const stored = await storage.get(key);
+      const value = apply(stored === null ? unchanged : recordShape.parse(stored.value));
+      const checks = [{ key, version: stored?.version ?? null }];
+      if (!await storage.commit({ checks, puts: [{ key, value, expiresAt: opened.expiresAt }] })) continue;
+      return take(opened, value);
+    }
   };
 
   return {
@@ -145,20 +165,21 @@ export function createSessions(options: SessionOptions): Sessions {
       const found = session;
       return count instanceof Promise ? count.then((later) => checked(found, later)) : checked(found, count);
     },
-    end(session) {
-      (session as OpenSession).ended = true;
-      return store(session);
+    end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
+    watch(session, onChange) {
+      const opened = session as OpenSession;
+      const lookout = createLookout(async () => onChange(await refresh(opened, opened.checkedAt)), log);
+      const stopWatching = storage.watch(keyOf(session), lookout.again);
+      return () => {
+        lookout.stop();
+        stopWatching();
+      };
     },
-    setLogLevel(session, level) {
-      (session as OpenSession).logLevel = level;
-      return store(session);
-    },
-    setSubscription(session, uri, wanted) {
-      const subscriptions = new Set(session.subscriptions);
-      if (wanted) subscriptions.add(uri);
-      else subscriptions.delete(uri);
-      (session as OpenSession).subscriptions = subscriptions;
-      return store(session);
-    },
+    setLogLevel: (session, logLevel) => change(session, (stored) => ({ ...stored, logLevel })),
+    setSubscription: (session, uri, wanted) =>
+      change(session, (stored) => {
+        const others = stored.subscriptions.filter((each) => each !== uri);
+        return { ...stored, subscriptions: wanted ? [...others, uri] : others };
+      }),
   };
 }

@@ -5,11 +5,12 @@ import type { McpAnswer } from "./answer.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
 import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "./jsonrpc.ts";
-import type { MessageStream } from "./message_stream.ts";
+import type { FrameReader, MessageStream } from "./message_stream.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { noticesOf, watchFamilies } from "./resource_watch.ts";
 import type { Session, Sessions } from "./session.ts";
-import { endWithToken, type StreamTable } from "./stream_table.ts";
+import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
+import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
 
 /** What session streams stand on. */
 export interface SessionStreamsOptions {
@@ -18,6 +19,7 @@ export interface SessionStreamsOptions {
   readonly changes: ChangeHub;
   readonly clock: Clock;
   readonly resources: ResourceRegistry;
+  readonly resumption: StreamResumption;
 }
 
 /** Serves GET and DELETE. */
@@ -45,7 +47,7 @@ interface OpenStream {
 
 /** Builds the service. */
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes, clock, resources } = options;
+  const { sessions, streams, changes, clock, resources, resumption } = options;
   const open = new Map<string, OpenStream>();
 
   changes.subscribe((change) => {
@@ -68,6 +70,24 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
     stopBefore();
   };
 
+  /** A call's stream that another instance has; `null` when none says so. */
+  const takeUp = async (principal: Principal, position: StreamPosition): Promise<FrameReader | null> => {
+    const stream = streams.open({
+      principal,
+      session: null,
+      content: "answer",
+      onClosed: () => request.stop(),
+    });
+    if (stream === null) return null;
+    const request = resumption.ask(position, {
+      onFrame: (id, text) => tell(stream, text, id),
+      onEnd: () => stream.end(),
+    });
+    if (await request.answered) return stream.attach(-1);
+    stream.abandon();
+    return null;
+  };
+
   return {
     async open(exchange, principal) {
       const id = exchange.header("mcp-session-id");
@@ -76,15 +96,24 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       }
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
-      const lastEventId = exchange.header("last-event-id");
-      const resumed = lastEventId === null ? null : streams.find(session, lastEventId);
-      if (resumed !== null) return { kind: "stream", reader: resumed.stream.attach(resumed.after) };
+      const position = parseEventId(exchange.header("last-event-id") ?? "");
+      const resumed = position === null ? null : streams.find(session, position.resumeId);
+      if (position !== null && resumed !== null) return { kind: "stream", reader: resumed.attach(position.after) };
+      const elsewhere = position === null ? null : resumption.contentOf(session, position.resumeId);
+      if (position !== null && elsewhere === "answer") {
+        const reader = await takeUp(principal, position);
+        if (reader !== null) return { kind: "stream", reader };
+      }
       open.get(session.key)?.stream.end();
       const stream = streams.open({
         principal,
         session,
+        content: "notices",
+        onCut: () => entry.stream.end(),
         onClosed: () => {
           keepOpen();
+          stopFollowing();
+          request?.stop();
           entry.stopWatching();
           if (open.get(session.key) === entry) open.delete(session.key);
         },
@@ -97,7 +126,17 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const entry: OpenStream = { stream, principal, stopWatching: () => {} };
       open.set(session.key, entry);
       follow(entry, session);
+      const stopFollowing = sessions.watch(session, (later) => {
+        if (later !== null) follow(entry, later);
+      });
       if (session.revision.primesStreams) stream.push("", false);
+      // What the session's stream on another instance still had; this one tells all that is new.
+      const request = position !== null && elsewhere === "notices"
+        ? resumption.ask(position, {
+          onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
+          onEnd: () => {},
+        })
+        : undefined;
       return { kind: "stream", reader: stream.attach(-1) };
     },
     async end(exchange, principal) {
@@ -119,8 +158,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
   };
 }
 
-function tell(stream: MessageStream, notice: string): void {
-  if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
+function tell(stream: MessageStream, text: string, id?: string): void {
+  if (!stream.push(text, true, id)) stream.abandon(); // its client cannot keep up: let it come back
 }
 
 function noticeOf(change: Change): string | null {

@@ -1,9 +1,9 @@
 /** The open streams of a server: how many there may be, how they are found again, and how they all end. */
-import { randomBytes } from "node:crypto";
 import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { Session } from "./session.ts";
+import type { StreamContent, StreamPosition, StreamResumption } from "./stream_resumption.ts";
 
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -24,8 +24,19 @@ export interface StreamRequest {
   readonly principal: Principal;
   /** The session in which the stream can be resumed; `null` for a stream that ends with its connection. */
   readonly session: Session | null;
+  readonly content: StreamContent;
   /** Called once when nothing more can be sent. */
   readonly onClosed: (abandoned: boolean) => void;
+  /** Ends the stream when its token is revoked or its session ended. Without it, the stream is given up then. */
+  readonly onCut?: () => void;
+}
+
+/** What the table stands on. */
+export interface StreamTableOptions {
+  readonly limits: StreamLimits;
+  readonly resumption: StreamResumption;
+  /** Calls back when a stream of this principal and session must end, until the returned function is called. */
+  readonly watchEnd: (principal: Principal, session: Session | null, onEnd: () => void) => () => void;
 }
 
 /** Calls `end` when the principal's token ends, unless the returned function is called first. */
@@ -40,28 +51,41 @@ export function endWithToken({ expiresAt }: Principal, clock: Clock, end: () => 
 export interface StreamTable {
   /** Opens a stream, or `null` when there are too many. */
   open(request: StreamRequest): MessageStream | null;
-  /** The stream and the number of its frame that an event id names, if it is of this session. */
-  find(session: Session, eventId: string): { readonly stream: MessageStream; readonly after: number } | null;
+  /** The stream of this session with this id, if this instance has it. */
+  find(session: Session, resumeId: string): MessageStream | null;
   /** How many streams are open. */
   readonly size: number;
   /** Gives up all streams. */
   abandonAll(): void;
 }
 
+/** Takes the id of an event apart; `null` when it is none of ours. */
+export function parseEventId(eventId: string): StreamPosition | null {
+  const [, resumeId, number] = /^([\w-]+)\.(\d{1,15})$/.exec(eventId) ?? [];
+  return resumeId === undefined ? null : { resumeId, after: Number(number) };
+}
+
 /** Makes an empty table. */
-export function createStreamTable(limits: StreamLimits): StreamTable {
+export function createStreamTable({ limits, resumption, watchEnd }: StreamTableOptions): StreamTable {
   const open = new Set<MessageStream>();
   const perPrincipal = new Map<string, number>();
-  const resumable = new Map<string, { readonly stream: MessageStream; readonly owner: string }>();
+  const resumable = new Map<
+    string,
+    { readonly stream: MessageStream; readonly owner: string; readonly withdraw: () => void }
+  >();
   const complete = new Map<string, { readonly timer: ReturnType<typeof setTimeout>; readonly kept: number }>();
   let kept = 0;
 
+  const discard = (resumeId: string): void => {
+    resumable.get(resumeId)?.withdraw();
+    resumable.delete(resumeId);
+  };
   const forget = (resumeId: string): void => {
     const entry = complete.get(resumeId);
     if (entry === undefined) return;
     clearTimeout(entry.timer);
     complete.delete(resumeId);
-    resumable.delete(resumeId);
+    discard(resumeId);
     kept -= entry.kept;
   };
   const keep = (resumeId: string, stream: MessageStream): void => {
@@ -75,36 +99,38 @@ export function createStreamTable(limits: StreamLimits): StreamTable {
   };
 
   return {
-    open({ principal, session, onClosed }) {
+    open({ principal, session, content, onClosed, onCut }) {
       const owner = JSON.stringify([principal.subject, principal.clientId]);
       const count = perPrincipal.get(owner) ?? 0;
       if (open.size >= limits.maxStreams || count >= limits.maxStreamsPerPrincipal) return null;
       perPrincipal.set(owner, count + 1);
-      const resumeId = session === null ? null : randomBytes(9).toString("base64url");
+      const resumeId = session === null ? null : resumption.issueId(session, content);
       const stream = openMessageStream({
         maxFrames: limits.maxQueuedMessages,
         resumeId,
         resumeWindowMs: limits.resumeWindowMs,
         onClosed(abandoned) {
           open.delete(stream);
+          stopWatching();
           const left = (perPrincipal.get(owner) ?? 1) - 1;
           if (left === 0) perPrincipal.delete(owner);
           else perPrincipal.set(owner, left);
-          if (resumeId !== null && abandoned) resumable.delete(resumeId);
+          if (resumeId !== null && abandoned) discard(resumeId);
           else if (resumeId !== null) keep(resumeId, stream);
           onClosed(abandoned);
         },
       });
       open.add(stream);
-      if (session !== null && resumeId !== null) resumable.set(resumeId, { stream, owner: session.key });
+      const stopWatching = watchEnd(principal, session, onCut ?? stream.abandon);
+      if (session !== null && resumeId !== null) {
+        const withdraw = resumption.offer(stream, resumeId, content);
+        resumable.set(resumeId, { stream, owner: session.key, withdraw });
+      }
       return stream;
     },
-    find(session, eventId) {
-      const dot = eventId.lastIndexOf(".");
-      const found = resumable.get(eventId.slice(0, dot));
-      const after = Number(eventId.slice(dot + 1));
-      if (found === undefined || found.owner !== session.key || !Number.isSafeInteger(after)) return null;
-      return { stream: found.stream, after };
+    find({ key }, resumeId) {
+      const found = resumable.get(resumeId);
+      return found?.owner === key ? found.stream : null;
     },
     get size() {
       return open.size;

@@ -49,6 +49,7 @@ export function observeStorage(storage: Storage, observers: StorageObservers): S
         return count(error);
       }
     },
+    watch: (key, onChange) => storage.watch(key, onChange),
     sweep: () => observe("sweep", undefined, () => storage.sweep()),
     close: () => storage.close(),
   };

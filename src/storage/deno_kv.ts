@@ -4,10 +4,12 @@
  */
 import { closeSync, openSync } from "node:fs";
 import type { Clock } from "../lib/clock.ts";
+import { announce, followDenoKv } from "./deno_kv_announcements.ts";
 import { addPut, isLive, kvKeys, type KvRecord, readContent } from "./deno_kv_records.ts";
 import { type Unlocked, whenUnlocked } from "./deno_kv_locked.ts";
 import { sweepDenoKv } from "./deno_kv_sweep.ts";
 import { encodeKeyToRead } from "./key_text.ts";
+import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
 import type { Batch, Storage, StorageKey, StoredEntry } from "./port.ts";
 import { prepareBatch, type PreparedBatch } from "./prepare_batch.ts";
@@ -24,13 +26,17 @@ export interface DenoKvStorageOptions {
   readonly clock: Clock;
   /** How long an operation waits for a file that another opening is writing. Default 5 s. */
   readonly busyTimeoutMilliseconds?: number;
+  /** How often changes are looked for while somebody watches. Default 200 ms for a file, 1 s for the platform's KV. */
+  readonly watchIntervalMilliseconds?: number;
 }
 
 /** Opens the database. Rejects with {@link UnusableStorageError} when that cannot be. */
 export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<Storage> {
   const { path, clock, busyTimeoutMilliseconds = 5_000 } = options;
   const unlocked: Unlocked = (step) => whenUnlocked(busyTimeoutMilliseconds, step);
+  const { watchIntervalMilliseconds = path === undefined ? 1_000 : 200 } = options;
   const kv = await openKv(path, unlocked);
+  const watches = createKeyedWatches(() => followDenoKv(kv, watchIntervalMilliseconds, watches));
   const read = async (key: StorageKey): Promise<StoredEntry | null> => {
     for (;;) {
       const found = await kv.get<KvRecord>(kvKeys.entry(key));
@@ -57,6 +63,7 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
       for (const put of batch.puts) addPut(operation, put);
       for (const { key } of batch.deletes) operation.delete(kvKeys.entry(key));
       operation.sum(kvKeys.change, 1n);
+      await announce(kv, operation, [...batch.puts, ...batch.deletes]);
       if ((await unlocked(() => operation.commit())).ok) return true;
     }
   };
@@ -86,13 +93,15 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
       return !prepared.impossible && await apply(prepared);
     },
     async consume(key) {
-      if (encodeKeyToRead(key) === null) return null;
+      const keyText = encodeKeyToRead(key);
+      if (keyText === null) return null;
       for (;;) {
         const found = await read(key);
         if (found === null) return null;
         const entry = kvKeys.entry(key);
         const operation = kv.atomic().check({ key: entry, versionstamp: found.version }).delete(entry);
         operation.sum(kvKeys.change, 1n);
+        await announce(kv, operation, [{ key, keyText }]);
         if ((await unlocked(() => operation.commit())).ok) return found;
       }
     },
@@ -100,7 +109,11 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
       return Number((await kv.get<Deno.KvU64>(kvKeys.change)).value?.value ?? 0n);
     },
     sweep: () => sweepDenoKv(kv, clock, unlocked),
-    close: () => Promise.resolve(kv.close()),
+    watch: watches.watch,
+    close() {
+      watches.close();
+      return Promise.resolve(kv.close());
+    },
   };
 }
 

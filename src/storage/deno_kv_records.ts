@@ -33,6 +33,8 @@ export const kvKeys = {
   schema: ["schema"],
   /** Counts commits. */
   change: ["change"],
+  /** The last changes of watchable entries. */
+  announced: ["announced"],
   entry: (key: StorageKey): Deno.KvKey => ["entry", ...key],
   chunk: (id: string, at: number): Deno.KvKey => ["chunk", id, at],
   large: (id: string): Deno.KvKey => ["large", id],

@@ -5,7 +5,7 @@ import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
 const applicationId = 0x5043554c;
-const schemaVersion = 1;
+const schemaVersion = 2;
 const notADatabase = 26; // SQLITE_NOTADB
 const busy = 5; // SQLITE_BUSY
 const retryMilliseconds = 10;
@@ -97,6 +97,7 @@ function migrate(database: DatabaseSync, path: string): void {
       key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER
     ) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE TABLE IF NOT EXISTS change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
     PRAGMA application_id = ${applicationId};
     PRAGMA user_version = ${schemaVersion};
     COMMIT;

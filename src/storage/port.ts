@@ -74,8 +74,17 @@ export interface Storage {
    * One small read at most, so fit for every request.
    */
   changeCount(): number | Promise<number>;
+  /**
+   * Calls `onChange` soon after the entry was written or taken out, by this instance or any other, until the returned
+   * function is called. One call may stand for several changes, and one may come without any, so whoever is called
+   * looks at the entry. No change after this call goes untold: where the way to the database was lost for a while, all
+   * watches are called once it is back. Neither expiry nor a sweep is a change.
+   *
+   * Only the families of watched_families.ts can be watched; `TypeError` for others. Fit for thousands of keys.
+   */
+  watch(key: StorageKey, onChange: () => void): () => void;
   /** Deletes expired entries and says how many. */
   sweep(): Promise<number>;
-  /** Ends the connection; the store is not used afterwards. */
+  /** Ends the connection and all watches; the store is not used afterwards. */
   close(): Promise<void>;
 }

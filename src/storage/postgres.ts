@@ -2,13 +2,15 @@
  * The storage port on PostgreSQL 13 or later, for any number of instances on any number of machines. A write is one
  * statement, and so one transaction and one round trip; nothing is cached between requests.
  */
+import { Buffer } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../lib/clock.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "./join_next.ts";
 import { decodeKey, encodeKeyToRead } from "./key_text.ts";
+import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
-import type { Storage, StoredEntry } from "./port.ts";
+import type { Storage, StorageKey, StoredEntry } from "./port.ts";
 import {
   connectPostgres,
   errorCode,
@@ -16,12 +18,17 @@ import {
   type PostgresLimits,
   postgresLimits,
 } from "./postgres_connection.ts";
+import { listenToPostgres } from "./postgres_listener.ts";
 import { changeShards, migratePostgres } from "./postgres_schema.ts";
 import { prepareBatch } from "./prepare_batch.ts";
+import { isWatchable } from "./watched_families.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 const sweepAtOnce = 1_000;
 const leastServerVersion = 130_000;
+const announcementBytes = 7_000; // PostgreSQL's limit is 7,999
+/** In place of more keys than that: no key is like it. */
+const anything = "*";
 
 /** What {@link openPostgresStorage} takes. */
 export interface PostgresStorageOptions {
@@ -55,17 +62,32 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     get: `SELECT ${columns} FROM ${schema}.entry WHERE key = $1 AND ${live("$2")}`,
     list: `SELECT ${columns} FROM ${schema}.entry
       WHERE key > $1 AND key < $2 AND ${live("$3")} ORDER BY key LIMIT $4`,
-    commit: `SELECT ${schema}.commit_batch($1::text::jsonb, $2) AS done`,
+    // The announcement is heard when the commit is: one statement is one transaction.
+    commit: `WITH batch AS MATERIALIZED (SELECT ${schema}.commit_batch($1::text::jsonb, $2) AS done)
+      SELECT done, CASE WHEN done THEN pg_notify('${schema}', $3) END FROM batch`,
+    quietCommit: `SELECT ${schema}.commit_batch($1::text::jsonb, $2) AS done`,
     // The entry's lock is taken before the counter's, as in commit_batch(): the other order could end in a deadlock.
     consume: `WITH taken AS (DELETE FROM ${schema}.entry WHERE key = $1 AND ${live("$2")} RETURNING ${columns}),
       counted AS (UPDATE ${schema}.change SET commits = commits + 1
         WHERE shard = pg_backend_pid() % ${changeShards} AND EXISTS (SELECT 1 FROM taken))
-      SELECT ${columns} FROM taken`,
+      SELECT ${columns}, CASE WHEN $3 <> '' THEN pg_notify('${schema}', $3) END FROM taken`,
     changeCount: `SELECT sum(commits)::text AS count FROM ${schema}.change`,
     sweep: `WITH expired AS (
         SELECT key FROM ${schema}.entry WHERE expires_at <= $1 LIMIT ${sweepAtOnce} FOR UPDATE SKIP LOCKED)
       DELETE FROM ${schema}.entry USING expired WHERE entry.key = expired.key`,
   };
+  let stopListening: (() => Promise<void>) | undefined;
+  const watches = createKeyedWatches(() => {
+    // Once begun, it goes on: streams come and go, and each connection costs the server a process.
+    stopListening ??= listenToPostgres({
+      connect: connection.connectListener,
+      channel: schema,
+      onPayload: (payload) => payload === anything ? watches.tellAll() : payload.split("\n").forEach(watches.tell),
+      onStanding: () => watches.tellAll(),
+      answerTimeoutMilliseconds: (limits?.connectTimeoutSeconds ?? postgresLimits.connectTimeoutSeconds) * 1_000,
+    });
+    return () => {};
+  });
   return {
     async get(key) {
       const keyText = encodeKeyToRead(key);
@@ -93,13 +115,17 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
         })),
         deletes: deletes.map(({ keyText }) => keyText),
       });
-      const { rows: [row] } = await connection.query<{ done: boolean }>(text.commit, [json, clock()], false);
+      const announced = announcementOf([...puts, ...deletes]);
+      const { rows: [row] } = announced === ""
+        ? await connection.query<{ done: boolean }>(text.quietCommit, [json, clock()], false)
+        : await connection.query<{ done: boolean }>(text.commit, [json, clock(), announced], false);
       return row?.done === true;
     },
     async consume(key) {
       const keyText = encodeKeyToRead(key);
       if (keyText === null) return null;
-      const { rows: [row] } = await connection.query<Row>(text.consume, [keyText, clock()], false);
+      const parameters = [keyText, clock(), announcementOf([{ key, keyText }])];
+      const { rows: [row] } = await connection.query<Row>(text.consume, parameters, false);
       return row === undefined ? null : entryOf(row);
     },
     changeCount: joinNext(async () => {
@@ -113,8 +139,19 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
         if (count < sweepAtOnce) return total;
       }
     },
-    close: () => connection.close(),
+    watch: watches.watch,
+    async close() {
+      watches.close();
+      await stopListening?.();
+      await connection.close();
+    },
   };
+}
+
+/** What is told of a commit: the keys of its watchable entries, one a line (no key has a line's end in it). */
+function announcementOf(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): string {
+  const text = entries.filter(({ key }) => isWatchable(key)).map(({ keyText }) => keyText).join("\n");
+  return Buffer.byteLength(text) > announcementBytes ? anything : text;
 }
 
 function entryOf(row: Row): StoredEntry {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import postgres, { type Sql } from "postgres";
 import type { PostgresLocation } from "./database_url.ts";
+import type { ListenerHandlers } from "./postgres_listener.ts";
 
 /** Limits of the pool, each with a default. */
 export interface PostgresLimits {
@@ -28,6 +29,8 @@ export interface PostgresConnection {
   query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
   /** Runs a step again for as long as the server cannot be reached and nothing was done. */
   whenReachable<T>(step: () => Promise<T>): Promise<T>;
+  /** A pool of a single connection of its own, for listening; whoever asks for it ends it. */
+  connectListener(handlers: ListenerHandlers): Sql;
   close(): Promise<void>;
 }
 
@@ -59,7 +62,12 @@ const lost = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET",
 
 const missingInTypes = { max_pipeline: 100, sslnegotiation: null };
 
-function makePool(location: PostgresLocation, limits: PostgresLimits, rootCertificate: string | undefined): Sql {
+function makePool(
+  location: PostgresLocation,
+  limits: PostgresLimits,
+  rootCertificate: string | undefined,
+  listener?: ListenerHandlers,
+): Sql {
   const { host, port, database, user, password, tls } = location;
   return postgres({
     ...(host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}`, host: "localhost" } : { host }),
@@ -72,7 +80,7 @@ function makePool(location: PostgresLocation, limits: PostgresLimits, rootCertif
       rejectUnauthorized: true,
       ...(rootCertificate === undefined ? {} : { ca: rootCertificate }),
     },
-    max: limits.connections,
+    max: listener === undefined ? limits.connections : 1,
     connect_timeout: limits.connectTimeoutSeconds,
     connection: {
       application_name: "portcullis",
@@ -87,7 +95,8 @@ function makePool(location: PostgresLocation, limits: PostgresLimits, rootCertif
     // Named although they are the library's own defaults: it looks for unnamed ones in the environment.
     backoff: (retries) => Math.min(3 ** retries / 100, 1),
     idle_timeout: 0,
-    max_lifetime: 45 * 60,
+    max_lifetime: listener === undefined ? 45 * 60 : null,
+    ...listener,
     keep_alive: 30,
     prepare: true,
     debug: false,
@@ -148,6 +157,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       }
     },
     whenReachable: (step) => retry(step, false),
+    connectListener: (handlers) => makePool(location, limits, rootCertificate, handlers),
     async close() {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.
       await Promise.allSettled(underWay);

@@ -6,10 +6,13 @@ import { randomUUID } from "node:crypto";
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "../lib/clock.ts";
 import { decodeKey, encodeKeyToRead } from "./key_text.ts";
+import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
 import { openSqliteDatabase } from "./open_sqlite_database.ts";
-import type { Batch, Storage, StoredEntry } from "./port.ts";
+import type { Batch, Storage, StorageKey, StoredEntry } from "./port.ts";
 import { prepareBatch } from "./prepare_batch.ts";
+import { createSqliteChangeLog } from "./sqlite_change_log.ts";
+import { isWatchable } from "./watched_families.ts";
 
 const sweepAtOnce = 500;
 
@@ -19,6 +22,8 @@ export interface SqliteStorageOptions {
   readonly clock: Clock;
   /** How long a write waits for another process's; the whole process waits with it. Default 5 s. */
   readonly busyTimeoutMilliseconds?: number;
+  /** How often changes are looked for while somebody watches. Default 100 ms. */
+  readonly watchIntervalMilliseconds?: number;
 }
 
 type ReturnsArrays = StatementSync & { setReturnArrays(enabled: boolean): void };
@@ -31,7 +36,7 @@ interface Row {
 
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableStorageError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, clock, busyTimeoutMilliseconds = 5_000 } = options;
+  const { path, clock, busyTimeoutMilliseconds = 5_000, watchIntervalMilliseconds = 100 } = options;
   const database = openSqliteDatabase({ path, busyTimeoutMilliseconds });
   const live = "(expires_at IS NULL OR expires_at > ?)";
   const selectOne = database.prepare(`SELECT key, value, version FROM entry WHERE key = ? AND ${live}`);
@@ -54,30 +59,54 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   (dataVersion as ReturnsArrays).setReturnArrays(true);
   let seenDataVersion: unknown;
   let changes = 0;
+  const changeLog = createSqliteChangeLog(database);
+  const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMilliseconds, watches));
 
-  const apply = (batch: Batch): boolean => {
-    const { checks, puts, deletes, impossible } = prepareBatch(batch);
-    if (impossible) return false;
-    const now = clock();
+  /** Runs `step` as one transaction, which it takes back by returning `false`. */
+  const transact = (step: () => boolean): boolean => {
     database.exec("BEGIN IMMEDIATE");
     try {
-      const holds = checks.every(({ keyText, version }) => {
-        const row = selectVersion.get(keyText, now) as { version: string } | undefined;
-        return (row?.version ?? null) === version;
-      });
-      if (!holds) {
-        database.exec("ROLLBACK");
-        return false;
-      }
-      for (const { keyText, json, expiresAt } of puts) upsert.run(keyText, json, randomUUID(), expiresAt);
-      for (const { keyText } of deletes) remove.run(keyText);
-      database.exec("COMMIT");
-      if (puts.length + deletes.length > 0) changes += 1;
-      return true;
+      const done = step();
+      database.exec(done ? "COMMIT" : "ROLLBACK");
+      return done;
     } catch (error) {
       if (database.isTransaction) database.exec("ROLLBACK");
       throw error;
     }
+  };
+  const apply = (batch: Batch): boolean => {
+    const { checks, puts, deletes, impossible } = prepareBatch(batch);
+    if (impossible) return false;
+    const now = clock();
+    const done = transact(() => {
+      const holds = checks.every(({ keyText, version }) => {
+        const row = selectVersion.get(keyText, now) as { version: string } | undefined;
+        return (row?.version ?? null) === version;
+      });
+      if (!holds) return false;
+      for (const { keyText, json, expiresAt } of puts) upsert.run(keyText, json, randomUUID(), expiresAt);
+      for (const { keyText } of deletes) remove.run(keyText);
+      changeLog.add([...puts, ...deletes]);
+      return true;
+    });
+    if (done && puts.length + deletes.length > 0) changes += 1;
+    return done;
+  };
+  const consume = (key: StorageKey): StoredEntry | null => {
+    const keyText = encodeKeyToRead(key);
+    if (keyText === null) return null;
+    let entry: StoredEntry | null = null;
+    const takeOut = (): boolean => {
+      entry = readRow(take.get(keyText, clock()));
+      return entry !== null;
+    };
+    const taken = !isWatchable(key) ? takeOut() : transact(() => {
+      if (!takeOut()) return false;
+      changeLog.add([{ key, keyText }]);
+      return true;
+    });
+    if (taken) changes += 1;
+    return entry;
   };
 
   return {
@@ -94,13 +123,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
           .map((row) => entryOf(row as unknown as Row));
       }),
     commit: (batch) => attempt(() => apply(batch)),
-    consume: (key) =>
-      attempt(() => {
-        const keyText = encodeKeyToRead(key);
-        const entry = keyText === null ? null : readRow(take.get(keyText, clock()));
-        if (entry !== null) changes += 1;
-        return entry;
-      }),
+    consume: (key) => attempt(() => consume(key)),
     changeCount: () => {
       const [found] = dataVersion.get() as unknown as [number];
       if (found !== seenDataVersion) changes += 1;
@@ -116,7 +139,12 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
         await new Promise((resolve) => setTimeout(resolve));
       }
     },
-    close: () => attempt(() => database.close()),
+    watch: watches.watch,
+    close: () =>
+      attempt(() => {
+        watches.close();
+        database.close();
+      }),
   };
 }
 

@@ -9,6 +9,7 @@ import type { WorkspacePath } from "./path.ts";
 import type { Outcome } from "./port.ts";
 import type { Store, StorePlace } from "./store_context.ts";
 import { dropGeneration } from "./store_content.ts";
+import { announceChange, type ToldChange } from "./store_watch.ts";
 import {
   type EntryRecord,
   type FileRecord,
@@ -24,6 +25,8 @@ export interface Change<T> {
   readonly checks: readonly VersionCheck[];
   readonly puts: readonly Put[];
   readonly deletes: readonly StorageKey[];
+  /** What those who watch are told. */
+  readonly told: ToldChange;
   /** Directories that get or lose an entry. */
   readonly memberships: readonly string[];
   readonly addedBytes: number;
@@ -114,6 +117,9 @@ async function toBatch<T>(store: Store, change: Change<T>): Promise<Outcome<Batc
   if (limits.maxFiles !== null && change.addedEntries > 0 && after.entries > limits.maxFiles) {
     return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
   }
+  const announced = store.isWatched && change.told.paths.length > 0
+    ? [await announceChange({ ...store, now: store.clock() }, change.told)]
+    : [];
   return success({
     checks: [...change.checks, { key: keys.usage, version: usage?.version ?? null }],
     puts: [
@@ -121,6 +127,7 @@ async function toBatch<T>(store: Store, change: Change<T>): Promise<Outcome<Batc
       { key: keys.usage, value: after },
       ...[...new Set(change.memberships)].map((id) => ({ key: keys.membership(id), value: true })),
       ...change.gone.map(([id, record]) => ({ key: keys.gone(id), value: record })),
+      ...announced,
     ],
     deletes: change.deletes,
   });

@@ -11,6 +11,9 @@ import { type DirectoryRecord, type EntryRecord, parseEntry, rootId, type StoreK
 /** One open store-backed workspace. */
 export interface Store {
   readonly storage: Storage;
+  readonly name: string;
+  /** Whether changes are told to those who watch, on any instance. */
+  readonly isWatched: boolean;
   readonly keys: StoreKeys;
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;

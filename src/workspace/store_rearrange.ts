@@ -7,7 +7,16 @@ import { applyChange, type Change, goneFile, keyAt, putBelow } from "./store_cha
 import { resolveInStore, type Store, type StorePlace } from "./store_context.ts";
 import { walkStore } from "./store_tree.ts";
 
-const nothing = { checks: [], puts: [], deletes: [], memberships: [], addedBytes: 0, addedEntries: 0, gone: [] };
+const nothing = {
+  checks: [],
+  puts: [],
+  deletes: [],
+  told: { paths: [], isListChanged: false },
+  memberships: [],
+  addedBytes: 0,
+  addedEntries: 0,
+  gone: [],
+};
 
 /** Makes the directory at `path` and its missing parents. */
 export async function makeStoreDirectory(
@@ -25,7 +34,14 @@ export async function makeStoreDirectory(
     if (!named.ok) return named;
     const directory = { kind: "directory", id: store.randomId(), modifiedAt: store.clock() } as const;
     const made = putBelow(store, place.value, segments, directory);
-    return success({ ...nothing, ...made, checks, addedEntries: made.puts.length, value: { created: true } });
+    return success({
+      ...nothing,
+      ...made,
+      checks,
+      told: { paths: [path], isListChanged: false },
+      addedEntries: made.puts.length,
+      value: { created: true },
+    });
   });
 }
 
@@ -65,6 +81,7 @@ export async function moveStoreEntry(
       ...nothing,
       checks: [...source.value.checks, ...target.value.checks],
       puts: placed.puts,
+      told: { paths: [from, to], isListChanged: true },
       memberships: [...placed.memberships, source.value.directoryId],
       deletes: [keyAt(store, source.value, from)],
       addedBytes: replaced?.kind === "file" ? -replaced.sizeBytes : 0,
@@ -89,6 +106,7 @@ export async function removeStoreEntry(
     const removal = {
       ...nothing,
       deletes: [keyAt(store, found.value, path)],
+      told: { paths: [path], isListChanged: true },
       memberships: [directoryId],
       addedEntries: -1,
     };

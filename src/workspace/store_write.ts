@@ -119,6 +119,7 @@ async function putContent(
       checks,
       puts: [...puts, ...placed.puts],
       deletes: isStaged ? [store.keys.staged(record.generation)] : [],
+      told: { paths: [path], isListChanged: entry === null },
       memberships: placed.memberships,
       addedBytes: record.sizeBytes - (entry?.sizeBytes ?? 0),
       addedEntries: entry === null ? placed.puts.length : 0,

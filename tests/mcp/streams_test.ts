@@ -292,7 +292,8 @@ Deno.test("complete streams are kept for resumption up to a budget, the newest o
     context.progress({ progress: 1 });
     return { ok: true, content: [{ type: "text", text: "x".repeat(1_000) }] };
   });
-  const harness = createHarness({ tools: createToolRegistry([talking]), limits: { maxReplayCharacters: 2_000 } });
+  const limits = { maxReplayCharacters: 2_000, resumeAnswerMs: 10 };
+  const harness = createHarness({ tools: createToolRegistry([talking]), limits });
   const session = await harness.openSession("2025-06-18");
   const ids: string[] = [];
   for (let call = 0; call < 2; call += 1) {

@@ -99,7 +99,17 @@ Deno.test("a lost database counts as a storage error, a caller's mistake does no
     const changeCount = () => {
       throw error;
     };
-    return { get: reject, list: reject, commit: reject, consume: reject, sweep: reject, close: reject, changeCount };
+    const watch = () => () => {};
+    return {
+      get: reject,
+      list: reject,
+      commit: reject,
+      consume: reject,
+      sweep: reject,
+      close: reject,
+      changeCount,
+      watch,
+    };
   };
   const lost = observeStorage(failing(new Error("connection lost")), { onError: () => errors++ });
   const operations: (() => unknown)[] = [

@@ -4,6 +4,7 @@ import type { Storage, StorageKey, StoredEntry } from "../../src/storage/port.ts
 import { testBatches } from "./contract_batches.ts";
 import { testKeys } from "./contract_keys.ts";
 import { testModel } from "./contract_model.ts";
+import { testWatching } from "./contract_watch.ts";
 
 /** A place for the suite to open storages on: several openings see the same data. */
 export interface StoragePlace extends AsyncDisposable {
@@ -46,6 +47,7 @@ export function testStorageContract(driver: string, makePlace: () => Promise<Sto
   testKeys(promise);
   testBatches(promise);
   testSharing(promise);
+  testWatching(promise);
   testModel(promise);
 }
 
@@ -121,6 +123,37 @@ function testReading(promise: RegisterPromise): void {
     assert.equal((await storage.get(["kept"]))?.value, 3);
     place.advance(-10);
     assert.equal(await storage.get(["gone"]), null, "swept is swept");
+  });
+
+  promise("a clock that jumps, forth and back, ends nothing for good but what was swept", async (storage, place) => {
+    const year = 365 * 24 * 3_600_000;
+    const other = await place.open();
+    try {
+      await put(storage, ["hour"], 1, place.now() + 3_600_000);
+      await put(storage, ["decade"], 2, place.now() + 10 * year);
+      const version = (await storage.get(["hour"]))?.version ?? null;
+      place.advance(year);
+      assert.equal(await other.get(["hour"]), null);
+      assert.equal(
+        await other.commit({ checks: [{ key: ["hour"], version }], puts: [{ key: ["no"], value: 1 }] }),
+        false,
+      );
+      place.advance(-year);
+      assert.equal((await other.get(["hour"]))?.version, version, "not swept: there again");
+      place.advance(-year);
+      assert.equal(await storage.sweep(), 0);
+      await put(storage, ["written in the past"], 3, place.now() + 1_000);
+      place.advance(2 * year);
+      assert.equal(await other.sweep(), 2);
+      assert.equal(await other.sweep(), 0);
+      place.advance(-2 * year);
+      assert.deepEqual(valuesOf(await storage.list(["hour"], { limit: 9 })), []);
+      assert.equal(await storage.get(["hour"]), null, "swept is swept");
+      assert.equal(await storage.get(["written in the past"]), null);
+      assert.equal((await storage.get(["decade"]))?.value, 2);
+    } finally {
+      await other.close();
+    }
   });
 
   promise("sweep() takes out any number", async (storage, place) => {

@@ -1,6 +1,7 @@
 /** What drivers promise whose database several processes may have open. Real processes, really killed. */
 import assert from "node:assert/strict";
 import { put, type StoragePlace } from "./contract.ts";
+import { watchedValue } from "./contract_watch.ts";
 import { startStorageProcess, type StorageLocation } from "./start_storage_process.ts";
 
 const processes = 3;
@@ -57,6 +58,24 @@ export function testStorageProcesses(driver: string, makePlace: () => Promise<Sh
       } finally {
         await storage.close();
       }
+    }
+  });
+
+  Deno.test(`${driver} storage: a watch hears of what other processes write, a killed one's last commit included`, async () => {
+    await using place = await makePlace();
+    const storage = await place.open();
+    try {
+      const running = startStorageProcess(place.location, "watch", { word: "3" });
+      await running.started;
+      for (const value of [1, 2, 3]) await put(storage, ["user", "counter"], value);
+      assert.equal((await running.lines).at(-1), "3");
+      const seen = watchedValue(storage, ["mcp_session", "last"], "word");
+      const writing = startStorageProcess(place.location, "last_word");
+      await seen;
+      writing.kill();
+      await writing.lines;
+    } finally {
+      await storage.close();
     }
   });
 }

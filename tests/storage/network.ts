@@ -5,6 +5,8 @@ export interface Network extends AsyncDisposable {
   readonly port: number;
   /** From now on, bytes on the connections there are go nowhere, in both directions; no connection ends. */
   readonly swallow: () => void;
+  /** Ends the connections that there are, wherever in a conversation they may be. New ones work. */
+  readonly cut: () => void;
   /** New connections work again. */
   readonly heal: () => void;
 }
@@ -30,7 +32,11 @@ export function startNetwork(target: number): Network {
   };
   const accept = async (): Promise<void> => {
     for await (const client of listener) {
-      const server = await Deno.connect({ hostname: "127.0.0.1", port: target });
+      const server = await Deno.connect({ hostname: "127.0.0.1", port: target }).catch(() => null);
+      if (server === null) {
+        client.close(); // nobody is there: refused, as far as a network can
+        continue;
+      }
       const state = { dead: false };
       connections.push(client, server);
       forwarding.push(forward(client, server, state), forward(server, client, state));
@@ -38,20 +44,25 @@ export function startNetwork(target: number): Network {
   };
   const accepting = accept();
 
+  const closeAll = (): void => {
+    for (const connection of connections.splice(0)) {
+      try {
+        connection.close();
+      } catch {
+        // closed already
+      }
+    }
+  };
+
   return {
     port: listener.addr.port,
+    cut: closeAll,
     swallow: () => void (swallowing = true),
     heal: () => void (swallowing = false),
     async [Symbol.asyncDispose]() {
       listener.close();
       await accepting;
-      for (const connection of connections) {
-        try {
-          connection.close();
-        } catch {
-          // closed already
-        }
-      }
+      closeAll();
       await Promise.all(forwarding);
     },
   };

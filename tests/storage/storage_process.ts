@@ -46,6 +46,26 @@ const tasks: Readonly<Record<string, (storage: Storage, word: string) => Promise
       say(at);
     }
   },
+  /** Watches a counter, and says each value that it is told of, up to the one that is asked for. */
+  async watch(storage, last) {
+    const done = Promise.withResolvers<void>();
+    let said: unknown;
+    const look = async (): Promise<void> => {
+      const value = (await storage.get(["user", "counter"]))?.value;
+      if (value !== said) say(String(said = value));
+      if (value === Number(last)) done.resolve();
+    };
+    const stop = storage.watch(["user", "counter"], () => void look());
+    say("watching");
+    await look();
+    await done.promise;
+    stop();
+  },
+  /** Writes one entry, and lives on until it is killed. */
+  async last_word(storage) {
+    await storage.commit({ puts: [{ key: ["mcp_session", "last"], value: "word" }] });
+    await new Promise((resolve) => setTimeout(resolve, 600_000));
+  },
   /** Writes large values until one is refused, then says whether the first can still be read. */
   async fill(storage) {
     for (let at = 0; at < 500; at++) {

@@ -89,6 +89,12 @@ export const protocolSettings = {
     parse: parseInteger(1, 1_000_000),
     help: "messages that one event stream holds for a slow client",
   }),
+  streamResumeAnswerMilliseconds: required({
+    env: "STREAM_RESUME_ANSWER_MS",
+    default: "3000",
+    parse: parseInteger(1, 600_000),
+    help: "milliseconds that other instances have to say that they hold a stream which a client comes back to here",
+  }),
   streamMaxReplayCharacters: required({
     env: "STREAM_MAX_REPLAY",
     default: String(16 * mebibyte),

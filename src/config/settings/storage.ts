@@ -37,7 +37,7 @@ export const storageSettings = {
     env: "POSTGRES_CONNECTIONS",
     default: "10",
     parse: parseInteger(1, 1_000),
-    help: "connections to PostgreSQL that one instance opens",
+    help: "connections to PostgreSQL that one instance opens, beside one to listen for changes",
   }),
   postgresStatementTimeoutSeconds: required({
     env: "POSTGRES_STATEMENT_TIMEOUT",

@@ -28,7 +28,8 @@ export const workspaceSettings = {
     env: "WORKSPACE_WATCH",
     default: "on",
     parse: parseSwitch,
-    help: "whether clients hear of files that change, appear or disappear; costs one system watch for each directory",
+    help:
+      "whether clients hear of files that change, appear or disappear; on a disk it costs one system watch for each directory",
   }),
   watchDelayMilliseconds: required({
     env: "WATCH_DELAY_MS",

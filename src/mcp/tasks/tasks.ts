@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { createLookout } from "../../lib/lookout.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Result } from "../../lib/result.ts";
 import type { McpAnswer } from "../answer.ts";
@@ -14,7 +15,8 @@ import type { ProgressUpdate } from "../tool.ts";
 import { createTaskQuestions, type TaskQuestions } from "./task_questions.ts";
 import { endOf, newTaskRecord } from "./task_ends.ts";
 import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
-import { createTaskStore } from "./task_store.ts";
+import { createTaskFollowers, visibleState } from "./task_followers.ts";
+import { createTaskStore, taskInboxKey } from "./task_store.ts";
 
 /** What tasks stand on. */
 export interface TasksOptions {
@@ -52,6 +54,8 @@ export interface Tasks {
   get(principal: Principal, taskId: string): Promise<TaskView | null>;
   /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
   update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
+  /** Publishes what becomes of tasks, whoever runs them, until the returned function is called. */
+  follow(tasks: readonly TaskView[]): () => void;
   /** Asks for the task's end; `false` when there is none. */
   cancel(principal: Principal, taskId: string): Promise<boolean>;
   /** Stops saying that this process lives, and cancels what it runs; resolves when all of that is stored. */
@@ -69,6 +73,7 @@ interface LiveTask {
   readonly questions: TaskQuestions;
   readonly onCancel: () => void;
   readonly settled: PromiseWithResolvers<void>;
+  stopWatching: () => void;
   /** The last write: the next one waits for it, so that a late sign of life cannot overwrite the end. */
   saved: Promise<void>;
 }
@@ -76,7 +81,8 @@ interface LiveTask {
 /** Opens the tasks. */
 export function createTasks(options: TasksOptions): Tasks {
   const { clock, log, changes, limits } = options;
-  const store = createTaskStore(options.storage, clock);
+  const { storage } = options;
+  const store = createTaskStore(storage, clock);
   const live = new Map<string, LiveTask>();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
 
@@ -84,6 +90,7 @@ export function createTasks(options: TasksOptions): Tasks {
     const { subject, clientId } = record;
     changes.publish({ kind: "task", task: toTaskView(record), subject, clientId });
   };
+  const followers = createTaskFollowers({ storage, store, log, publish });
   const save = (task: LiveTask): Promise<void> => {
     task.saved = task.saved.catch(() => {}).then(() => store.save(task.record));
     return task.saved;
@@ -110,11 +117,22 @@ export function createTasks(options: TasksOptions): Tasks {
   const beat = async (task: LiveTask): Promise<void> => {
     task.record = { ...task.record, aliveAt: clock() };
     await save(task);
+  };
+  const collect = async (task: LiveTask): Promise<void> => {
     const left = await store.collect(task.record.taskId);
     if (left === null) return;
     if (left.cancel) requestCancel(task);
     task.questions.take(left.responses);
     await afterAnswers(task);
+  };
+  /** Looks for what other instances leave for the task, until the returned function is called. */
+  const watchInbox = (task: LiveTask): () => void => {
+    const lookout = createLookout(() => collect(task), log);
+    const stopWatching = storage.watch(taskInboxKey(task.record.taskId), lookout.again);
+    return () => {
+      lookout.stop();
+      stopWatching();
+    };
   };
   const keepBeating = (): void => {
     heartbeat ??= setInterval(() => {
@@ -149,6 +167,7 @@ export function createTasks(options: TasksOptions): Tasks {
         await change(task, endOf(answer));
       } finally {
         live.delete(task.record.taskId);
+        task.stopWatching();
         if (live.size === 0) stopBeating();
         task.settled.resolve();
       }
@@ -166,9 +185,11 @@ export function createTasks(options: TasksOptions): Tasks {
         questions: createTaskQuestions(),
         onCancel,
         settled: Promise.withResolvers(),
+        stopWatching: () => {},
         saved: Promise.resolve(),
       };
       live.set(task.record.taskId, task);
+      task.stopWatching = watchInbox(task);
       await save(task);
       keepBeating();
       return runningHalf(task);
@@ -189,6 +210,13 @@ export function createTasks(options: TasksOptions): Tasks {
       if (wrong !== null) return { kind: "wrong_shape", key: wrong };
       await afterAnswers(task);
       return { kind: "accepted" };
+    },
+    follow(tasks) {
+      const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId)); // those that run here are published as they go
+      const stops = elsewhere.map((task) => followers.follow(task.taskId, visibleState(task)));
+      return () => {
+        for (const stop of stops) stop();
+      };
     },
     async cancel(principal, taskId) {
       const record = await load(principal, taskId);

@@ -1,0 +1,166 @@
+/**
+ * Streams taken up on another instance than the one that has them. That one keeps them in memory and writes nothing;
+ * only when a client comes back elsewhere, it is asked through the storage to send on what follows, through a pipe.
+ */
+import { randomBytes } from "node:crypto";
+import { z } from "zod";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { createLookout } from "../lib/lookout.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import { createIssuedIds } from "./issued_id.ts";
+import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
+import type { FrameReader, MessageStream } from "./message_stream.ts";
+import type { Session } from "./session.ts";
+import { createPipeSender, receiveFromPipe } from "./stored_pipe.ts";
+
+/** What a stream carries: a call's messages up to its response, or a session's notices, which any instance can send. */
+export type StreamContent = "answer" | "notices";
+
+/** Where a client left off. */
+export interface StreamPosition {
+  readonly resumeId: string;
+  /** The number of the last frame that it has. */
+  readonly after: number;
+}
+
+/** What comes of asking. */
+export interface ResumeRequest {
+  /** Whether some instance has the stream; known in time. */
+  readonly answered: Promise<boolean>;
+  /** The client is gone, or has all. */
+  stop(): void;
+}
+
+/** Takes what follows. */
+export interface FrameTaker {
+  readonly onFrame: (id: string, text: string) => void;
+  readonly onEnd: () => void;
+}
+
+/** Passes streams on between instances. */
+export interface StreamResumption {
+  /** An id for a stream of the session. */
+  issueId(session: Session, content: StreamContent): string;
+  /** What the stream with this id carries, if it is one of this session's, on any instance. */
+  contentOf(session: Session, resumeId: string): StreamContent | null;
+  /** Lets other instances take the stream up, until the returned function is called. */
+  offer(stream: MessageStream, resumeId: string, content: StreamContent): () => void;
+  /** Asks whoever has the stream for what follows the position. */
+  ask(position: StreamPosition, to: FrameTaker): ResumeRequest;
+}
+
+/** What passing streams on stands on. */
+export interface StreamResumptionOptions {
+  readonly storage: McpStorage;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limits: {
+    readonly resumeWindowMs: number;
+    /** How long other instances have to say that they have a stream. */
+    readonly resumeAnswerMs: number;
+    /** The longest that a call, and so its stream, lasts. */
+    readonly toolTimeoutMs: number;
+  };
+}
+
+const beatMs = 5_000;
+const silenceMs = 30_000; // an instance that says nothing for so long is dead
+
+const requestShape = z.object({ pipe: z.string(), after: z.number() });
+
+/** Builds it. */
+export function createStreamResumption(options: StreamResumptionOptions): StreamResumption {
+  const { storage, secretBox, clock, log, limits } = options;
+  const ids = {
+    answer: createIssuedIds(secretBox, "mcp-answer-stream"),
+    notices: createIssuedIds(secretBox, "mcp-notice-stream"),
+  };
+  const requestKey = (resumeId: string): McpStorageKey => ["mcp_resume", resumeId];
+  const pipeKey = (pipe: string): McpStorageKey => ["mcp_relay", pipe];
+
+  const sendOn = async (reader: FrameReader, pipe: string): Promise<void> => {
+    const sender = createPipeSender({ storage, clock, key: pipeKey(pipe), lifetimeMs: limits.resumeWindowMs });
+    try {
+      await sender.beat();
+      for (let frame = await reader.next(beatMs); frame !== null; frame = await reader.next(beatMs)) {
+        await (frame === "idle" ? sender.beat() : sender.send(`${frame.id} ${frame.text}`));
+      }
+      await sender.end();
+    } catch (error) {
+      reader.cancel(); // the silence tells the other instance; the client comes back once more
+      log.write("error", "stream_relay_failed", { error: String(error) });
+    }
+  };
+  const withdraw = async (key: McpStorageKey, pipe: string): Promise<void> => {
+    const stored = await storage.get(key);
+    if (stored === null || requestShape.parse(stored.value).pipe !== pipe) return; // the client is elsewhere again
+    await storage.commit({ checks: [{ key, version: stored.version }], deletes: [key] });
+  };
+
+  return {
+    issueId: ({ key }, content) => ids[content].issue(key),
+    contentOf({ key }, resumeId) {
+      if (ids.answer.isIssued(resumeId, key)) return "answer";
+      return ids.notices.isIssued(resumeId, key) ? "notices" : null;
+    },
+    offer(stream, resumeId, content) {
+      const key = requestKey(resumeId);
+      let current: { readonly pipe: string; readonly reader: FrameReader } | null = null;
+      const lookout = createLookout(async () => {
+        const stored = await storage.get(key);
+        const asked = stored === null ? null : requestShape.parse(stored.value);
+        if (asked?.pipe === current?.pipe) return;
+        current?.reader.cancel();
+        current = null;
+        if (asked === null) return;
+        if (content === "notices") stream.end(); // from here on, the other instance's own stream tells
+        current = { pipe: asked.pipe, reader: stream.attach(asked.after) };
+        void sendOn(current.reader, asked.pipe);
+      }, log);
+      const stopWatching = storage.watch(key, lookout.again);
+      return () => {
+        lookout.stop();
+        stopWatching();
+      };
+    },
+    ask({ resumeId, after }, { onFrame, onEnd }) {
+      const key = requestKey(resumeId);
+      const pipe = randomBytes(12).toString("base64url");
+      const { promise: answered, resolve } = Promise.withResolvers<boolean>();
+      let stopped = false;
+      const stop = (): void => {
+        if (stopped) return;
+        stopped = true;
+        clearTimeout(timer);
+        stopReceiving();
+        resolve(false);
+        withdraw(key, pipe).catch((error) => log.write("warn", "stream_request_left", { error: String(error) }));
+      };
+      const end = (): void => {
+        stop();
+        onEnd();
+      };
+      let timer = setTimeout(stop, limits.resumeAnswerMs);
+      const stopReceiving = receiveFromPipe({ storage, key: pipeKey(pipe), log }, {
+        onSign() {
+          clearTimeout(timer);
+          timer = setTimeout(end, silenceMs);
+          resolve(true);
+        },
+        onText(text) {
+          const space = text.indexOf(" ");
+          onFrame(text.slice(0, space), text.slice(space + 1));
+        },
+        onEnd: end,
+      });
+      const expiresAt = clock() + limits.toolTimeoutMs + limits.resumeWindowMs;
+      storage.commit({ puts: [{ key, value: { pipe, after }, expiresAt }] }).catch((error) => {
+        log.write("error", "stream_request_failed", { error: String(error) });
+        stop();
+      });
+      return { answered, stop };
+    },
+  };
+}

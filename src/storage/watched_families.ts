@@ -1,0 +1,24 @@
+/**
+ * The families of entries, by the first part of their keys, that can be watched. Every instance announces changes of
+ * these, whether anybody watches or not, so what is written often, or in bulk, is left out: on PostgreSQL, commits that
+ * announce something wait for each other.
+ */
+const watchedFamilies: ReadonlySet<string> = new Set([
+  "grant",
+  "operator_token",
+  "revoked_token",
+  "user",
+  "mcp_answer",
+  "mcp_cancel",
+  "mcp_relay",
+  "mcp_resume",
+  "mcp_session",
+  "mcp_task",
+  "mcp_task_inbox",
+  "workspace_change",
+]);
+
+/** Whether changes of the entry are announced. */
+export function isWatchable(key: readonly string[]): boolean {
+  return watchedFamilies.has(key[0] ?? "");
+}

@@ -1,0 +1,16 @@
+/** Portcullis with the tools of {@link ./fleet_worker.ts}, started as `serve` starts it. */
+import { readFileSync, writeSync } from "node:fs";
+import process from "node:process";
+import { serve } from "../../src/cli/serve.ts";
+import { loadConfig } from "../../src/config/config.ts";
+
+process.exit(
+  await serve({
+    words: [],
+    flags: {},
+    loadConfig: () =>
+      loadConfig({ flags: { port: "0" }, env: process.env, readFile: (path) => readFileSync(path, "utf8") }),
+    print: (text) => void writeSync(process.stdout.fd, text),
+    say: (text) => void writeSync(process.stderr.fd, text),
+  }, new URL("./fleet_worker.ts", import.meta.url)),
+);
