@@ -190,7 +190,10 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
     log,
-    telemetry.tracer.exports ? telemetry.nameRequest : undefined,
+    [
+      ...(telemetry.tracer.exports ? [{ onRequest: telemetry.nameRequest }] : []),
+      ...(metrics === undefined ? [] : [{ onAnswer: metrics.countAnswer }]),
+    ],
   );
 
   const sweeper = setInterval(() => {

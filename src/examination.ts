@@ -115,6 +115,7 @@ function* examineWorkers({ workers, database, postgresConnections }: Config): Ge
 /** A collector that answers nothing is noticed by nobody: spans are dropped without a word. */
 async function examineTelemetry({ telemetry: { isAsked, collector } }: Config): Promise<Check> {
   const name = "telemetry";
+  const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
   if (findTelemetry() === null) {
     return isAsked
       ? {
@@ -123,7 +124,7 @@ async function examineTelemetry({ telemetry: { isAsked, collector } }: Config): 
         text: "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
         remedy: "unset OTEL_SDK_DISABLED and OTEL_DENO_TRACING; compile with: OTEL_DENO=true deno task compile",
       }
-      : { name, state: "well", text: "off (OTEL_DENO=true turns it on)" };
+      : { name, state: "well", text: `off (${turnsOn} turns it on)` };
   }
   const signal = AbortSignal.timeout(fetchTimeoutMilliseconds);
   const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(

@@ -1,4 +1,5 @@
 /** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
+import process from "node:process";
 import type { Config } from "./config/config.ts";
 import { createMetricsEndpoint } from "./http/metrics.ts";
 import { knownNames } from "./http/origin.ts";
@@ -48,6 +49,7 @@ export function listenForMetrics(
         workers: reports.length,
         openStreams: sum(({ openStreams }) => openStreams),
         residentBytes: Deno.memoryUsage().rss,
+        cpuSeconds: cpuSeconds(),
         heapUsedBytes: sum(({ heapUsedBytes }) => heapUsedBytes),
         heapTotalBytes: sum(({ heapTotalBytes }) => heapTotalBytes),
         startedAt: Math.floor(startedAt / 1_000),
@@ -56,4 +58,9 @@ export function listenForMetrics(
   }));
   log.write("info", "metrics_listening", { host: config.metricsHost, port: server.addr.port });
   return server;
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
 }

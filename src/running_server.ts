@@ -129,9 +129,14 @@ export async function startServer(
     ready.resolve(built);
     const report = (): ServerReport | null => {
       if (metrics === undefined) return null;
-      const { requests, tools, totals } = metrics;
+      const { requests, answers, tools, totals } = metrics;
       const { heapUsed: heapUsedBytes, heapTotal: heapTotalBytes } = Deno.memoryUsage();
-      return { counts: { requests, tools, totals }, openStreams: built.openStreams, heapUsedBytes, heapTotalBytes };
+      return {
+        counts: { requests, answers, tools, totals },
+        openStreams: built.openStreams,
+        heapUsedBytes,
+        heapTotalBytes,
+      };
     };
     if (metricsPort !== undefined && (team === undefined || team.isFirst)) {
       listening = `${config.metricsHost} port ${metricsPort} for metrics`;

@@ -4,6 +4,7 @@ import type { Log } from "../lib/log.ts";
 import { requestHost } from "../lib/request_host.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
+import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
 import { isKnownHost, isKnownOrigin, type KnownNames } from "./origin.ts";
 
 /** Every endpoint of the server, rate limits included. */
@@ -34,12 +35,12 @@ export interface Endpoints {
 type RouteContext = Context<{ Bindings: Peer }>;
 type Route = (context: RouteContext) => Response | Promise<Response>;
 
-/** Builds the one request handler of the server. `onRoute` hears the path of each request that has a route. */
+/** Builds the one request handler of the server. */
 export function createRouter(
   endpoints: Endpoints,
   names: KnownNames,
   log: Log,
-  onRoute?: (method: string, path: string) => void,
+  observers: readonly RouteObserver[] = [],
 ): Endpoint {
   const app = new Hono<{ Bindings: Peer }>();
   const plain = (endpoint: Endpoint): Route => (context) => endpoint(context.req.raw, context.env);
@@ -112,16 +113,12 @@ export function createRouter(
     return Response.json({ error: "server_error" }, { status: 500 });
   });
 
-  const paths = new Set(app.routes.map(({ path }) => path));
-  return (request, peer) => {
-    if (onRoute !== undefined) {
-      const { pathname } = new URL(request.url);
-      if (paths.has(pathname)) onRoute(request.method, pathname);
-    }
+  const answer: Endpoint = (request, peer) => {
     if (!isKnownHost(requestHost(request), names)) return forbidden("Host");
     // A shortcut for the one request that comes often; it answers as the route above does.
     return request.method === "POST" && isMcpUrl(request.url) ? mcp(request, peer) : app.fetch(request, peer);
   };
+  return observeRoutes(answer, new Set(app.routes.map(({ path }) => path)), observers);
 }
 
 /** Whether a request's absolute URL has exactly the path `/mcp`, spelled plainly and without a query. */

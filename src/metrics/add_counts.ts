@@ -1,10 +1,11 @@
 /** The counts of several servers as those of one. */
 import { createHistogram, type Histogram } from "./histogram.ts";
-import type { Counts, LimitName, Outcomes, ToolCounts, Totals } from "./metrics.ts";
+import type { Counts, LimitName, Outcomes, Statuses, ToolCounts, Totals } from "./metrics.ts";
 
 /** Adds them up. */
 export function addCounts(all: readonly Counts[]): Counts {
   const requests = new Map<string, Outcomes>();
+  const answers = new Map<string, Statuses>();
   const tools = new Map<string, ToolCounts>();
   const totals: Totals = {
     refusedTokens: 0,
@@ -14,6 +15,9 @@ export function addCounts(all: readonly Counts[]): Counts {
   for (const counts of all) {
     for (const [method, outcomes] of counts.requests) {
       requests.set(method, addOutcomes(requests.get(method) ?? {}, outcomes));
+    }
+    for (const [route, statuses] of counts.answers) {
+      answers.set(route, addOutcomes(answers.get(route) ?? {}, statuses));
     }
     for (const [tool, { outcomes, seconds }] of counts.tools) {
       const before = tools.get(tool) ?? { outcomes: {}, seconds: createHistogram(seconds.bounds) };
@@ -28,12 +32,15 @@ export function addCounts(all: readonly Counts[]): Counts {
       totals.rateLimited[limit] += counts.totals.rateLimited[limit];
     }
   }
-  return { requests, tools, totals };
+  return { requests, answers, tools, totals };
 }
 
-function addOutcomes(first: Outcomes, second: Outcomes): Outcomes {
-  const sum = { ...first };
-  for (const [outcome, count] of Object.entries(second) as [keyof Outcomes, number][]) {
+function addOutcomes<Name extends string>(
+  first: Partial<Record<Name, number>>,
+  second: Partial<Record<Name, number>>,
+): Partial<Record<Name, number>> {
+  const sum: Partial<Record<Name, number>> = { ...first };
+  for (const [outcome, count] of Object.entries(second) as [Name, number][]) {
     sum[outcome] = (sum[outcome] ?? 0) + count;
   }
   return sum;

@@ -12,6 +12,8 @@ export interface Gauges {
   readonly workers: number;
   readonly openStreams: number;
   readonly residentBytes: number;
+  /** Processor time of the process, all threads. */
+  readonly cpuSeconds: number;
   readonly heapUsedBytes: number;
   readonly heapTotalBytes: number;
   /** Seconds since the epoch. */
@@ -21,7 +23,7 @@ export interface Gauges {
 type Labels = Readonly<Record<string, string>>;
 
 /** The whole text. */
-export function expose({ requests, tools, totals }: Counts, gauges: Gauges): string {
+export function expose({ requests, answers, tools, totals }: Counts, gauges: Gauges): string {
   const text: string[] = [];
   const family = (name: string, type: "counter" | "gauge" | "histogram", help: string): void => {
     text.push(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`);
@@ -38,6 +40,12 @@ export function expose({ requests, tools, totals }: Counts, gauges: Gauges): str
   for (const [method, outcomes] of requests) {
     for (const [outcome, count] of Object.entries(outcomes)) {
       sample("portcullis_requests_total", count, { method, outcome });
+    }
+  }
+  family("portcullis_http_requests_total", "counter", "HTTP requests answered, by route and status.");
+  for (const [route, statuses] of answers) {
+    for (const [status, count] of Object.entries(statuses)) {
+      sample("portcullis_http_requests_total", count ?? 0, { route, status });
     }
   }
   family("portcullis_tool_calls_total", "counter", "Tool calls answered, by tool and outcome.");
@@ -63,6 +71,7 @@ export function expose({ requests, tools, totals }: Counts, gauges: Gauges): str
   single("portcullis_open_streams", "gauge", "Event streams that are open.", gauges.openStreams);
   single("portcullis_workers", "gauge", "Workers that answer, and that these counts are of.", gauges.workers);
   single("portcullis_info", "gauge", "The program that answers.", 1, { version: gauges.version });
+  single("process_cpu_seconds_total", "counter", "Processor time of the process.", gauges.cpuSeconds);
   single("process_resident_memory_bytes", "gauge", "Memory of the process.", gauges.residentBytes);
   single("portcullis_heap_used_bytes", "gauge", "JavaScript heap of the server in use.", gauges.heapUsedBytes);
   single("portcullis_heap_total_bytes", "gauge", "JavaScript heap of the server.", gauges.heapTotalBytes);

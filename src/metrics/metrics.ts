@@ -11,6 +11,8 @@ export type LimitName = "tool_calls" | "oauth" | "registration" | "health";
 /** What was counted: plain data, which threads can send each other. */
 export interface Counts {
   readonly requests: ReadonlyMap<string, Outcomes>;
+  /** HTTP requests by route, and `other`: how often each status was the answer. */
+  readonly answers: ReadonlyMap<string, Statuses>;
   readonly tools: ReadonlyMap<string, ToolCounts>;
   readonly totals: Readonly<Totals>;
 }
@@ -19,6 +21,8 @@ export interface Counts {
 export interface Metrics extends Counts {
   /** Takes note of an answered request. */
   countRequest(entry: AuditEntry): void;
+  /** Takes note of an HTTP answer; `null` is a path that is no route. */
+  countAnswer(route: string | null, status: number): void;
   countRefusedToken(): void;
   countRateLimited(limit: LimitName): void;
   countStorageError(): void;
@@ -26,6 +30,9 @@ export interface Metrics extends Counts {
 
 /** How often each outcome came. */
 export type Outcomes = Partial<Record<AuditOutcome, number>>;
+
+/** How often each status of HTTP came. */
+export type Statuses = Partial<Record<string, number>>;
 
 /** The calls of one tool. */
 export interface ToolCounts {
@@ -48,6 +55,7 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
   const requests = new Map<string, Outcomes>(Array.from(methods, (method) => [method, {}]));
   const others: Outcomes = {};
   requests.set("other", others);
+  const answers = new Map<string, Statuses>();
   const tools = new Map<string, ToolCounts>();
   const totals: Totals = {
     refusedTokens: 0,
@@ -56,6 +64,7 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
   };
   return {
     requests,
+    answers,
     tools,
     totals,
     countRequest({ method, tool, outcome, durationMs }) {
@@ -67,6 +76,12 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
       if (counts === undefined) tools.set(tool, counts = { outcomes: {}, seconds: createHistogram(durationBounds) });
       counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1;
       observe(counts.seconds, durationMs / 1_000);
+    },
+    countAnswer(route, status) {
+      const name = route ?? "other";
+      let statuses = answers.get(name);
+      if (statuses === undefined) answers.set(name, statuses = {});
+      statuses[status] = (statuses[status] ?? 0) + 1;
     },
     countRefusedToken() {
       totals.refusedTokens++;

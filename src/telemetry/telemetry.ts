@@ -16,8 +16,8 @@ export interface Telemetry {
   readonly tracer: Tracer;
   /** `fetch` for requests to other systems: they learn of the caller's trace. */
   readonly fetch: typeof globalThis.fetch;
-  /** Names the span of the HTTP request that is answered after its route. */
-  nameRequest(method: string, route: string): void;
+  /** Names the span of the HTTP request that is answered after its route, if it has one. */
+  nameRequest(method: string, route: string | null): void;
 }
 
 const scopeName = "portcullis";
@@ -112,6 +112,7 @@ function exportingTelemetry(deno: DenoTelemetry, forwarded: ForwardedTrace, vers
       true,
     ),
     nameRequest(method, route) {
+      if (route === null) return;
       const span = currentSpan(contextManager.active());
       span?.updateName(`${method} ${route}`);
       span?.setAttribute("http.route", route);

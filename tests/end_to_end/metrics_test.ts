@@ -51,6 +51,9 @@ Deno.test("METRICS_PORT serves counts of requests, tools, refusals, streams and 
   await (await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "ping" }, { token: "wrong" })).body?.cancel();
   for (let times = 0; times < 3; times++) await (await fetch(`${server.url}/health`)).body?.cancel();
 
+  await (await fetch(`${server.url}/oauth/token`, { method: "POST", body: new URLSearchParams() })).body?.cancel();
+  await (await fetch(`${server.url}/made-up`)).body?.cancel();
+
   const counts = await scrape(url);
   const expected: [string, number][] = [
     ['portcullis_tool_calls_total{tool="file_read",outcome="ok"}', 1],
@@ -66,11 +69,16 @@ Deno.test("METRICS_PORT serves counts of requests, tools, refusals, streams and 
     ['portcullis_rate_limited_total{limit="tool_calls"}', 1],
     ['portcullis_rate_limited_total{limit="health"}', 2],
     ["portcullis_refused_tokens_total", 1],
+    ['portcullis_http_requests_total{route="/mcp",status="401"}', 1],
+    ['portcullis_http_requests_total{route="/health",status="429"}', 2],
+    ['portcullis_http_requests_total{route="/oauth/token",status="400"}', 1],
+    ['portcullis_http_requests_total{route="other",status="404"}', 1],
     ["portcullis_storage_errors_total", 0],
   ];
   for (const [name, count] of expected) assert.equal(counts.get(name), count, name);
   assert.ok((counts.get("process_resident_memory_bytes") ?? 0) > 10_000_000);
   assert.ok(Math.abs((counts.get("process_start_time_seconds") ?? 0) - Date.now() / 1_000) < 60);
+  assert.ok((counts.get("process_cpu_seconds_total") ?? 0) > 0);
   assert.deepEqual(Array.from(counts.keys()).filter((name) => /no_such_tool|made/.test(name)), []);
 
   const stream = await fetch(`${server.url}/mcp`, await sessionStream(server.url, token));

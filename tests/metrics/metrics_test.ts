@@ -25,6 +25,7 @@ const gauges = {
   version: "1",
   workers: 1,
   openStreams: 2,
+  cpuSeconds: 1.5,
   residentBytes: 3,
   heapUsedBytes: 4,
   heapTotalBytes: 5,
@@ -80,8 +81,10 @@ Deno.test("the counts of several workers add up, as they arrive from other threa
     const metrics = createMetrics({ methods: ["tools/call"] });
     for (const durationMs of durations) metrics.countRequest({ ...entry, durationMs });
     metrics.countRateLimited("oauth");
-    const { requests, tools, totals } = metrics;
-    return structuredClone({ requests, tools, totals });
+    metrics.countAnswer("/mcp", 200);
+    metrics.countAnswer(null, 404);
+    const { requests, answers, tools, totals } = metrics;
+    return structuredClone({ requests, answers, tools, totals });
   };
   const sum = addCounts([counted([3, 3]), counted([300]), counted([])]);
   const text = expose(sum, gauges);
@@ -90,6 +93,8 @@ Deno.test("the counts of several workers add up, as they arrive from other threa
   assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.005"\} 2$/m);
   assert.match(text, /^portcullis_tool_call_duration_seconds_count\{tool="file_read"\} 3$/m);
   assert.match(text, /^portcullis_rate_limited_total\{limit="oauth"\} 3$/m);
+  assert.match(text, /^portcullis_http_requests_total\{route="\/mcp",status="200"\} 3$/m);
+  assert.match(text, /^portcullis_http_requests_total\{route="other",status="404"\} 3$/m);
 });
 
 Deno.test("a lost database counts as a storage error, a caller's mistake does not, and both still reject", async () => {
