@@ -1,8 +1,8 @@
 /** What nobody expects in a directory, over HTTP: masses, depths, holes and names of any bytes. Answers stay bounded. */
 import assert from "node:assert/strict";
-import { toWalkCursorText } from "../../src/tools/file_cursor.ts";
+import { toSearchCursorText, toWalkCursorText } from "../../src/tools/file_cursor.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
-import { type FileServer, withFileServer } from "../fixtures/file_server.ts";
+import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 
 const mebibyte = 1024 * 1024;
@@ -27,18 +27,19 @@ Deno.test("100,000 files in one directory are listed page by page, found by name
   }, async ({ done, peakMemory, server, token }) => {
     const before = peakMemory();
     const seen: string[] = [];
-    let cursor: string | undefined;
+    let next: string | undefined;
     do {
-      const page = await done("file_list", cursor === undefined ? {} : { cursor });
-      const { entries, next_cursor: next } = page.structured as unknown as Listed;
+      const page = await done("file_list", next === undefined ? {} : { cursor: next });
+      const { entries, next_cursor } = page.structured as unknown as Listed;
       assert.ok(entries.length <= 1000 && page.text.length < 100_000);
       seen.push(...entries.map(({ name }) => name));
-      cursor = next;
+      next = next_cursor;
       // the first pages one after the other, then where the last ones begin
-      if (seen.length === 3000) cursor = toWalkCursorText({ segments: [nameOf(97_999)], isDirectory: false });
-    } while (cursor !== undefined);
+      if (seen.length === 3000) next = toWalkCursorText({ segments: [nameOf(97_999)], isDirectory: false });
+    } while (next !== undefined);
     assert.deepEqual(seen, [...range(0, 3000), ...range(98_000, 100_000)].map(nameOf));
-    assert.match(await searched(done, { pattern: "*-99999" }), /file-99999/);
+    const cursor = toSearchCursorText({ finished: { segments: [nameOf(94_999)], isDirectory: false } });
+    assert.match((await done("file_search", { pattern: "*-99999", cursor })).text, /file-99999/);
     assert.equal((await done("file_read", { filename: nameOf(54_321) })).structured["size_bytes"], 0);
     const response = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "resources/list", params: {} }, {
       token,
@@ -170,18 +171,6 @@ function nameOf(n: number): string {
 
 function range(start: number, end: number): number[] {
   return Array.from({ length: end - start }, (_, index) => start + index);
-}
-
-/** What a search finds in all, however often it has to go on. */
-async function searched(done: FileServer["done"], input: Record<string, unknown>): Promise<string> {
-  let text = "";
-  let cursor: unknown;
-  do {
-    const answer = await done("file_search", cursor === undefined ? input : { ...input, cursor });
-    text += answer.text;
-    cursor = answer.structured["next_cursor"];
-  } while (cursor !== undefined);
-  return text;
 }
 
 async function runPerl(directory: string, script: string): Promise<void> {
