@@ -69,8 +69,8 @@ export interface AppDependencies extends Installation {
 
 const maxRememberedClients = 10_000;
 
-/** Wires every part. Throws when the workspace cannot be used. */
-export function buildApp(config: Config, given: AppDependencies): App {
+/** Wires every part. Rejects when the workspace cannot be used. */
+export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
   const log = summariseStrangers(given.log, {
     windowSeconds: config.logRepeatWindowSeconds,
     maxKinds: config.logMaxRepeatKinds,
@@ -82,7 +82,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
   const limits = createRateLimits(config, dependencies);
-  const servicenow = openServicenow(config, {
+  const servicenow = await openServicenow(config, {
     ...dependencies,
     calls: limits.servicenowCalls,
     fetch: telemetry.fetch,
@@ -114,7 +114,7 @@ export function buildApp(config: Config, given: AppDependencies): App {
     maxCachedTokens: config.maxCachedTokens,
   });
 
-  const toolbox = createToolbox(config, { servicenow, storage, log, clock, telemetry });
+  const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry });
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {

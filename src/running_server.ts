@@ -109,7 +109,7 @@ export async function startServer(
     const { metricsPort } = config;
     const metrics = metricsPort === undefined ? undefined : createMetrics({ methods: methodNames });
     const { storage, secrets } = installation.value;
-    const built = buildApp(config, {
+    const built = await buildApp(config, {
       storage: metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
         ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
         tracer: telemetry.tracer,

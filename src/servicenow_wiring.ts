@@ -7,8 +7,7 @@ import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
-import { resealLinks } from "./servicenow/reseal_links.ts";
-import { createServicenow, type Servicenow } from "./servicenow/servicenow.ts";
+import type { Servicenow } from "./servicenow/servicenow.ts";
 
 /** What the instance stands on. */
 export interface ServicenowDependencies extends Installation {
@@ -22,15 +21,19 @@ export interface ServicenowDependencies extends Installation {
 
 const minute = 60_000;
 
-/** `null` where the configuration names no instance. */
-export function openServicenow(config: Config, dependencies: ServicenowDependencies): Servicenow | null {
+/** `null` where the configuration names no instance: then none of this is loaded. */
+export async function openServicenow(
+  config: Config,
+  dependencies: ServicenowDependencies,
+): Promise<Servicenow | null> {
   if (config.servicenow === undefined) return null;
+  const { createServicenow } = await import("./servicenow/servicenow.ts");
   const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
   const rate = { count: config.servicenowCallsPerMinute, windowMilliseconds: minute };
   const { calls = createRateLimiter({ ...rate, clock }) } = dependencies;
   const [current, ...previous] = tokenBoxes(config, secrets);
-  resealInBackground({ storage, log }, current, previous);
+  if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);
   return createServicenow({
     instance,
     allowLoopbackHttp: instance.startsWith("http:"), // the configuration takes plain http on this machine only
@@ -56,11 +59,12 @@ function tokenBoxes(config: Config, secrets: SecretBox): readonly [SecretBox, ..
 }
 
 /** Key rotation: what was sealed under an earlier key moves to the current one while the server already answers. */
-function resealInBackground(
+async function resealInBackground(
   { storage, log }: Pick<ServicenowDependencies, "storage" | "log">,
   current: SecretBox,
   previous: readonly SecretBox[],
-): void {
+): Promise<void> {
+  const { resealLinks } = await import("./servicenow/reseal_links.ts");
   for (const from of previous) {
     resealLinks(storage, { from, to: current }).then(
       ({ resealed }) => resealed > 0 && log.write("audit", "servicenow_links_resealed", { resealed }),

@@ -43,8 +43,8 @@ export async function runStdio(config: Config, dependencies: StdioAppDependencie
     ? observeStorage(dependencies.storage, { tracer, attributes: databaseAttributes(config) })
     : dependencies.storage;
   const parts = { ...dependencies, storage };
-  const servicenow = openServicenow(config, { ...parts, serverUrl, fetch });
-  const toolbox = createToolbox(config, { ...parts, servicenow, telemetry });
+  const servicenow = await openServicenow(config, { ...parts, serverUrl, fetch });
+  const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry });
   const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer });
   try {
     await serveStdio({

@@ -12,9 +12,7 @@ import { createAdmission } from "./ollama/admission.ts";
 import { createOllamaClient, type OllamaClient } from "./ollama/client.ts";
 import type { OllamaHost } from "./ollama/host.ts";
 import { createLocalModel } from "./ollama/local_model.ts";
-import { servicenowPrompts } from "./prompts/servicenow.ts";
 import { llmModelsResource } from "./resources/llm_models.ts";
-import { servicenowResources } from "./resources/servicenow.ts";
 import { workspaceFilesResource } from "./resources/workspace_files.ts";
 import type { ServicenowRecords } from "./servicenow/port.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
@@ -31,13 +29,10 @@ import { fileSearchTool } from "./tools/file_search.ts";
 import { fileWriteTool } from "./tools/file_write.ts";
 import { workspaceImages } from "./tools/llm_image.ts";
 import { llmTools } from "./tools/llm_tools.ts";
-import { workspaceFiles } from "./tools/servicenow_files.ts";
-import { servicenowTools } from "./tools/servicenow_tools.ts";
 import type { AccessPatterns } from "./workspace/access_rules.ts";
 import { createDiskWatch } from "./workspace/disk_watch.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
-import { openStoreWorkspace } from "./workspace/store_workspace.ts";
 import { createOwnChanges, type OwnChanges } from "./workspace/own_changes.ts";
 import { createWorkspaceWatches, type WorkspaceWatches } from "./workspace/shared_watch.ts";
 import { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
@@ -59,15 +54,15 @@ export interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly clock: Clock;
 }
 
-/** Opens the adapters and builds the tools. Throws when the workspace directory cannot be made or used. */
-export function createToolbox(config: Config, dependencies: ToolboxDependencies): Toolbox {
+/** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
+export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow, log, telemetry: { tracer, fetch } } = dependencies;
   const ownChanges = createOwnChanges({
     coalesceMilliseconds: config.watchDelayMilliseconds,
     maxPaths: config.watchMaxPaths,
     access: accessOf(config),
   });
-  const { source: workspace, close: closeWorkspaces } = openWorkspaces(config, dependencies, ownChanges);
+  const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies, ownChanges);
   const watches = config.workspaceWatch ? watchWorkspaces(config, log, ownChanges) : undefined;
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
@@ -87,14 +82,14 @@ export function createToolbox(config: Config, dependencies: ToolboxDependencies)
   const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
   const model = createLocalModel({ clients, admission: createAdmission(limits), limits, clock, random: Math.random });
   const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
-  const records = servicenow === null ? null : servicenowResources(servicenow);
+  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config);
   return {
     resources: [
       workspaceFilesResource(workspace, watches),
       llmModelsResource(models),
-      ...(records === null ? [] : [records]),
+      ...(records === null ? [] : [records.resources]),
     ],
-    prompts: records === null ? [] : servicenowPrompts(records.read),
+    prompts: records === null ? [] : records.prompts,
     tools: [
       fileReadTool(workspace),
       fileReadManyTool(workspace, { maxFiles: config.maxReadFiles }),
@@ -108,10 +103,7 @@ export function createToolbox(config: Config, dependencies: ToolboxDependencies)
       directoryCreateTool(workspace),
       fileSearchTool(workspace, { maxSearchMilliseconds: walkMilliseconds }),
       ...llmTools({ ...models, readImage: workspaceImages(workspace), clock }),
-      ...(servicenow === null ? [] : servicenowTools(servicenow, {
-        files: workspaceFiles(workspace),
-        writing: config.servicenowWrite,
-      })),
+      ...(records === null ? [] : records.tools),
     ],
     async close() {
       for (const client of clients) client.close();
@@ -121,18 +113,29 @@ export function createToolbox(config: Config, dependencies: ToolboxDependencies)
   };
 }
 
+/** What is offered of a ServiceNow instance; loaded only where there is one. */
+async function recordsOf(servicenow: ServicenowRecords, workspace: WorkspaceSource, config: Config) {
+  const { servicenowTools } = await import("./tools/servicenow_tools.ts");
+  const { workspaceFiles } = await import("./tools/servicenow_files.ts");
+  const { servicenowResources } = await import("./resources/servicenow.ts");
+  const { servicenowPrompts } = await import("./prompts/servicenow.ts");
+  const resources = servicenowResources(servicenow);
+  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: config.servicenowWrite });
+  return { tools, resources, prompts: servicenowPrompts(resources.read) };
+}
+
 interface OpenedWorkspaces {
   readonly source: WorkspaceSource;
   close(): Promise<void>;
 }
 
 /** One workspace for everybody, or one for each user, opened when its user first comes. */
-function openWorkspaces(
+async function openWorkspaces(
   config: Config,
   dependencies: ToolboxDependencies,
   ownChanges: OwnChanges,
-): OpenedWorkspaces {
-  const open = workspaceOpener(config, dependencies, ownChanges);
+): Promise<OpenedWorkspaces> {
+  const open = await workspaceOpener(config, dependencies, ownChanges);
   if (config.workspaces === "shared") {
     const workspace = open(null);
     return { source: workspace, close: () => workspace.close() };
@@ -142,14 +145,15 @@ function openWorkspaces(
 }
 
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
-function workspaceOpener(
+async function workspaceOpener(
   config: Config,
   { storage, clock }: ToolboxDependencies,
   ownChanges: OwnChanges,
-): (directory: string | null) => Workspace {
+): Promise<(directory: string | null) => Workspace> {
   const limits = workspaceLimitsOf(config);
   const access = accessOf(config);
   if (config.workspaceStore === "storage") {
+    const { openStoreWorkspace } = await import("./workspace/store_workspace.ts");
     return (directory) => {
       // A colon is in no directory name: no user's workspace is ever the shared one.
       const name = directory === null ? "shared" : `user:${directory}`;

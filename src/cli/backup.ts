@@ -1,12 +1,14 @@
 /** `backup`: the data directory, as it is now, to another directory. */
-import { backupDataDirectory } from "../storage/backup_data_directory.ts";
 import type { Command } from "./command.ts";
 import { type CopyCommand, runCopyCommand } from "./copy_command.ts";
 
 const backup: CopyCommand = {
   misuse: "error: backup takes one directory\nhint: backup DIRECTORY",
   elsewhere: "back it up with the database's own tools, and keep a copy of master.key",
-  copy: (to, from) => backupDataDirectory({ from, to }),
+  copy: async (to, from) => {
+    const { backupDataDirectory } = await import("../storage/backup_data_directory.ts");
+    return backupDataDirectory({ from, to });
+  },
   done: (files, to) => `${files} are in ${to}; whoever can read them is the owner of this installation`,
 };
 

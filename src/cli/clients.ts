@@ -1,5 +1,4 @@
 /** `clients create|list|remove`: OAuth clients that the operator makes, and an eye on those that registered themselves. */
-import { readFile } from "node:fs/promises";
 import type { Administration } from "../administration.ts";
 import { type Action, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
@@ -67,7 +66,7 @@ async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest 
   }
   const ttl = flags["secret-ttl"];
   if (ttl !== undefined && !/^\d{1,10}$/.test(ttl)) return "--secret-ttl must be a whole number of seconds";
-  const keys = jwks === undefined ? undefined : await readFile(jwks, "utf8").catch(() => null);
+  const keys = jwks === undefined ? undefined : await Deno.readTextFile(jwks).catch(() => null);
   if (keys === null) return "--jwks names a file that cannot be read";
   return {
     name,

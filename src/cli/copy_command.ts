@@ -13,16 +13,16 @@ export interface CopyCommand {
   readonly copy: (
     directory: string,
     dataDir: string,
-  ) => Result<readonly string[], { readonly path: string; readonly problem: string; readonly remedy: string }>;
+  ) => Promise<Result<readonly string[], { readonly path: string; readonly problem: string; readonly remedy: string }>>;
   /** Said in the end, with the names of the files that are there now. */
   readonly done: (files: string, directory: string, config: Config) => string;
 }
 
 /** Runs one of them. */
-export function runCopyCommand(
+export async function runCopyCommand(
   { misuse, elsewhere, copy, done }: CopyCommand,
   { words, loadConfig, say }: CommandContext,
-): ExitStatus {
+): Promise<ExitStatus> {
   const [directory, ...others] = words;
   if (directory === undefined || others.length > 0) {
     say(`${misuse}\n`);
@@ -37,7 +37,7 @@ export function runCopyCommand(
     say(`error: entries are kept where DATABASE_URL says, not in the data directory\nhint: ${elsewhere}\n`);
     return 1;
   }
-  const copied = copy(directory, config.value.dataDir);
+  const copied = await copy(directory, config.value.dataDir);
   if (!copied.ok) {
     say(`error: ${copied.error.path} ${copied.error.problem}\nhint: ${copied.error.remedy}\n`);
     return 1;

@@ -1,7 +1,6 @@
 /** `harden`: `serve`, in a process from which Linux keeps every file that it does not need. */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { describeProblems } from "../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
@@ -25,13 +24,13 @@ async function harden({ words, flags, loadConfig, say }: CommandContext): Promis
     return 2;
   }
   const { launchHardened } = await import("../sandbox/launch_hardened.ts");
-  const cacheHome = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  const cacheHome = Deno.env.get("XDG_CACHE_HOME") ?? join(homedir(), ".cache");
   const root = new URL("../..", import.meta.url).pathname;
   const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
   const problem = launchHardened(config.value, {
     root,
     args: [join(root, "main.ts"), "serve", ...settings],
-    denoDir: process.env["DENO_DIR"] ?? join(cacheHome, "deno"), // Deno's own variable, no setting of ours
+    denoDir: Deno.env.get("DENO_DIR") ?? join(cacheHome, "deno"), // Deno's own variable, no setting of ours
   });
   say(`error: ${problem}\nhint: start it without: deno task start\n`);
   return 1;

@@ -1,6 +1,5 @@
 /** `healthcheck`: asks the server on this machine how it is; for containers, which have no curl. */
-import { get, type IncomingMessage } from "node:http";
-import { get as getByTls } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { describeProblems } from "../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
@@ -35,7 +34,9 @@ function reachableHost(host: string): string {
 }
 
 /** By node:http, which goes through no proxy: fetch would take HTTP_PROXY even for this machine. */
-function statusOf(hostname: string, port: number, usesTls: boolean): Promise<number | string> {
+async function statusOf(hostname: string, port: number, usesTls: boolean): Promise<number | string> {
+  const { get } = await import("node:http");
+  const { get: getByTls } = await import("node:https");
   const { promise, resolve } = Promise.withResolvers<number | string>();
   const target = { hostname, port, path: "/health", timeout: timeoutMilliseconds };
   const onResponse = (response: IncomingMessage): void => {
@@ -49,5 +50,5 @@ function statusOf(hostname: string, port: number, usesTls: boolean): Promise<num
     request.destroy();
   });
   request.on("error", (error: Error & { readonly code?: string }) => resolve(`cannot be reached (${error.code})`));
-  return promise;
+  return await promise;
 }

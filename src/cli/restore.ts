@@ -1,12 +1,14 @@
 /** `restore`: a backup becomes the data directory. */
-import { restoreDataDirectory } from "../storage/restore_data_directory.ts";
 import type { Command } from "./command.ts";
 import { type CopyCommand, runCopyCommand } from "./copy_command.ts";
 
 const restore: CopyCommand = {
   misuse: "error: restore takes the directory of one backup\nhint: restore DIRECTORY",
   elsewhere: "restore it with the database's own tools, and put master.key back",
-  copy: (from, to) => restoreDataDirectory({ from, to }),
+  copy: async (from, to) => {
+    const { restoreDataDirectory } = await import("../storage/restore_data_directory.ts");
+    return restoreDataDirectory({ from, to });
+  },
   done: (files, _, { dataDir }) =>
     `${files} are in ${dataDir}\n` +
     "hint: what was revoked after the backup was made is valid again: revoke it once more",

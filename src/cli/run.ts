@@ -1,6 +1,7 @@
-/** Arguments to command to exit status. */
-import { readFileSync, writeSync } from "node:fs";
-import process from "node:process";
+/**
+ * Arguments to command to exit status. What is imported here is loaded before anything else happens, whichever command
+ * was asked for, so each loads what it works with when it runs; Node's modules alone would double a start's time.
+ */
 import { loadConfig } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { failure } from "../lib/result.ts";
@@ -42,8 +43,8 @@ const commands: readonly Command[] = [
 
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function run(args: readonly string[]): Promise<ExitStatus> {
-  const print = (text: string): void => void writeSync(process.stdout.fd, text);
-  const say = (text: string): void => void writeSync(process.stderr.fd, text);
+  const print = (text: string): void => writeAll(Deno.stdout, text);
+  const say = (text: string): void => writeAll(Deno.stderr, text);
   const allFlags = commands.flatMap((command) => Object.keys(command.flags));
   const switches = commands.flatMap((command) => Object.keys(command.switches ?? {}));
   const { words: [name = "serve", ...words], help, version: wantsVersion } = parseArguments(args, allFlags, switches);
@@ -67,7 +68,7 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
   // Again, now that the command is known: a flag of another command is an unknown one here.
   const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
   const load: CommandContext["loadConfig"] = () => {
-    const config = loadConfig({ flags, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
+    const config = loadConfig({ flags, env: environment, readFile: Deno.readTextFileSync });
     return config.ok ? config : failure([...problems, ...config.error]);
   };
   if (problems.length > 0) {
@@ -76,4 +77,13 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
     return 2;
   }
   return await command.run({ words, flags, loadConfig: load, print, say });
+}
+
+/** One variable at a time, as it is asked for: the compiled program may not read them all. */
+const environment: Readonly<Record<string, string | undefined>> = new Proxy<Record<string, string | undefined>>({}, {
+  get: (_, name) => typeof name === "string" ? Deno.env.get(name) : undefined,
+});
+
+function writeAll(stream: { writeSync(bytes: Uint8Array): number }, text: string): void {
+  for (let rest = new TextEncoder().encode(text); rest.byteLength > 0;) rest = rest.subarray(stream.writeSync(rest));
 }

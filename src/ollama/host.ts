@@ -3,7 +3,7 @@
  * value which works for `ollama` works here. A list separated by commas names several hosts.
  */
 import { Buffer } from "node:buffer";
-import { isIP } from "node:net";
+import { parseIpAddress } from "../lib/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** One Ollama server. */
@@ -75,7 +75,7 @@ function splitHostPort(text: string, defaultPort: number): { name: string; port:
   const match = /^\[([^\]]*)\]:([^:]*)$/.exec(text) ?? /^([^:[\]]*):([^:]*)$/.exec(text);
   if (match === null) {
     const bare = text.replace(/^[[\]]+|[[\]]+$/g, "");
-    return { name: isIP(bare) === 0 ? text : bare, port: defaultPort };
+    return { name: parseIpAddress(bare) === null ? text : bare, port: defaultPort };
   }
   const digits = match[2] ?? "";
   const port = /^[+-]?\d+$/.test(digits) ? Number(digits) : -1;

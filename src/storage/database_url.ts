@@ -1,5 +1,5 @@
 /** `DATABASE_URL`, taken apart. Hints never show the text: it may hold a password. */
-import { isIP } from "node:net";
+import { parseIpAddress } from "../lib/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Where entries are kept when not in the data directory. */
@@ -61,7 +61,7 @@ function parsePostgresUrl(url: URL): Result<PostgresLocation, string> {
   }
   const tls = sslmode !== null && sslmode !== "disable";
   const bareHost = host.replace(/^\[(.*)\]$/, "$1");
-  if (tls && (isIP(bareHost) !== 0 || host.startsWith("/"))) {
+  if (tls && (parseIpAddress(bareHost) !== null || host.startsWith("/"))) {
     return failure("must name the server as its certificate does, not by an address, when sslmode asks for one");
   }
   const rootCertificatePath = url.searchParams.get("sslrootcert");

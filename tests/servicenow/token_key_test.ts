@@ -16,7 +16,7 @@ Deno.test("SERVICENOW_TOKEN_KEY: links move from the master key to a key of thei
     write: (_level, event) => void (resealed += event === "servicenow_links_resealed" ? 1 : 0),
     flush: () => {},
   };
-  const open = (env: Record<string, string>): Servicenow => {
+  const open = async (env: Record<string, string>): Promise<Servicenow> => {
     const instance = {
       SERVICENOW_INSTANCE: "https://dev1.service-now.com",
       SERVICENOW_CLIENT_ID: "id",
@@ -25,10 +25,10 @@ Deno.test("SERVICENOW_TOKEN_KEY: links move from the master key to a key of thei
     const config = loadConfig({ flags: {}, env: { ...instance, ...env }, readFile: () => assert.fail("no file") });
     assert.ok(config.ok);
     const dependencies = { storage, secrets, serverUrl: "http://127.0.0.1:3000", log, clock: Date.now, fetch };
-    return openServicenow(config.value, dependencies) ?? assert.fail("no instance");
+    return await openServicenow(config.value, dependencies) ?? assert.fail("no instance");
   };
   const isUsableUnder = async (env: Record<string, string>): Promise<boolean> => {
-    const servicenow = open(env);
+    const servicenow = await open(env);
     const access = await servicenow.links.access("owner", { signal: new AbortController().signal });
     servicenow.close();
     return access.ok;
@@ -38,7 +38,7 @@ Deno.test("SERVICENOW_TOKEN_KEY: links move from the master key to a key of thei
     assert.equal(resealed, times);
   };
   try {
-    const servicenow = open({});
+    const servicenow = await open({});
     const tokens = { accessToken: "instance-access", refreshToken: "instance-refresh", expiresInSeconds: 1_800 };
     await servicenow.links.save("owner", tokens, { sysId: "a".repeat(32), userName: "ada", name: "Ada" });
     servicenow.close();

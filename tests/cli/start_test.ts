@@ -1,0 +1,51 @@
+/** What a start loads before it knows what was asked for: a module here is a millisecond of every start. */
+import assert from "node:assert/strict";
+
+interface Dependency {
+  readonly isDynamic?: boolean;
+  readonly code?: { readonly specifier?: string };
+}
+
+interface ModuleGraph {
+  readonly modules: readonly { readonly specifier: string; readonly dependencies?: readonly Dependency[] }[];
+}
+
+const root = new URL("../..", import.meta.url);
+
+/** Everything that is evaluated before the module at `entry` is. */
+async function loadedWith(entry: string): Promise<ReadonlySet<string>> {
+  const { href } = new URL(entry, root);
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", href], cwd: root }).output();
+  const { modules }: ModuleGraph = JSON.parse(new TextDecoder().decode(stdout));
+  const dependenciesOf = new Map(modules.map(({ specifier, dependencies }) => [specifier, dependencies ?? []]));
+  const loaded = new Set<string>();
+  const visit = (specifier: string): void => {
+    if (loaded.has(specifier)) return;
+    loaded.add(specifier);
+    for (const { isDynamic, code } of dependenciesOf.get(specifier) ?? []) {
+      if (!isDynamic && code?.specifier !== undefined) visit(code.specifier);
+    }
+  };
+  visit(href);
+  return new Set(Array.from(loaded, (specifier) => specifier.replace(root.href, "")));
+}
+
+Deno.test("the program starts without packages, databases and the modules of Node that are slow to load", async () => {
+  const loaded = [...await loadedWith("main.ts")];
+  assert.ok(loaded.includes("src/cli/serve.ts"), "the graph was read");
+  const slow = /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|tools|workspace|http)\//;
+  assert.deepEqual(loaded.filter((specifier) => slow.test(specifier)), []);
+});
+
+Deno.test("the server starts without what only another configuration uses", async () => {
+  const loaded = [...await loadedWith("src/sandbox/server_worker.ts")];
+  assert.ok(loaded.includes("src/tools/file_read.ts"), "the graph was read");
+  const unused = [
+    /^src\/servicenow\/(?!port|failure|tables|limits)/,
+    /^src\/tools\/servicenow_tools/,
+    /^src\/workspace\/store_/,
+    /^src\/storage\/(sqlite|postgres|deno_kv)\.ts/,
+    /^npm:.*(postgres|re2js)/,
+  ];
+  assert.deepEqual(loaded.filter((specifier) => unused.some((pattern) => pattern.test(specifier))), []);
+});
