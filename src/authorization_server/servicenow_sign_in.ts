@@ -113,5 +113,5 @@ async function addUser(
 /** A hash like any other, of no passphrase that anybody knows. */
 function unknownPasswordHash(): string {
   const random = (bytes: number): string => Buffer.from(randomBytes(bytes)).toString("base64").replace(/=+$/, "");
-  return `$argon2id$v=19$m=19456,t=2,p=1$${random(16)}$${random(32)}`;
+  return `$argon2id$v=19$m=47104,t=1,p=1$${random(16)}$${random(32)}`;
 }

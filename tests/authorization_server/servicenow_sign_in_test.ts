@@ -179,7 +179,7 @@ Deno.test("mode servicenow: no passphrase fits the account that a first sign-in 
   await signInByInstance(place, place.browser(), authorizePath(client.client_id), "ada");
   const stored = await users.read(place.harness.storage, `servicenow:${sysId("a1")}`);
   assert.equal(stored?.value.displayName, "Ada Lovelace");
-  assert.match(stored?.value.passwordHash ?? "", /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$/);
+  assert.match(stored?.value.passwordHash ?? "", /^\$argon2id\$v=19\$m=47104,t=1,p=1\$[^$]{22}\$[^$]{43}$/);
 });
 
 Deno.test("mode servicenow: somebody disabled here does not come in, and leaves no tokens", async () => {

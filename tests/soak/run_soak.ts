@@ -43,6 +43,8 @@ export interface SoakReport {
   readonly quiet: readonly [Vitals, Vitals];
 }
 
+/** Before a kill nobody pauses to think, so that it cuts off as many answers as there are actors. */
+const rushMilliseconds = 150;
 const ownerScopes = "files:read files:write llm:generate";
 
 /** Runs a soak from the first start to the audit. */
@@ -81,6 +83,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   try {
     for (let number = 1; number <= options.kills; number++) {
       await load.during(wait(options.secondsBetweenKills * 2_000 * kills.next()));
+      await load.rush(wait(rushMilliseconds));
       await server.kill(kills.chance(0.2) ? startKills(kills, 1) : []);
       if (number % 10 === 0) say(`${number} kills, ${total(counts)} acknowledged`);
     }
@@ -90,7 +93,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await load.during(wait(options.steadySeconds * 800));
     const last = await load.atRest(() => settledVitals(server));
     say(`at rest, at its end: ${words(last)}`);
-    await load.during(wait(1_000));
+    await load.rush(wait(1_000));
     await server.kill([]);
     await load.stop();
     for (const actor of actors) await named(actor, actor.audit());
@@ -133,6 +136,8 @@ function startKills(random: Random, count: number): number[] {
 interface Load {
   /** Waits for `moment` while the actors act; throws what one of them found. */
   during(moment: Promise<void>): Promise<void>;
+  /** The same, while the actors act without a pause; they go on like that until whoever waits looks again. */
+  rush(moment: Promise<void>): Promise<void>;
   /** Runs `look` while no actor does anything and nothing of theirs is open. */
   atRest<T>(look: () => Promise<T>): Promise<T>;
   stop(): Promise<void>;
@@ -140,6 +145,7 @@ interface Load {
 
 function startLoad(actors: readonly Actor[], { seed, thinkMilliseconds }: SoakOptions): Load {
   let stopping = false;
+  let rushing = false;
   let rest: Promise<void> | null = null;
   const acting = new Set<Promise<void>>();
   const broken = Promise.withResolvers<never>();
@@ -147,7 +153,7 @@ function startLoad(actors: readonly Actor[], { seed, thinkMilliseconds }: SoakOp
   const act = async (actor: Actor): Promise<void> => {
     const random = seeded(seed, `${actor.name} thinks`);
     while (!stopping) {
-      await wait(random.next() * 2 * thinkMilliseconds);
+      await wait(rushing ? 0 : random.next() * 2 * thinkMilliseconds);
       while (rest !== null) await rest;
       if (stopping) break;
       const step = named(actor, actor.step()).catch((error) => {
@@ -169,7 +175,14 @@ function startLoad(actors: readonly Actor[], { seed, thinkMilliseconds }: SoakOp
   });
   const over = Promise.allSettled(acts);
   return {
-    during: (moment) => Promise.race([moment, broken.promise]),
+    during: (moment) => {
+      rushing = false;
+      return Promise.race([moment, broken.promise]);
+    },
+    rush: (moment) => {
+      rushing = true;
+      return Promise.race([moment, broken.promise]);
+    },
     async atRest(look) {
       const { promise, resolve } = Promise.withResolvers<void>();
       rest = promise;

@@ -80,7 +80,7 @@ export const signInSettings = {
     env: "PASSWORD_MAX_CONCURRENT",
     default: "2",
     parse: parseInteger(1, 1_000),
-    help: "passphrases that are checked at once; each takes 19 MiB, or 128 MiB where there is no Argon2id",
+    help: "passphrases that are checked at once; each takes 46 MiB, or 128 MiB where there is no Argon2id",
   }),
   maxWaitingPasswordHashes: required({
     env: "PASSWORD_MAX_WAITING",
