@@ -7,7 +7,7 @@
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { root } from "./bundle.ts";
-import { type FormName, formNames, prepareForm } from "../tests/fixtures/forms/prepare_form.ts";
+import { type FormName, formNames, prepareForm, whyMissing } from "../tests/fixtures/forms/prepare_form.ts";
 
 /** The tests that the gate runs on every form. */
 export const coreTests: readonly string[] = [
@@ -32,9 +32,9 @@ export async function runOnForm(
   tests: readonly string[],
   options: { readonly isShown: boolean; readonly program?: string | undefined },
 ): Promise<FormOutcome> {
-  const prepared = await prepareForm(name, options.program);
-  if ("missing" in prepared) return { missing: prepared.missing, success: true, output: "" };
-  await using form = prepared;
+  const missing = options.program === undefined ? whyMissing(name) : null;
+  if (missing !== null) return { missing, success: true, output: "" };
+  await using form = await prepareForm(name, options.program);
   const stdio = options.isShown ? "inherit" : "piped";
   const child = new Deno.Command(Deno.execPath(), {
     args: ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...tests],
