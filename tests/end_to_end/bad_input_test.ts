@@ -120,7 +120,7 @@ Deno.test("bad input gets the status, code and text that the protocol gives it, 
       if (row.message !== undefined) assert.equal(error.message, row.message);
       if (row.id !== undefined) assert.equal(JSON.parse(text).id, row.id);
       // What follows a body that was not read to its end is no request (RFC 9110 §15.5.14).
-      assert.equal(response.headers.get("connection"), row.status === 413 ? "close" : null);
+      if (row.status === 413) assert.match(response.headers.get("connection") ?? "", /^close\b/);
       if (row.status === 401) {
         assert.match(response.headers.get("www-authenticate") ?? "", /^Bearer .*resource_metadata="http/);
       }
