@@ -19,6 +19,27 @@ export const coreTests: readonly string[] = [
   "kill_test.ts",
 ].map((name) => `tests/end_to_end/${name}`);
 
+/** Files of the suite that start servers in a way of their own, which is that of one machine: why others skip them. */
+const ownWays: Readonly<Record<string, string>> = {
+  "extreme_workspaces_test.ts": "it makes directories that no tool can",
+  "fleet_test.ts": "it has a fleet of its own",
+  "full_disk_test.ts": "it mounts disks for one process",
+  "hostile_cases_test.ts": "it makes links and devices in the workspace",
+  "shared_limits_test.ts": "it starts workers and instances of its own",
+};
+const onOneMachine: readonly FormName[] = ["start", "bundle", "binary"];
+
+/** The files of the whole suite that a form runs, and those that it skips with the reason. */
+export function suiteOf(name: FormName): { readonly tests: readonly string[]; readonly skipped: readonly string[] } {
+  const files = Array.from(Deno.readDirSync(`${root}tests/end_to_end`), (entry) => entry.name)
+    .filter((file) => file.endsWith("_test.ts")).sort();
+  const isSkipped = (file: string): boolean => file in ownWays && !onOneMachine.includes(name);
+  return {
+    tests: files.filter((file) => !isSkipped(file)).map((file) => `tests/end_to_end/${file}`),
+    skipped: files.filter(isSkipped).map((file) => `${file}: ${ownWays[file]}`),
+  };
+}
+
 /** What came of a form; `null` when it is missing here. */
 export interface FormOutcome {
   readonly missing: string | null;
@@ -64,7 +85,8 @@ if (import.meta.main) {
   let isWell = true;
   for (const name of asked) {
     process.stdout.write(`\n== ${name}\n`);
-    const tests = values.core ? coreTests : ["tests/end_to_end"];
+    const { tests, skipped } = values.core ? { tests: coreTests, skipped: [] } : suiteOf(name);
+    process.stdout.write(skipped.map((reason) => `SKIPPED ${reason}\n`).join(""));
     const { missing, success } = await runOnForm(name, tests, { isShown: true, program: values.program });
     isWell &&= success;
     results.push(missing === null ? `${name}: ${success ? "passed" : "FAILED"}` : `${name}: SKIPPED, ${missing}`);
