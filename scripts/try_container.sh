@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # Builds the image with buildah and runs it as its users do: not root, root file system read-only, volumes new.
-#   scripts/try_container.sh           with the images that the Dockerfile names
-#   scripts/try_container.sh --local   with stand-ins made of Debian's packages and this machine's Deno, for machines
-#                                      that reach no image registry (needs mmdebstrap; COMPILE_DENO and DENORT_BIN, if
-#                                      set, come along)
+#   scripts/try_container.sh [--local]     (as scripts/build_image.sh takes it)
 # Needs root, since it mounts and changes root by itself: buildah's own `run` cannot make the file system read-only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,39 +16,7 @@ finish() {
 }
 trap finish EXIT
 
-# An image of what is below a directory or in a tar file.
-image_of() { # NAME SOURCE [buildah config flags]
-  local name="$1" source="$2" from
-  shift 2
-  from="$(buildah from scratch)"
-  buildah add --quiet "$from" "$source" / >/dev/null
-  [ $# = 0 ] || buildah config "$@" "$from"
-  buildah commit --quiet "$from" "$name" >/dev/null
-  buildah rm "$from" >/dev/null
-}
-
-images=()
-if [ "${1:-}" = --local ]; then
-  images=(--build-arg BUILD_IMAGE=localhost/portcullis-build --build-arg RUNTIME_IMAGE=localhost/portcullis-runtime)
-fi
-# Stand-ins stay for the next run; `buildah rmi` removes them.
-if [ "${1:-}" = --local ] && ! buildah images --quiet localhost/portcullis-build >/dev/null 2>&1; then
-  mmdebstrap --quiet --variant=extract --include=base-files,libc6,libgcc-s1,ca-certificates bookworm "$work/runtime.tar"
-  image_of localhost/portcullis-runtime "$work/runtime.tar"
-  mmdebstrap --quiet --variant=essential --include=ca-certificates bookworm "$work/build"
-  cp "$(readlink -f "$(command -v deno)")" "$work/build/usr/local/bin/deno"
-  cp -r "${DENO_DIR:-$HOME/.cache/deno}" "$work/build/deno-dir"
-  settings=(--env DENO_DIR=/deno-dir)
-  if [ -n "${DENORT_BIN:-}" ]; then
-    cp "$DENORT_BIN" "$work/build/opt/denort"
-    cp "$COMPILE_DENO" "$work/build/opt/deno"
-    settings+=(--env DENORT_BIN=/opt/denort --env COMPILE_DENO=/opt/deno)
-  fi
-  image_of localhost/portcullis-build "$work/build" "${settings[@]}"
-  rm -rf "$work/build"
-fi
-
-buildah build --quiet --format docker "${images[@]}" --build-arg COMMIT="$(git rev-parse HEAD)" --tag portcullis-try . >/dev/null
+bash scripts/build_image.sh "$@"
 container="$(buildah from localhost/portcullis-try)"
 root="$(buildah mount "$container")"
 cp -a "$root/var/lib/portcullis" "$work/volumes" # a new volume gets what the image has there

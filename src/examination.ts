@@ -12,7 +12,7 @@ import { serverUrlFor } from "./server_url.ts";
 import { describeWall } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathOf, serverPermissions } from "./sandbox/permissions.ts";
 import { raceFreedomOf } from "./sandbox/race_freedom.ts";
-import { exposure } from "./storage/data_directory.ts";
+import { dataFiles, exposure } from "./storage/data_directory.ts";
 import { findTelemetry } from "./telemetry/deno_telemetry.ts";
 
 /** What one check found. */
@@ -28,7 +28,7 @@ const fetchTimeoutMilliseconds = 5_000;
 
 /** Runs the checks one after the other. */
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
-  yield* examineDataDirectory(config.dataDir);
+  yield* examineDataDirectory(config);
   if (config.workspaceStore === "disk") yield await examineWorkspace(config.workspaceDir);
   yield* examineWall(config);
   yield* examineWorkers(config);
@@ -37,8 +37,16 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
   yield* examineMetadata(serverUrlFor(config, config.port));
 }
 
-async function* examineDataDirectory(dataDir: string): AsyncGenerator<Check> {
+async function* examineDataDirectory({ dataDir, database, masterKey }: Config): AsyncGenerator<Check> {
   const name = "data directory";
+  const files = [
+    ...(masterKey === undefined ? [dataFiles.masterKey] : []),
+    ...(database === undefined ? [dataFiles.database] : []),
+  ];
+  if (files.length === 0) {
+    yield { name, state: "well", text: "is not used: DATABASE_URL and MASTER_KEY take its place" };
+    return;
+  }
   const found = await lstat(dataDir).catch(() => null);
   if (found === null) {
     yield { name, state: "warning", text: `${dataDir} does not exist yet`, remedy: "the first start makes it" };
@@ -48,12 +56,8 @@ async function* examineDataDirectory(dataDir: string): AsyncGenerator<Check> {
     yield { name, state: "broken", text: `${dataDir} is not a directory`, remedy: "choose another with --data-dir" };
     return;
   }
-  for (
-    const [path, mode] of [[dataDir, "700"], [join(dataDir, "master.key"), "600"], [
-      join(dataDir, "portcullis.db"),
-      "600",
-    ]] as const
-  ) {
+  const expected = [[dataDir, "700"], ...files.map((file) => [join(dataDir, file), "600"] as const)] as const;
+  for (const [path, mode] of expected) {
     if (await lstat(path).catch(() => null) === null) {
       yield { name, state: "warning", text: `${path} does not exist yet`, remedy: "the first start makes it" };
       continue;

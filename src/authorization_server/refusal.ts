@@ -137,7 +137,7 @@ export function refuse(log: Log, event: string, reason: RefusalReason, fields: L
 
 function headersOf(reason: RefusalReason, status: number): Record<string, string> {
   if (status === 429) return { "retry-after": "600" };
-  if (status === 408) return { connection: "close" }; // RFC 9110 §15.5.9
+  if (status === 408 || status === 413) return { connection: "close" }; // RFC 9110 §15.5.9, §15.5.14
   if (status !== 401) return {};
   // RFC 6749 §5.2 for clients, RFC 6750 §3 for the registration token.
   return reason === "wrong_registration_token"

@@ -189,8 +189,10 @@ function methodNotAllowed(allow: string): Response {
 
 function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: BodyBounds): Response {
   switch (refusal) {
-    case "too_large":
-      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`);
+    case "too_large": // RFC 9110 §15.5.14: what is left of the body is not read, so nothing can follow it
+      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
+        connection: "close",
+      });
     case "too_slow": // RFC 9110 §15.5.9
       return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutSeconds} seconds`, {
         connection: "close",

@@ -1,7 +1,10 @@
 /** What bad input gets from the real server, each answer clear and without a trace of its inside. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+
+const inOneProcess = needing("one process");
 
 interface Row {
   readonly name: string;
@@ -116,6 +119,8 @@ Deno.test("bad input gets the status, code and text that the protocol gives it, 
       if (row.code !== undefined) assert.equal(error.code, row.code);
       if (row.message !== undefined) assert.equal(error.message, row.message);
       if (row.id !== undefined) assert.equal(JSON.parse(text).id, row.id);
+      // What follows a body that was not read to its end is no request (RFC 9110 §15.5.14).
+      if (row.status === 413) assert.match(response.headers.get("connection") ?? "", /^close\b/);
       if (row.status === 401) {
         assert.match(response.headers.get("www-authenticate") ?? "", /^Bearer .*resource_metadata="http/);
       }
@@ -136,7 +141,7 @@ Deno.test("bad input gets the status, code and text that the protocol gives it, 
   });
 });
 
-Deno.test("the 60 calls a minute of the guide are a setting; the call after the last gets 429 with Retry-After", async () => {
+inOneProcess.test("the 60 calls a minute of the guide are a setting; the call after the last gets 429 with Retry-After", async () => {
   await using place = await makeServerPlace();
   const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   await using server = await startServer(place, { env: { MCP_RATE_LIMIT: "60" } });
@@ -151,7 +156,7 @@ Deno.test("the 60 calls a minute of the guide are a setting; the call after the 
   assert.equal(statuses[60], 429);
 });
 
-Deno.test("OAuth endpoints answer 429 with Retry-After to an address that keeps failing, and let others of it through before", async () => {
+inOneProcess.test("OAuth endpoints answer 429 with Retry-After to an address that keeps failing, and let others of it through before", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place, { env: { OAUTH_RATE_LIMIT: "10" } });
   const guess = (): Promise<Response> =>

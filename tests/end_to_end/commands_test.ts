@@ -1,5 +1,6 @@
 /** The program as scripts use it: commands, exit statuses, what goes to which stream, signals. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ownerPassphrase } from "../fixtures/owner.ts";
@@ -10,6 +11,9 @@ import {
   serverFlags,
   startServer,
 } from "../fixtures/running_server.ts";
+
+const onSources = needing("sources");
+const inOneProcess = needing("one process");
 
 const listTools = { jsonrpc: "2.0", id: 1, method: "tools/list" };
 
@@ -34,12 +38,12 @@ async function statusOf(response: Promise<Response>): Promise<number> {
   return status;
 }
 
-Deno.test("the tests start the server with the flags of `deno task start`", async () => {
+onSources.test("the tests start the server with the flags of `deno task start`", async () => {
   const manifest = JSON.parse(await Deno.readTextFile(new URL("../../deno.json", import.meta.url)));
   assert.equal(manifest.tasks.start, `deno run ${serverFlags.join(" ")} main.ts serve`);
 });
 
-Deno.test("deno.json has what the server imports and no more; deno.dev.json adds the tests' packages, and differs in nothing else", async () => {
+onSources.test("deno.json has what the server imports and no more; deno.dev.json adds the tests' packages, and differs in nothing else", async () => {
   const read = async (name: string): Promise<Record<string, Record<string, unknown>>> =>
     JSON.parse(await Deno.readTextFile(new URL(`../../${name}`, import.meta.url)));
   const [server, tests] = [await read("deno.json"), await read("deno.dev.json")];
@@ -62,7 +66,7 @@ Deno.test("deno.json has what the server imports and no more; deno.dev.json adds
   }
 });
 
-Deno.test("serve prints one line on standard output and everything else on standard error", async () => {
+inOneProcess.test("serve prints one line on standard output and everything else on standard error", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place);
   assert.match(server.stdout(), /^portcullis listening on http:\/\/127\.0\.0\.1:\d+\n$/);
@@ -191,7 +195,7 @@ Deno.test("SIGTERM lets a call in flight finish and exits 0; SIGINT does the sam
   assert.equal((await idle.stop("SIGINT")).code, 0);
 });
 
-Deno.test("a second signal ends the server at once, whatever is in flight", async () => {
+inOneProcess.test("a second signal ends the server at once, whatever is in flight", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", tokenMilliseconds: 2_000 }] });
   await using place = await makeServerPlace();
   const { token } = await createToken(place.dataDir, "llm:generate");

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
-Deno.test("doctor finds everything well beside a running server with its models", async () => {
+const onDisk = needing("workspace directory");
+const inDataDirectory = needing("data directory");
+
+onDisk.test("doctor finds everything well beside a running server with its models", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3" }] });
   await using place = await makeServerPlace();
   await using server = await startServer(place);
@@ -21,7 +25,7 @@ Deno.test("doctor finds everything well beside a running server with its models"
   assert.doesNotMatch(stdout, /^(warn|FAIL)/m);
 });
 
-Deno.test("doctor says what is wrong and what to do, a line each, and exits 1", async () => {
+inDataDirectory.test("doctor says what is wrong and what to do, a line each, and exits 1", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   await using place = await makeServerPlace();
   const fresh = await runCommand(["doctor", "--data-dir", place.dataDir, "--workspace", place.workspaceDir], {

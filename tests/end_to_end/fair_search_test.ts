@@ -1,10 +1,13 @@
 /** What one caller may cost the others. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
-Deno.test("searches with the worst expressions that are accepted keep nobody else waiting", async () => {
+const onDisk = needing("workspace directory");
+
+onDisk.test("searches with the worst expressions that are accepted keep nobody else waiting", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place);
   const created = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);

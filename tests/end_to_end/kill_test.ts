@@ -6,6 +6,7 @@ import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { workspaceText } from "../fixtures/workspace_text.ts";
 
 const redirectUri = "http://127.0.0.1:53123/callback";
 const rounds = 4;
@@ -85,7 +86,7 @@ Deno.test("kill -9 during token exchange and writes: no code works twice, no fil
 
       server = await startServer(place, { args, env });
       for (const [index, name] of names.entries()) {
-        const text = await Deno.readTextFile(`${place.workspaceDir}/${name}`);
+        const text = await workspaceText(server, { token, filename: name });
         assert.ok(text === "a".repeat(fileSize) || text === "b".repeat(fileSize), `${name} is whole`);
         if (done[index]) assert.equal(text[0], "b", `${name}: an acknowledged write is kept`);
       }

@@ -1,7 +1,10 @@
 /** Prometheus metrics of a server as it is started. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+
+const inOneProcess = needing("one process");
 
 /** Where the server said that its metrics are. */
 async function metricsUrl(server: RunningServer): Promise<string> {
@@ -24,7 +27,7 @@ async function scrape(url: string): Promise<Map<string, number>> {
   }));
 }
 
-Deno.test("METRICS_PORT serves counts of requests, tools, refusals, streams and memory, on its own address behind the wall", async () => {
+inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, streams and memory, on its own address behind the wall", async () => {
   await using place = await makeServerPlace();
   const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = stdout.trim();

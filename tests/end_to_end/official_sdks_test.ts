@@ -10,6 +10,7 @@ import { startOllama } from "../fixtures/ollama.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, type Person } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+import { workspaceText } from "../fixtures/workspace_text.ts";
 
 interface ToolAnswer {
   readonly isError: boolean | undefined;
@@ -101,7 +102,8 @@ for (const [name, makeDriver] of [["SDK v1", makeV1], ["SDK v2 (legacy mode)", m
 
     const written = await driver.callTool("file_write", { filename: "notes/a.txt", content: "Grüße\n" });
     assert.equal(written.isError, false, written.text);
-    assert.equal(await Deno.readTextFile(`${server.workspaceDir}/notes/a.txt`), "Grüße\n");
+    const token = driver.tokens().access_token;
+    assert.equal(await workspaceText(server, { token, filename: "notes/a.txt" }), "Grüße\n");
     assert.deepEqual(await driver.callTool("file_read", { filename: "notes/a.txt" }), {
       isError: false,
       text: "Grüße\n",

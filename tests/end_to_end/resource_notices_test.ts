@@ -1,8 +1,12 @@
 /** Who hears that files appear and disappear, in both eras, on both backends; and that no server promises it in vain. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { type EventReader, readEvents } from "../mcp/event_reader.ts";
+
+const inOneProcess = needing("one process");
+const onDisk = needing("workspace directory");
 
 const version = "2025-11-25";
 const uri = "workspace:///x";
@@ -28,7 +32,7 @@ const backends: readonly (readonly [string, Record<string, string>])[] = [
 ];
 
 for (const [where, env] of backends) {
-  Deno.test(`${where}: both eras hear once that files appeared or disappeared, and not that one changed`, () =>
+  inOneProcess.test(`${where}: both eras hear once that files appeared or disappeared, and not that one changed`, () =>
     withServer(env, async (server) => {
       const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
       const legacy = await beginSession(caller);
@@ -66,7 +70,7 @@ for (const [where, env] of backends) {
       for (const stream of streams) await stream.cancel();
     }));
 
-  Deno.test(`${where}: with a workspace for each user nobody hears of another's files, nor without files:read`, () =>
+  inOneProcess.test(`${where}: with a workspace for each user nobody hears of another's files, nor without files:read`, () =>
     withServer({ ...env, WORKSPACES: "per-user" }, async (server) => {
       await addUser(server, "bob");
       const ada = { url: server.url, token: await createToken(server, "files:read files:write") };
@@ -95,7 +99,7 @@ for (const [where, env] of backends) {
     }));
 }
 
-Deno.test("many files that appear at once on the disk, in new directories too, are few notices", () =>
+inOneProcess.test("many files that appear at once on the disk, in new directories too, are few notices", () =>
   withServer({}, async (server) => {
     const caller = { url: server.url, token: await createToken(server, "files:read") };
     const stream = await listen(caller, { resourcesListChanged: true });
@@ -113,7 +117,7 @@ Deno.test("many files that appear at once on the disk, in new directories too, a
   }));
 
 for (const [where, env] of backends) {
-  Deno.test(`${where}, with WORKSPACE_WATCH=off: no notices are promised, and a subscription is refused or left out`, () =>
+  onDisk.test(`${where}, with WORKSPACE_WATCH=off: no notices are promised, and a subscription is refused or left out`, () =>
     withServer({ ...env, WORKSPACE_WATCH: "off" }, async (server) => {
       const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
       const legacy = await beginSession(caller);
@@ -131,7 +135,7 @@ for (const [where, env] of backends) {
     }));
 }
 
-Deno.test("a resource that gives no notices is refused to subscribers, in the midst of those that do", () =>
+onDisk.test("a resource that gives no notices is refused to subscribers, in the midst of those that do", () =>
   withServer({}, async (server) => {
     const caller = { url: server.url, token: await createToken(server, "files:read llm:generate") };
     const legacy = await beginSession(caller);

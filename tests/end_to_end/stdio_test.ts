@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { makeServerPlace, runCommand, type ServerPlace } from "../fixtures/running_server.ts";
+
+const overStdio = needing("stdio");
 
 interface ProcessEntry {
   readonly command: string;
@@ -28,7 +31,7 @@ function environment(more: Record<string, string> = {}): Record<string, string> 
   return { ...Object.fromEntries(kept), ...more };
 }
 
-Deno.test("stdio serves the SDK's client with what `connect --transport stdio` prints, and logs on standard error alone", async () => {
+overStdio.test("stdio serves the SDK's client with what `connect --transport stdio` prints, and logs on standard error alone", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", tokenMilliseconds: 1 }] });
   await using place = await makeServerPlace();
   const elsewhere = await Deno.makeTempDir({ prefix: "portcullis-elsewhere-" });
@@ -72,7 +75,7 @@ Deno.test("stdio serves the SDK's client with what `connect --transport stdio` p
   await Deno.remove(elsewhere, { recursive: true });
 });
 
-Deno.test("stdio: a call that the client cancels ends at the model too", async () => {
+overStdio.test("stdio: a call that the client cancels ends at the model too", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", tokenMilliseconds: 2_000 }] });
   await using place = await makeServerPlace();
   const client = new Client({ name: "desktop", version: "1" });
@@ -95,7 +98,7 @@ Deno.test("stdio: a call that the client cancels ends at the model too", async (
   await client.close();
 });
 
-Deno.test("stdio answers what is piped into it and exits 0 at the end of the input, beside a server or not", async () => {
+overStdio.test("stdio answers what is piped into it and exits 0 at the end of the input, beside a server or not", async () => {
   await using place = await makeServerPlace();
   const { code, stdout } = await runCommand(["stdio", "--data-dir", place.dataDir, "--workspace", place.workspaceDir], {
     stdin: '{"jsonrpc":"2.0","id":1,"method":"ping"}\n{"jsonrpc":"2.0","id":2,"method":"ping"}',
@@ -108,7 +111,7 @@ Deno.test("stdio answers what is piped into it and exits 0 at the end of the inp
   ]);
 });
 
-Deno.test("stdio needs no SERVER_URL in an environment made for a server, as a container's is", async () => {
+overStdio.test("stdio needs no SERVER_URL in an environment made for a server, as a container's is", async () => {
   await using place = await makeServerPlace();
   const { code, stdout } = await runCommand(["stdio", "--host", "127.0.0.1"], {
     env: { HOST: "0.0.0.0", DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir },

@@ -1,6 +1,9 @@
 /** TRUST_PROXY on a server as it is started: whom rate limits and the audit take a request for. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+
+const atOwnListener = needing("own listener");
 
 async function refusedToken(url: string, headers: Record<string, string>): Promise<number> {
   const response = await fetch(`${url}/mcp`, { method: "POST", headers: { authorization: "Bearer no", ...headers } });
@@ -24,7 +27,7 @@ async function health(url: string, client: string): Promise<number> {
   return response.status;
 }
 
-Deno.test("behind a trusted proxy, each client has its own rate and its own address in the log", async () => {
+atOwnListener.test("behind a trusted proxy, each client has its own rate and its own address in the log", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place, { env: { TRUST_PROXY: "127.0.0.0/8,::1", HEALTH_RATE_LIMIT: "2" } });
   const statuses = [];
@@ -39,7 +42,7 @@ Deno.test("behind a trusted proxy, each client has its own rate and its own addr
   assert.deepEqual(await loggedAddresses(server, 2), ["203.0.113.9", "2001:db8::9"]);
 });
 
-Deno.test("headers from a peer that is no trusted proxy change nothing, and no header moves the issuer", async () => {
+atOwnListener.test("headers from a peer that is no trusted proxy change nothing, and no header moves the issuer", async () => {
   for (const trust of ["", "10.0.0.0/8"]) {
     await using place = await makeServerPlace();
     await using server = await startServer(place, { env: { TRUST_PROXY: trust, HEALTH_RATE_LIMIT: "2" } });

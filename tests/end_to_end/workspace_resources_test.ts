@@ -7,10 +7,13 @@ import {
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { pause } from "../../src/lib/pause.ts";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { modernRequest, postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { type EventReader, readEvents } from "../mcp/event_reader.ts";
 import { hostileUris } from "../resources/hostile_uris.ts";
+
+const onDisk = needing("workspace directory");
 
 const fileUriTemplate = "workspace:///{+path}";
 const png = Uint8Array.from("\x89PNG\r\n\x1a\n\0\xff", (character) => character.charCodeAt(0));
@@ -80,7 +83,7 @@ async function listAll({ ask }: Scene): Promise<{ readonly pages: number; readon
   return { pages, resources: resources.filter(({ uri }) => uri.startsWith("workspace:")) };
 }
 
-Deno.test("resources/list gives every file once, in pages, with its type and size, and nothing of links or denied names", () =>
+onDisk.test("resources/list gives every file once, in pages, with its type and size, and nothing of links or denied names", () =>
   withServer({ env: { WORKSPACE_DENY: ".env" } }, async (scene) => {
     const root = scene.server.workspaceDir;
     await Deno.mkdir(`${root}/many/deep`, { recursive: true });
@@ -124,7 +127,7 @@ Deno.test("resources/list gives every file once, in pages, with its type and siz
     assert.deepEqual(uriTemplates, [fileUriTemplate]);
   }));
 
-Deno.test("resources/read gives text as it is, everything else as a blob, and refuses what is too large in words", () =>
+onDisk.test("resources/read gives text as it is, everything else as a blob, and refuses what is too large in words", () =>
   withServer({ env: { MAX_READ_BYTES: "1000" } }, async ({ ask, askModern, server }) => {
     const root = server.workspaceDir;
     const text = "\ufeffGr\u00fc\u00dfe\r\n\u202e\0";
@@ -153,7 +156,7 @@ Deno.test("resources/read gives text as it is, everything else as a blob, and re
     assert.match(error?.message ?? "", /1001 bytes.*at most 1000.*file_read/);
   }));
 
-Deno.test("file_read embeds a file of any kind as the resource that resources/read gives (MCP server/tools)", () =>
+onDisk.test("file_read embeds a file of any kind as the resource that resources/read gives (MCP server/tools)", () =>
   withServer({}, async ({ server, ask }) => {
     await Deno.writeTextFile(`${server.workspaceDir}/a b.json`, "{}");
     await Deno.writeFile(`${server.workspaceDir}/data.bin`, new Uint8Array([0, 255, 1]));
@@ -171,7 +174,7 @@ Deno.test("file_read embeds a file of any kind as the resource that resources/re
     assert.equal(part.result?.["isError"], true);
   }));
 
-Deno.test("what is no file, denied, outside or misspelt is not found, as the era says it, and nobody's to watch", () =>
+onDisk.test("what is no file, denied, outside or misspelt is not found, as the era says it, and nobody's to watch", () =>
   withServer({ env: { WORKSPACE_DENY: ".env" } }, async ({ ask, askModern, server }) => {
     const root = server.workspaceDir;
     await Deno.mkdir(`${root}/a`);
@@ -197,7 +200,7 @@ Deno.test("what is no file, denied, outside or misspelt is not found, as the era
     assert.ok(result !== undefined);
   }));
 
-Deno.test("a token without files:read neither lists, reads, completes nor hears of files", () =>
+onDisk.test("a token without files:read neither lists, reads, completes nor hears of files", () =>
   withServer({ scope: "llm:generate" }, async (scene) => {
     await Deno.writeTextFile(`${scene.server.workspaceDir}/x`, "x");
     assert.deepEqual((await listAll(scene)).resources, []);
@@ -214,7 +217,7 @@ Deno.test("a token without files:read neither lists, reads, completes nor hears 
     await reader.cancel();
   }));
 
-Deno.test("completion/complete suggests paths level by level, at most 100, as the template expands them", () =>
+onDisk.test("completion/complete suggests paths level by level, at most 100, as the template expands them", () =>
   withServer({}, async ({ ask, server }) => {
     const root = server.workspaceDir;
     await Deno.mkdir(`${root}/notes/2026`, { recursive: true });
@@ -246,7 +249,7 @@ Deno.test("completion/complete suggests paths level by level, at most 100, as th
     assert.deepEqual([(all["values"] as string[]).length, all["total"], all["hasMore"]], [100, 150, true]);
   }));
 
-Deno.test("legacy clients hear of what they subscribe to: changes, deletions and their own writes, until they unsubscribe", () =>
+onDisk.test("legacy clients hear of what they subscribe to: changes, deletions and their own writes, until they unsubscribe", () =>
   withServer({ scope: "files:read files:write" }, async ({ server, token }) => {
     const root = server.workspaceDir;
     await Deno.mkdir(`${root}/d`);
@@ -299,7 +302,7 @@ Deno.test("legacy clients hear of what they subscribe to: changes, deletions and
     }
   }));
 
-Deno.test("modern clients hear of the files that they listen to, many changes at once as one notice", () =>
+onDisk.test("modern clients hear of the files that they listen to, many changes at once as one notice", () =>
   withServer({}, async (scene) => {
     const root = scene.server.workspaceDir;
     await Deno.writeTextFile(`${root}/x`, "1");
@@ -317,7 +320,7 @@ Deno.test("modern clients hear of the files that they listen to, many changes at
     while (await reader.next() !== null); // the end comes by itself
   }));
 
-Deno.test("where each user has a workspace of their own, nobody lists, reads or hears of another's files", async () => {
+onDisk.test("where each user has a workspace of their own, nobody lists, reads or hears of another's files", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place, { env: { WORKSPACES: "per-user" } });
   const added = await runCommand(["users", "add", "bob", "--data-dir", server.dataDir], {

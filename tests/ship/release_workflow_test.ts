@@ -11,12 +11,13 @@ Deno.test("one version of Deno: the gate's, the release's, the image's", async (
   const pinned = /^deno_version=(\S+)$/m.exec(await read(".ci/run"))?.[1];
   assert.ok(pinned);
   assert.equal(/DENO_VERSION: (\S+)/.exec(await read(".github/workflows/release.yml"))?.[1], pinned);
+  assert.equal(/deno-version: (\S+)/.exec(await read(".github/workflows/ci.yml"))?.[1], pinned);
   assert.equal(/denoland\/deno:(\S+)/.exec(await read("Dockerfile"))?.[1], pinned);
   assert.ok((await read("README.md")).includes(`deno@${pinned}`));
 });
 
-Deno.test("the release workflow runs tasks and scripts that are there", async () => {
-  const workflow = await read(".github/workflows/release.yml");
+Deno.test("the workflows run tasks and scripts that are there", async () => {
+  const workflow = await read(".github/workflows/release.yml") + await read(".github/workflows/ci.yml");
   const { tasks } = JSON.parse(await read("deno.json"));
   const named = Array.from(workflow.matchAll(/deno task ([\w-]+)/g), ([, task]) => task ?? "");
   assert.ok(named.length >= 2);

@@ -1,0 +1,30 @@
+/**
+ * The core of the end-to-end suite on each way to run Portcullis that this machine has: sign-in, the official SDKs,
+ * files, models, ServiceNow, revocation, kill -9. `deno task end-to-end all` runs the whole suite on them, and on the
+ * container.
+ */
+import assert from "node:assert/strict";
+import { coreTests, runOnForm } from "../../scripts/end_to_end.ts";
+import { whyMissing } from "../fixtures/forms/prepare_form.ts";
+
+const forms = [
+  ["bundle", "the bundle, under the compiled program's permissions"],
+  ["binary", "the compiled program"],
+  ["deploy", "two instances as on Deno Deploy, on one Deno KV, without a disk"],
+  ["fleet", "two instances on one PostgreSQL behind a round-robin proxy"],
+] as const;
+
+for (const [form, title] of forms) {
+  const name = `${title}: passes the core of the end-to-end suite`;
+  const missing = whyMissing(form);
+  if (missing !== null) {
+    Deno.test({ name: `SKIPPED ${name}: ${missing}`, ignore: true, fn: () => {} });
+  } else {
+    Deno.test(name, async () => {
+      const { success, output } = await runOnForm(form, coreTests, { isShown: false });
+      assert.ok(success, output);
+      const [, passed, ignored = "0"] = /^ok \| (\d+) passed.*?(?:\| (\d+) ignored)?/m.exec(output) ?? [];
+      assert.ok(Number(passed) >= coreTests.length && ignored === "0", output);
+    });
+  }
+}
