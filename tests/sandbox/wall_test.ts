@@ -1,5 +1,6 @@
 /** Tools broken on purpose, in the real server: what the permission wall stops, and what it lets through. */
 import assert from "node:assert/strict";
+import { pause } from "../../src/lib/pause.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { attempts, type Targets } from "./attempts.ts";
@@ -94,9 +95,15 @@ Deno.test("signals reach a server whose thread never rests: the second one ends 
   const token = await createToken(place.dataDir);
   const server = await startServer(place, { program, env });
   await (await postMcp(server.url, toolCall("end", { how: "loop" }), { token })).body?.cancel();
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  const first = server.stop("SIGTERM");
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.equal((await server.stop("SIGTERM")).code, 1);
-  await first;
+  const answers = (): Promise<boolean> =>
+    fetch(`${server.url}/health`, { signal: AbortSignal.timeout(500) })
+      .then((response) => response.text()).then(() => true, () => false);
+  while (await answers());
+  let hasEnded = false;
+  const ended = server.ended.finally(() => hasEnded = true);
+  while (!hasEnded) { // a signal that comes before the last one was seen is the same signal
+    Deno.kill(server.pid, "SIGTERM");
+    await Promise.race([pause(300), ended]);
+  }
+  assert.equal((await server.stop()).code, 1);
 });

