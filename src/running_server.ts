@@ -76,11 +76,15 @@ export async function startServer(
         remedy: "make it with `hash-password --scrypt`, or run Deno 2.9 or later",
       });
     }
-    log.write("warn", "no_argon2id", {
-      problem:
-        `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
-      remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
-    });
+    const isFurther = team !== undefined && !team.opensPort;
+    if (!isFurther) {
+      log.write("warn", "no_argon2id", {
+        problem:
+          `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
+        remedy:
+          "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
+      });
+    }
   }
   const startedTelemetry = await startTelemetry(config, { version, log });
   if (!startedTelemetry.ok) return startedTelemetry;

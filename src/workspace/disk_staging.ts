@@ -23,7 +23,12 @@ export interface Staging {
   create(): Outcome<StagedFile>;
   /** Moves an entry here, under a random name, and gives its new path. The caller deletes it. */
   takeIn(path: string): Outcome<string>;
-  /** Drops this process's lock. */
+  /**
+   * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step gives
+   * up control nowhere, so nobody waits long.
+   */
+  alone<T>(step: () => T): T;
+  /** Drops this process's locks. */
   close(): void;
 }
 
@@ -34,6 +39,7 @@ export function createStaging(root: DiskRoot, randomId: () => string): Staging {
   const directory = stagingDirectory(root);
   const owner = randomId();
   let lock: Deno.FsFile | null = null;
+  let turn: Deno.FsFile | null = null;
   const randomPath = (): string | null => {
     if (!ensureDirectory(root, directory)) return null;
     lock ??= takeLock(`${directory}/${owner}.lock`);
@@ -60,7 +66,19 @@ export function createStaging(root: DiskRoot, randomId: () => string): Staging {
         return failure(toRefusal(error));
       }
     },
+    alone(step) {
+      if (Deno.build.os === "windows") return step(); // which opens no directories; one process writes there
+      turn = openStill(turn, directory);
+      turn.lockSync(true);
+      try {
+        return step();
+      } finally {
+        turn.unlockSync();
+      }
+    },
     close() {
+      turn?.close();
+      turn = null;
       if (lock === null) return;
       removeIfThere(`${directory}/${owner}.lock`);
       lock.close();
@@ -107,6 +125,17 @@ function ensureDirectory(root: DiskRoot, directory: string): boolean {
     info = Deno.lstatSync(directory);
   }
   return info.isDirectory && info.dev === root.device; // a link planted here would take the writes outside
+}
+
+/** The directory at `path`: the one that is open, as long as it still is that one. */
+function openStill(open: Deno.FsFile | null, path: string): Deno.FsFile {
+  if (open !== null) {
+    const there = lstatOrNull(path);
+    const { dev, ino } = open.statSync();
+    if (there !== null && isSame(there, dev, ino)) return open;
+    open.close();
+  }
+  return Deno.openSync(path, { read: true });
 }
 
 function takeLock(path: string): Deno.FsFile {

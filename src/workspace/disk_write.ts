@@ -162,7 +162,7 @@ async function replaceWith(
   try {
     const digest = createHash("sha256");
     const sizeBytes = await fill(staged.value.descriptor, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
-    const committed = commitFile(disk, path, staged.value, sizeBytes, expected);
+    const committed = disk.staging.alone(() => commitFile(disk, path, staged.value, sizeBytes, expected));
     isPlaced = committed.ok;
     return committed.ok
       ? success({ sizeBytes, sha256: digest.digest("hex"), created: committed.value.created })

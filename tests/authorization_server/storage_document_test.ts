@@ -19,6 +19,12 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "mcp_session",
     "mcp_task",
     "rate_limit",
+    "mcp_task_inbox",
+    "mcp_answer",
+    "mcp_cancel",
+    "mcp_resume",
+    "mcp_relay",
+    "workspace_change",
     "workspace",
     "installation",
   ]);

@@ -3,6 +3,7 @@
  * the next one, and two workers on one SQLite; official clients and plain ones keep calling while one of the two ends.
  */
 import assert from "node:assert/strict";
+import { toolCall } from "../fixtures/mcp_call.ts";
 import { createFleetClient, type FleetClient } from "../fixtures/fleet_client.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
@@ -114,4 +115,35 @@ Deno.test({ name: workers, ignore: Deno.build.os !== "linux" }, async () => {
   assert.deepEqual(writers.failures.filter(({ begunAt }) => begunAt > backAt), [], "only what was cut off failed");
   await assertWritten(server, writers.acknowledged);
   await goOn(clients);
+});
+
+const edits = "edits of one file by several workers at once: every one that was acknowledged is in the file";
+Deno.test({ name: edits, ignore: Deno.build.os !== "linux" }, async () => {
+  await using place = await makeServerPlace();
+  const env = { ...limits, WORKERS: "4", DATA_DIR: place.dataDir };
+  await using server = await startServer(place, { env });
+  const token = await fileToken(place.dataDir, env);
+  const edit = async (old_text: string, new_text: string): Promise<boolean> => {
+    using client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
+    const response = await fetch(`${server.url}/mcp`, {
+      client,
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${token}`,
+      },
+      body: JSON.stringify(toolCall("file_edit", { filename: "shared.txt", old_text, new_text })),
+    });
+    return (await response.text()).includes('"isError":false');
+  };
+  const file = `${place.workspaceDir}/shared.txt`;
+  const numbers = Array.from({ length: 16 }, (_, number) => number);
+  for (let round = 0; round < 6; round++) {
+    await Deno.writeTextFile(file, numbers.map((number) => `line ${number} before\n`).join("") + "x".repeat(100_000));
+    const done = await Promise.all(numbers.map((number) => edit(`line ${number} before`, `line ${number} after`)));
+    const text = await Deno.readTextFile(file);
+    assert.ok(done.some((isDone) => isDone));
+    for (const number of numbers) assert.equal(text.includes(`line ${number} after`), done[number], `line ${number}`);
+  }
 });
