@@ -1,87 +1,99 @@
 /**
- * How often a local process that keeps swapping a directory for a link gets bytes from outside through a read, or a
- * file outside through a write: `deno run -A bench/workspace_race.ts [SECONDS]`. The portable checks make this rare, not
- * impossible (`caps.raceFree` is false); this prints the measured share beside that of a read without checks.
+ * How often a local process that keeps swapping directories and files for links gets bytes or names from outside
+ * through the workspace, or a file outside changed: `deno run -A bench/workspace_race.ts [MILLISECONDS] [MODE]`, a line
+ * of JSON for each operation. Beside it the same without checks.
+ *
+ * Modes, of which those run that the machine allows: `portable`, where the checks make it rare and not impossible;
+ * `own_mount`, where the workspace is a file system of its own; `landlock`, as `harden` starts the server. The last two
+ * claim to be race-free.
  */
 import process from "node:process";
-import { openDiskWorkspace } from "../src/workspace/disk_workspace.ts";
-import { parseFilePath } from "../src/workspace/path.ts";
+import { landlockVersion, leastLandlockVersion, restrictFiles } from "../src/sandbox/landlock.ts";
+import { becomeProgram, loadLibc } from "../src/sandbox/libc.ts";
+import { type Attempt, measureRaces } from "./race_attempts.ts";
+import { swapUntilKilled } from "./race_swapper.ts";
 
-const seconds = Number(Deno.args[0] ?? 5);
-const swapper = `
-import { renameSync, rmSync } from "node:fs";
-const [root] = Deno.args;
-const move = (from, to) => {
-  for (;;) {
-    try {
-      return renameSync(root + "/" + from, root + "/" + to);
-    } catch {
-      try { // a write made the directory that was missing
-        rmSync(root + "/" + to, { recursive: true, force: true });
-      } catch { /* and is at work in it */ }
-    }
-  }
-};
-for (;;) {
-  move("d", "real"); move("link", "d");
-  move("d", "link"); move("real", "d");
-}`;
+const modes = ["portable", "own_mount", "landlock"] as const;
+type Mode = typeof modes[number];
 
-const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-race-" }));
-const root = `${base}/ws`;
-for (const directory of ["ws", "ws/d", "outside"]) Deno.mkdirSync(`${base}/${directory}`);
-Deno.writeTextFileSync(`${root}/d/f`, "inside");
-Deno.writeTextFileSync(`${base}/outside/f`, "SECRET");
-Deno.symlinkSync("../outside", `${root}/link`);
-Deno.writeTextFileSync(`${base}/swap.ts`, swapper);
-const child = new Deno.Command(Deno.execPath(), { args: ["run", "-A", "--no-check", `${base}/swap.ts`, root] }).spawn();
-const workspace = openDiskWorkspace({ root });
-const [read, write] = [parseFilePath("d/f"), parseFilePath("d/w")];
-if (!read.ok || !write.ok) throw new Error("unreachable");
-try {
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  await measure("plain Deno.readTextFileSync", () => readPlainly());
-  await measure("workspace.read", async () => {
-    const content = await workspace.read(read.value);
-    return content.ok ? new TextDecoder().decode(content.value.bytes) : "refused";
-  });
-  await measure("workspace.write", async () => {
-    const written = await workspace.write(write.value, new Uint8Array(10));
-    const escaped = isThere(`${base}/outside/w`);
-    if (escaped) Deno.removeSync(`${base}/outside/w`);
-    return escaped ? "SECRET" : written.ok ? "inside" : "refused";
-  });
-} finally {
-  child.kill("SIGKILL");
-  await child.status;
-  await workspace.close();
-  Deno.removeSync(base, { recursive: true });
+const self = new URL(import.meta.url).pathname;
+const runSelf = ["run", "-A", "--no-check", self];
+const [first = "2000", ...rest] = Deno.args;
+
+switch (first) {
+  case "swap":
+    swapUntilKilled(rest[0] ?? "");
+    break;
+  case "scene":
+    await runScene(rest[0] ?? "", Number(rest[1]), rest[2] as Mode);
+    break;
+  case "landlocked":
+    becomeLandlocked(rest);
+    break;
+  case "measure":
+    await measureRaces(rest[0] ?? "", Number(rest[1]), rest[2] === "landlock", tell);
+    break;
+  default:
+    for (const mode of modes) if (rest[0] === undefined || rest[0] === mode) await runMode(mode, first);
 }
 
-async function measure(what: string, attempt: () => string | Promise<string>): Promise<void> {
-  const counts = new Map<string, number>();
-  let total = 0;
-  for (const end = performance.now() + seconds * 1000; performance.now() < end; total++) {
-    const result = await attempt();
-    counts.set(result, (counts.get(result) ?? 0) + 1);
-  }
-  const share = (name: string): string => `${((counts.get(name) ?? 0) / total * 100).toFixed(3)} %`;
-  process.stdout.write(`${what}: ${total} tries, escaped ${share("SECRET")}, inside ${share("inside")}\n`);
-}
-
-function readPlainly(): string {
+async function runMode(mode: Mode, milliseconds: string): Promise<void> {
+  if (mode === "landlock" && (Deno.build.os !== "linux" || landlockVersion(loadLibc()) < leastLandlockVersion)) return;
+  const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-race-" }));
   try {
-    return Deno.readTextFileSync(`${root}/d/f`);
-  } catch {
-    return "refused"; // caught between two renames
+    Deno.mkdirSync(`${base}/ws`);
+    const scene = [...runSelf, "scene", base, milliseconds, mode];
+    const mount = 'mount -t tmpfs none "$1/ws" && shift && exec "$@"';
+    const [command = "", ...args] = mode === "own_mount"
+      ? ["unshare", process.getuid?.() === 0 ? "-m" : "-Urm", "sh", "-c", mount, "sh", base, Deno.execPath(), ...scene]
+      : [Deno.execPath(), ...scene];
+    const { success } = await new Deno.Command(command, { args, stdout: "inherit", stderr: "inherit" }).output();
+    if (!success) process.stderr.write(`${mode}: not possible here\n`);
+  } finally {
+    Deno.removeSync(base, { recursive: true });
   }
 }
 
-function isThere(path: string): boolean {
+/** Makes the scene in `base`, where others swap and this measures. */
+async function runScene(base: string, milliseconds: number, mode: Mode): Promise<void> {
+  const root = `${base}/ws`;
+  for (const directory of [`${root}/d`, `${base}/outside`]) Deno.mkdirSync(directory);
+  for (const name of ["d/f", "g"]) Deno.writeTextFileSync(`${root}/${name}`, "inside");
+  for (const name of ["f", "SECRET-NAME"]) Deno.writeTextFileSync(`${base}/outside/${name}`, "SECRET");
+  Deno.symlinkSync("../outside", `${root}/link`);
+  Deno.symlinkSync("../outside/f", `${root}/file-link`);
+  const swapper = new Deno.Command(Deno.execPath(), { args: [...runSelf, "swap", root] }).spawn();
   try {
-    Deno.lstatSync(path);
-    return true;
-  } catch {
-    return false; // nothing escaped
+    const args = [
+      ...runSelf,
+      ...mode === "landlock" ? ["landlocked", mode] : ["measure"],
+      base,
+      `${milliseconds}`,
+      mode,
+    ];
+    const measuring = new Deno.Command(Deno.execPath(), { args, stdout: "inherit", stderr: "inherit" });
+    const { code } = await measuring.output();
+    process.exitCode = code;
+  } finally {
+    swapper.kill("SIGKILL");
+    await swapper.status;
   }
+}
+
+/** Becomes the measuring process, from which the kernel keeps everything but the workspace and the program. */
+function becomeLandlocked([, base = "", milliseconds = "", mode = ""]: readonly string[]): void {
+  const libc = loadLibc();
+  const read = ["/lib", "/lib64", "/usr/lib", "/usr/local/lib", "/etc/ld.so.cache", "/proc", "/sys", "/dev/urandom"];
+  restrictFiles(libc, [
+    ...read.map((path) => ({ path, use: "execute" as const })),
+    { path: Deno.execPath(), use: "execute" },
+    { path: new URL("..", import.meta.url).pathname, use: "read" },
+    { path: "/dev/null", use: "change" },
+    { path: `${base}/ws`, use: "change" },
+  ]);
+  becomeProgram(libc, Deno.execPath(), [...runSelf, "measure", base, milliseconds, mode]);
+}
+
+function tell(attempt: Attempt): void {
+  process.stdout.write(`${JSON.stringify({ mode: rest[2], ...attempt })}\n`);
 }

@@ -41,7 +41,8 @@ export function describeWall(
   }
   sentences.push(
     raceFreedom.raceFree
-      ? "caps.raceFree is on: the workspace is a file system of its own, and contents outside it cannot be read or replaced"
+      ? "caps.raceFree is on: the workspace is a file system of its own: no contents outside it are read, changed or " +
+        "deleted; another process that races can have an empty directory made or a name changed there"
       : "caps.raceFree is off: another process that may write the workspace and swaps directories for links at the " +
         "right moment is not covered; `deno task start:hardened` (Linux), or a file system of its own, covers it",
     "not covered: links that others made in the workspace, for a tool that goes round the workspace's own checks; the " +

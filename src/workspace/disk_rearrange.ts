@@ -4,6 +4,7 @@ import { makeParents, type Target } from "./disk_commit.ts";
 import type { Disk } from "./disk_context.ts";
 import { toRefusal } from "./disk_refusal.ts";
 import { absolutePath, findInside, type Found, isSame, resolveInside } from "./disk_resolve.ts";
+import { removeIfThere } from "./disk_staging.ts";
 import { walkTree } from "./disk_tree.ts";
 import { checkNewNames } from "./new_names.ts";
 import type { WorkspacePath } from "./path.ts";
@@ -57,9 +58,15 @@ export async function removeDiskEntry(
     const found = findRemovable(disk, path);
     if (!found.ok) return found;
     const { path: absolute, segments, info } = found.value;
-    if (!info.isDirectory || !recursive) {
-      Deno.removeSync(absolute);
+    if (!info.isDirectory) {
+      const removed = removeFile(disk, found.value);
+      if (!removed.ok) return removed;
       disk.quota.add(info.isFile ? -info.size : 0, -1);
+      return success({ entries: 1 });
+    }
+    if (!recursive) {
+      Deno.removeSync(absolute); // which removes no directory that holds anything
+      disk.quota.add(0, -1);
       return success({ entries: 1 });
     }
     let entries = 1;
@@ -77,7 +84,7 @@ export async function removeDiskEntry(
       return failure({ reason: "denied", because: "changed_while_opening" });
     }
     // first out of sight in one step, so that no one meets half of it; a crash leaves the rest to the next start
-    const staged = disk.staging.takeIn(still.value.path);
+    const staged = takeIn(disk, still.value);
     if (!staged.ok) return staged;
     disk.quota.forget();
     await Deno.remove(staged.value, { recursive: true });
@@ -85,6 +92,26 @@ export async function removeDiskEntry(
   } catch (error) {
     return failure(toRefusal(error));
   }
+}
+
+/**
+ * Removes anything but a directory, by way of the staging directory: where the workspace is a file system of its own,
+ * nothing outside can be moved there, whatever another process has put in the path's place by now.
+ */
+function removeFile(disk: Disk, found: Found): Outcome<null> {
+  const staged = takeIn(disk, found);
+  if (staged.ok) removeIfThere(staged.value);
+  else if (staged.error.reason === "no_space") Deno.removeSync(found.path); // not even room for the lock: make some
+  else return staged;
+  return success(null);
+}
+
+/** Moves what was found out of sight, and refuses what has taken its place. */
+function takeIn(disk: Disk, { path, info }: Found): Outcome<string> {
+  const staged = disk.staging.takeIn(path);
+  if (!staged.ok || isSame(Deno.lstatSync(staged.value), info.dev, info.ino)) return staged;
+  // left there for the next start's sweep: to put it back could put it anywhere
+  return failure({ reason: "denied", because: "changed_while_opening" });
 }
 
 /** Makes the directory at `path` and its missing parents. */

@@ -1,0 +1,113 @@
+/** Operations of the workspace while {@link ./race_swapper.ts} is at work, counted by what came of them. */
+import { openDiskWorkspace } from "../src/workspace/disk_workspace.ts";
+import type { WorkspacePath } from "../src/workspace/path.ts";
+import type { FileContent, Outcome } from "../src/workspace/port.ts";
+
+/** How one operation fared. */
+export interface Attempt {
+  readonly what: string;
+  readonly tries: number;
+  /** How often bytes or names from outside came back, or something outside was made or changed. */
+  readonly escaped: number;
+  /** How often it worked as if nobody raced. */
+  readonly inside: number;
+}
+
+type Result = "escaped" | "inside" | "refused";
+
+/** Something raced only if a read without checks is deceived so often, or refused where the kernel stops it. */
+const leastRaces = 50;
+const longestMilliseconds = 60_000;
+
+/** Tries each operation for `milliseconds`, and tells how it fared; the read without checks until somebody raced. */
+export async function measureRaces(
+  base: string,
+  milliseconds: number,
+  isLandlocked: boolean,
+  tell: (attempt: Attempt) => void,
+): Promise<void> {
+  const root = `${base}/ws`;
+  const workspace = openDiskWorkspace({ root });
+  const at = (text: string): WorkspacePath => ({ text, segments: text.split("/") });
+  const outside = `${base}/outside`;
+  /** What was made outside is taken away again; what must not change there is compared. */
+  const judgeOutside = (names: readonly string[], result: Result): Result => {
+    const made = names.filter((name) => isThere(`${outside}/${name}`));
+    for (const name of made) Deno.removeSync(`${outside}/${name}`, { recursive: true });
+    const isChanged = !isThere(`${outside}/f`) || Deno.lstatSync(`${outside}/f`).size !== 6;
+    if (isChanged) Deno.writeTextFileSync(`${outside}/f`, "SECRET");
+    return made.length > 0 || isChanged ? "escaped" : result;
+  };
+  const toResult = (outcome: Outcome<unknown>): Result => outcome.ok ? "inside" : "refused";
+
+  await measure("no checks: read", () => readPlainly(`${root}/d/f`), leastRaces);
+  await measure("read through a directory", async () => judgeContent(await workspace.read(at("d/f"))));
+  await measure("read a file", async () => judgeContent(await workspace.read(at("g"))));
+  await measure("list", async () => {
+    const listing = await workspace.list(at("d"));
+    const hasSecret = listing.ok && listing.value.entries.some(({ name }) => name === "SECRET-NAME");
+    return hasSecret ? "escaped" : toResult(listing);
+  });
+  await measure("copy", async () => {
+    const copied = await workspace.copy(at("d/f"), at("copy"), { overwrite: true });
+    const isSecret = copied.ok && Deno.readTextFileSync(`${root}/copy`) === "SECRET";
+    return isSecret ? "escaped" : toResult(copied);
+  });
+  await measure("write a new file", async () => {
+    return judgeOutside(["w"], toResult(await workspace.write(at("d/w"), new Uint8Array(10))));
+  });
+  await measure("replace a file", async () => {
+    return judgeOutside([], toResult(await workspace.write(at("d/f"), new TextEncoder().encode("inside, anew"))));
+  });
+  await measure("append", async () => {
+    return judgeOutside([], toResult(await workspace.write(at("g"), new Uint8Array(1), { mode: "append" })));
+  });
+  const bringBack = (): unknown => workspace.write(at("d/f"), new TextEncoder().encode("inside"));
+  await measure("delete", async () => {
+    await bringBack();
+    return judgeOutside([], toResult(await workspace.remove(at("d/f"))));
+  });
+  await measure("move", async () => {
+    await bringBack();
+    return judgeOutside(["m"], toResult(await workspace.move(at("d/f"), at("d/m"), { overwrite: true })));
+  });
+  await measure("make a directory", async () => {
+    return judgeOutside(["new"], toResult(await workspace.makeDirectory(at("d/new"))));
+  });
+  await workspace.close();
+
+  async function measure(what: string, attempt: () => Result | Promise<Result>, least = 0): Promise<void> {
+    const counts = { escaped: 0, inside: 0, refused: 0 };
+    const start = performance.now();
+    const isOver = (): boolean => {
+      const elapsed = performance.now() - start;
+      const races = isLandlocked ? counts.refused : counts.escaped;
+      return elapsed > longestMilliseconds || (elapsed > milliseconds && races >= least);
+    };
+    let tries = 0;
+    for (; !isOver(); tries++) counts[await attempt()]++;
+    tell({ what, tries, escaped: counts.escaped, inside: counts.inside });
+  }
+}
+
+function judgeContent(content: Outcome<FileContent>): Result {
+  if (!content.ok) return "refused";
+  return new TextDecoder().decode(content.value.bytes).startsWith("SECRET") ? "escaped" : "inside";
+}
+
+function readPlainly(path: string): Result {
+  try {
+    return Deno.readTextFileSync(path) === "SECRET" ? "escaped" : "inside";
+  } catch {
+    return "refused"; // caught between two renames, or by the kernel
+  }
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch {
+    return false; // nothing escaped
+  }
+}
