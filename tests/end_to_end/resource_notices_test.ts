@@ -5,8 +5,8 @@ import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { type EventReader, readEvents } from "../mcp/event_reader.ts";
 
-const inOneProcess = needing("one process");
 const onDisk = needing("workspace directory");
+const on = (env: object) => "WORKSPACE_STORE" in env ? Deno : onDisk;
 
 const version = "2025-11-25";
 const uri = "workspace:///x";
@@ -32,74 +32,82 @@ const backends: readonly (readonly [string, Record<string, string>])[] = [
 ];
 
 for (const [where, env] of backends) {
-  inOneProcess.test(`${where}: both eras hear once that files appeared or disappeared, and not that one changed`, () =>
-    withServer(env, async (server) => {
-      const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
-      const legacy = await beginSession(caller);
-      assert.deepEqual(legacy.capabilities["resources"], { listChanged: true, subscribe: true });
-      assert.deepEqual((await discover(caller))["resources"], { listChanged: true, subscribe: true });
-      assert.deepEqual(await legacy.ask("resources/subscribe", { uri }), {});
-      const legacyStream = await legacy.open();
-      assert.equal((await legacyStream.next())?.message, null, "the stream begins with an event to resume from");
-      const later = "workspace:///later";
-      assert.deepEqual(await legacy.ask("resources/subscribe", { uri: later }), {});
-      const wanted = { resourcesListChanged: true, resourceSubscriptions: [uri, later] };
-      const modernStream = await listen(caller, wanted);
-      assert.deepEqual(acknowledged(await modernStream.next()), wanted);
-      const streams = [legacyStream, modernStream];
+  on(env).test(
+    `${where}: both eras hear once that files appeared or disappeared, and not that one changed`,
+    () =>
+      withServer(env, async (server) => {
+        const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
+        const legacy = await beginSession(caller);
+        assert.deepEqual(legacy.capabilities["resources"], { listChanged: true, subscribe: true });
+        assert.deepEqual((await discover(caller))["resources"], { listChanged: true, subscribe: true });
+        assert.deepEqual(await legacy.ask("resources/subscribe", { uri }), {});
+        const legacyStream = await legacy.open();
+        assert.equal((await legacyStream.next())?.message, null, "the stream begins with an event to resume from");
+        const later = "workspace:///later";
+        assert.deepEqual(await legacy.ask("resources/subscribe", { uri: later }), {});
+        const wanted = { resourcesListChanged: true, resourceSubscriptions: [uri, later] };
+        const modernStream = await listen(caller, wanted);
+        assert.deepEqual(acknowledged(await modernStream.next()), wanted);
+        const streams = [legacyStream, modernStream];
 
-      for (let n = 0; n < 20; n++) await write(caller, `many-${n}`);
-      for (const stream of streams) assert.equal(await nextKind(stream), "list");
-      await write(caller, "x");
-      for (const stream of streams) {
-        assert.ok((await kindsUntil(stream, uri)).every((kind) => kind === "list"));
-        assert.equal(await nextKind(stream), "list");
-      }
-      await write(caller, "x"); // a file that is replaced is told as that alone
-      await write(caller, "later");
-      for (const stream of streams) {
-        assert.ok((await kindsUntil(stream, later)).every((kind) => kind === uri));
-        assert.equal(await nextKind(stream), "list");
-      }
-      assert.ok(await call(caller, "file_move", { filename: "x", destination: "y" }));
-      for (const stream of streams) assert.ok((await kindsUntil(stream, "list")).includes(uri));
-      await write(caller, "d/new");
-      for (const stream of streams) await kindsUntil(stream, "list");
-      assert.ok(await call(caller, "file_delete", { filename: "d", recursive: true }));
-      for (const stream of streams) await kindsUntil(stream, "list");
-      for (const stream of streams) await stream.cancel();
-    }));
+        for (let n = 0; n < 20; n++) await write(caller, `many-${n}`);
+        for (const stream of streams) assert.equal(await nextKind(stream), "list");
+        await write(caller, "x");
+        for (const stream of streams) {
+          assert.ok((await kindsUntil(stream, uri)).every((kind) => kind === "list"));
+          assert.equal(await nextKind(stream), "list");
+        }
+        await write(caller, "x"); // a file that is replaced is told as that alone
+        await write(caller, "later");
+        for (const stream of streams) {
+          assert.ok((await kindsUntil(stream, later)).every((kind) => kind === uri));
+          assert.equal(await nextKind(stream), "list");
+        }
+        assert.ok(await call(caller, "file_move", { filename: "x", destination: "y" }));
+        for (const stream of streams) assert.ok((await kindsUntil(stream, "list")).includes(uri));
+        await write(caller, "d/new");
+        for (const stream of streams) await kindsUntil(stream, "list");
+        assert.ok(await call(caller, "file_delete", { filename: "d", recursive: true }));
+        for (const stream of streams) await kindsUntil(stream, "list");
+        for (const stream of streams) await stream.cancel();
+      }),
+  );
 
-  inOneProcess.test(`${where}: with a workspace for each user nobody hears of another's files, nor without files:read`, () =>
-    withServer({ ...env, WORKSPACES: "per-user" }, async (server) => {
-      await addUser(server, "bob");
-      const ada = { url: server.url, token: await createToken(server, "files:read files:write") };
-      const bob = { url: server.url, token: await createToken(server, "files:read files:write", "--user", "bob") };
-      const model = { url: server.url, token: await createToken(server, "llm:generate") };
-      const streams = await Promise.all([ada, bob, model].map((each) => listen(each, { resourcesListChanged: true })));
-      for (const stream of streams) {
-        assert.deepEqual(acknowledged(await stream.next()), { resourcesListChanged: true });
-      }
-      const [adas, bobs, models] = streams as [EventReader, EventReader, EventReader];
-      const heard = [adas.next(), models.next()];
-      let isTold = false;
-      for (const each of heard) void each.then((event) => isTold ||= event !== null);
-      for (let n = 0; n < 3; n++) {
-        await write(bob, `${n}`);
-        assert.equal(await nextKind(bobs), "list");
-      }
-      assert.ok(!isTold, "someone heard of bob's file");
-      await write(ada, "first");
-      assert.equal((await heard[0])?.message?.["method"], "notifications/resources/list_changed");
-      await server.stop();
-      while (await models.next() !== null); // the end comes by itself
-      const last = await heard[1];
-      assert.equal(last?.message?.["method"], undefined, "without files:read the first message is the end");
-      for (const stream of [adas, bobs]) await stream.cancel();
-    }));
+  on(env).test(
+    `${where}: with a workspace for each user nobody hears of another's files, nor without files:read`,
+    () =>
+      withServer({ ...env, WORKSPACES: "per-user" }, async (server) => {
+        await addUser(server, "bob");
+        const ada = { url: server.url, token: await createToken(server, "files:read files:write") };
+        const bob = { url: server.url, token: await createToken(server, "files:read files:write", "--user", "bob") };
+        const model = { url: server.url, token: await createToken(server, "llm:generate") };
+        const streams = await Promise.all(
+          [ada, bob, model].map((each) => listen(each, { resourcesListChanged: true })),
+        );
+        for (const stream of streams) {
+          assert.deepEqual(acknowledged(await stream.next()), { resourcesListChanged: true });
+        }
+        const [adas, bobs, models] = streams as [EventReader, EventReader, EventReader];
+        const heard = [adas.next(), models.next()];
+        let isTold = false;
+        for (const each of heard) void each.then((event) => isTold ||= event !== null);
+        for (let n = 0; n < 3; n++) {
+          await write(bob, `${n}`);
+          assert.equal(await nextKind(bobs), "list");
+        }
+        assert.ok(!isTold, "someone heard of bob's file");
+        await write(ada, "first");
+        assert.equal((await heard[0])?.message?.["method"], "notifications/resources/list_changed");
+        await server.stop();
+        while (await models.next() !== null); // the end comes by itself
+        const last = await heard[1];
+        assert.equal(last?.message?.["method"], undefined, "without files:read the first message is the end");
+        for (const stream of [adas, bobs]) await stream.cancel();
+      }),
+  );
 }
 
-inOneProcess.test("many files that appear at once on the disk, in new directories too, are few notices", () =>
+onDisk.test("many files that appear at once on the disk, in new directories too, are few notices", () =>
   withServer({}, async (server) => {
     const caller = { url: server.url, token: await createToken(server, "files:read") };
     const stream = await listen(caller, { resourcesListChanged: true });
@@ -117,22 +125,25 @@ inOneProcess.test("many files that appear at once on the disk, in new directorie
   }));
 
 for (const [where, env] of backends) {
-  onDisk.test(`${where}, with WORKSPACE_WATCH=off: no notices are promised, and a subscription is refused or left out`, () =>
-    withServer({ ...env, WORKSPACE_WATCH: "off" }, async (server) => {
-      const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
-      const legacy = await beginSession(caller);
-      assert.deepEqual(legacy.capabilities["resources"], { listChanged: false, subscribe: false });
-      assert.deepEqual((await discover(caller))["resources"], { listChanged: false, subscribe: false });
-      await assert.rejects(legacy.ask("resources/subscribe", { uri }), { message: /^-32601: .*no notices/ });
-      assert.deepEqual(await legacy.ask("resources/unsubscribe", { uri }), {});
-      const asked = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [uri] };
-      const stream = await listen(caller, asked);
-      assert.deepEqual(acknowledged(await stream.next()), { toolsListChanged: true });
-      await write(caller, "x");
-      await server.stop();
-      assert.equal((await stream.next())?.message?.["method"], undefined, "the first message is the end");
-      await stream.cancel();
-    }));
+  on(env).test(
+    `${where}, with WORKSPACE_WATCH=off: no notices are promised, and a subscription is refused or left out`,
+    () =>
+      withServer({ ...env, WORKSPACE_WATCH: "off" }, async (server) => {
+        const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
+        const legacy = await beginSession(caller);
+        assert.deepEqual(legacy.capabilities["resources"], { listChanged: false, subscribe: false });
+        assert.deepEqual((await discover(caller))["resources"], { listChanged: false, subscribe: false });
+        await assert.rejects(legacy.ask("resources/subscribe", { uri }), { message: /^-32601: .*no notices/ });
+        assert.deepEqual(await legacy.ask("resources/unsubscribe", { uri }), {});
+        const asked = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [uri] };
+        const stream = await listen(caller, asked);
+        assert.deepEqual(acknowledged(await stream.next()), { toolsListChanged: true });
+        await write(caller, "x");
+        await server.stop();
+        assert.equal((await stream.next())?.message?.["method"], undefined, "the first message is the end");
+        await stream.cancel();
+      }),
+  );
 }
 
 onDisk.test("a resource that gives no notices is refused to subscribers, in the midst of those that do", () =>
