@@ -5,7 +5,7 @@ import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
 import { askOnStream } from "./ask_on_stream.ts";
 import type { Call } from "./call.ts";
 import type { ClientAbility } from "./client_capabilities.ts";
-import { metaOf } from "./json.ts";
+import { metaOf } from "./meta.ts";
 import { notificationText } from "./jsonrpc.ts";
 import { type LogLevel, reachesLevel } from "./log_level.ts";
 import { type Outlet, outletOf } from "./outlet.ts";
