@@ -2,19 +2,19 @@
  * The `/mcp` endpoint: one posted body in, one answer out. Authentication comes first, and where it depends on the
  * body it is decided on the same single parse that is dispatched.
  */
+import type { Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
-import { type BodyBounds, type BodyRefusal, readRequestText } from "../lib/request_text.ts";
-import type { McpAnswer } from "../mcp/answer.ts";
+import { readRequestText } from "../lib/request_text.ts";
 import type { Exchange } from "../mcp/exchange.ts";
-import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
+import { errorCode, refusalCode } from "../mcp/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/profile.ts";
-import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
-import { acceptsEventStream, acceptsOnlyEventStreams } from "./mcp_accept.ts";
-import type { Peer } from "../lib/endpoint.ts";
+import type { EventStreamOptions } from "./event_stream.ts";
+import { HttpExchange } from "./http_exchange.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
+import { createAnswerEncoder, methodNotAllowed, refuse, refuseBody, type ScopeChallenge } from "./mcp_response.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
 export type AuthOutcome =
@@ -26,11 +26,9 @@ export type AuthOutcome =
 export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly mcp: McpServer;
   readonly authenticate: (request: Request) => AuthOutcome | Promise<AuthOutcome>;
-  readonly challenge: {
+  readonly challenge: ScopeChallenge & {
     /** The value of WWW-Authenticate for a request without a token. */
     missingToken(request: Request): string;
-    /** The same for a token that lacks scopes; all of these are needed. */
-    insufficientScope(request: Request, scopes: readonly string[]): string;
   };
   /** Whose habits the answers follow; `null` is a caller without a token. */
   readonly profileOf: (principal: Principal | null) => Profile | Promise<Profile>;
@@ -54,13 +52,12 @@ export const defaultEventStreamOptions: EventStreamOptions = { keepAliveMs: 15_0
 /** Answers one request to `/mcp`, of any HTTP method. */
 export type McpEndpoint = (request: Request, peer: Peer) => Promise<Response>;
 
-const jsonInit = { headers: { "content-type": "application/json" } };
-
 /** Builds the endpoint. */
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
   const { eventStreams = defaultEventStreamOptions } = options;
   const bounds = { maxBytes: options.maxBodyBytes, timeoutSeconds: options.bodyTimeoutSeconds };
+  const toResponse = createAnswerEncoder({ challenge, eventStreams });
   const publicBounds = { maxBytes: options.maxPublicBodyBytes, timeoutSeconds: options.bodyTimeoutSeconds };
 
   const handle = async (request: Request, peer: Peer): Promise<Response> => {
@@ -118,33 +115,6 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     });
   };
 
-  const toResponse = (request: Request, answer: McpAnswer): Response => {
-    switch (answer.kind) {
-      case "json":
-        if (answer.sessionId !== undefined) {
-          return respond(answer.status, answer.body, { "mcp-session-id": answer.sessionId });
-        }
-        if (answer.status === 200 && acceptsOnlyEventStreams(request.headers.get("accept"))) {
-          return toSingleEventResponse(answer.body);
-        }
-        return answer.status === 200
-          ? new Response(answer.body, jsonInit)
-          : new Response(answer.body, { status: answer.status, ...jsonInit });
-      case "accepted":
-        return answer.status === 204
-          ? new Response(null, { status: 204 })
-          : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
-      case "stream":
-        return toEventStreamResponse(answer.reader, eventStreams);
-      case "method_not_allowed":
-        return methodNotAllowed(answer.allow);
-      case "insufficient_scope":
-        return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(request, answer.scopes) });
-      case "rate_limited":
-        return respond(429, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
-    }
-  };
-
   return async (request, peer) => {
     try {
       return await handle(request, peer);
@@ -153,63 +123,6 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       return refuse(500, errorCode.internalError, "Internal server error");
     }
   };
-}
-
-/** The HTTP side of an exchange. A class, since closures would cost each call. */
-class HttpExchange implements Exchange {
-  readonly hasHeaders = true;
-  readonly #request: Request;
-  readonly requestId: string;
-  readonly principal: Principal | null;
-  readonly profile: Profile;
-
-  constructor(request: Request, requestId: string, principal: Principal | null, profile: Profile) {
-    this.#request = request;
-    this.requestId = requestId;
-    this.principal = principal;
-    this.profile = profile;
-  }
-
-  header(name: string): string | null {
-    return this.#request.headers.get(name);
-  }
-
-  get acceptsStream(): boolean {
-    return acceptsEventStream(this.#request.headers.get("accept"));
-  }
-
-  get disconnected(): AbortSignal {
-    return this.#request.signal;
-  }
-}
-
-function methodNotAllowed(allow: string): Response {
-  return refuse(405, errorCode.invalidRequest, "Method not allowed", { allow });
-}
-
-function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: BodyBounds): Response {
-  switch (refusal) {
-    case "too_large": // RFC 9110 §15.5.14: what is left of the body is not read, so nothing can follow it
-      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
-        connection: "close",
-      });
-    case "too_slow": // RFC 9110 §15.5.9
-      return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutSeconds} seconds`, {
-        connection: "close",
-      });
-    case "not_utf8":
-      return refuse(400, errorCode.parseError, "Parse error: the body is not UTF-8");
-    case "unreadable":
-      return refuse(400, errorCode.parseError, "Parse error: the body could not be read");
-  }
-}
-
-function refuse(status: number, code: number, message: string, headers?: Record<string, string>): Response {
-  return respond(status, errorText(null, code, message), headers);
-}
-
-function respond(status: number, body: string, headers?: Record<string, string>): Response {
-  return new Response(body, { status, headers: { "content-type": "application/json", ...headers } });
 }
 
 /** Whether a Content-Type is JSON; its parameters do not matter (RFC 8259 §11 defines none). */

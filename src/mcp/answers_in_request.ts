@@ -1,7 +1,7 @@
 /** MRTR (2026-07-28, basic/patterns/mrtr): the answers to a tool's questions are in the request, or are still to come. */
 import type { Principal } from "../lib/principal.ts";
 import type { Call } from "./call.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { type Answer, type Answers, parseAnswer, type Question, type Questions } from "./question.ts";
 import { openRequestState } from "./request_state.ts";
 

@@ -1,7 +1,7 @@
 /** Batches: arrays of messages, which only 2025-03-26 has. */
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { errorCode, errorText } from "./jsonrpc.ts";
 import type { Revision } from "./revisions/revision.ts";
 import { insufficientScope } from "./scopes.ts";

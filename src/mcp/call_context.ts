@@ -5,13 +5,13 @@ import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
 import { askOnStream } from "./ask_on_stream.ts";
 import type { Call } from "./call.ts";
 import type { ClientAbility } from "./client_capabilities.ts";
-import { metaOf } from "./json.ts";
+import { metaOf } from "./meta.ts";
 import { notificationText } from "./jsonrpc.ts";
 import { type LogLevel, reachesLevel } from "./log_level.ts";
 import { type Outlet, outletOf } from "./outlet.ts";
 import { abilityFor, type Answer, type Answers, type AskFailure, type Question, type Questions } from "./question.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
-import type { RunningTask } from "./tasks/tasks.ts";
+import type { RunningTask } from "./tasks/live_task.ts";
 
 /** Why a call ends before its tool does; the protocol layer answers for the tool. */
 export type Interruption =

@@ -3,7 +3,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { JsonAnswer } from "./answer.ts";
 import { answerResult, type Call } from "./call.ts";
 import { parseClientCapabilities } from "./client_capabilities.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import type { Profile } from "./profile.ts";
 import { latestLegacyRevision, legacyRevisions } from "./revisions/legacy.ts";
 import type { CacheHint, ServerInfo } from "./revisions/revision.ts";

@@ -3,7 +3,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, type Call } from "./call.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { errorCode, errorText, notificationText, refusalCode, resultText, type RpcId } from "./jsonrpc.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { mayWatch, watchFamilies } from "./resource_watch.ts";

@@ -2,7 +2,7 @@
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { errorCode } from "./jsonrpc.ts";
 import { pageAt, pageStart } from "./paging.ts";
 import type { Profile } from "./profile.ts";

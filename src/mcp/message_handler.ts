@@ -4,7 +4,7 @@ import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
 import { answerError, type Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import {
   echoedId,
   errorCode,

@@ -7,7 +7,7 @@ import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import { createIssuedIds } from "./issued_id.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { requestText, type RpcResponse } from "./jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
 import { createPipeSender, receiveFromPipe } from "./stored_pipe.ts";

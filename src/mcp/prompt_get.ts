@@ -4,7 +4,7 @@ import type { Admit } from "./admission.ts";
 import { whenAdmitted } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { errorCode } from "./jsonrpc.ts";
 import type { Prompt, PromptOutcome, PromptRegistry } from "./prompt.ts";
 import { runInContext } from "./run_in_context.ts";

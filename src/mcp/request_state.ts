@@ -8,7 +8,7 @@ import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import type { RpcCall } from "./jsonrpc.ts";
 
 /** What the state stands on. */

@@ -9,7 +9,7 @@ import { CallInterrupted, createCallContext, type Interruption, type RunningCont
 import { encodeRequiredCapabilities } from "./client_capabilities.ts";
 import { errorCode, errorText, mcpErrorCode, refusalCode } from "./jsonrpc.ts";
 import { sealRequestState } from "./request_state.ts";
-import type { RunningTask } from "./tasks/tasks.ts";
+import type { RunningTask } from "./tasks/live_task.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** Most calls are over by then; those that are not look out for what is said of them on other instances. */

@@ -1,7 +1,7 @@
 /** `logging/setLevel` of the legacy era. */
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { errorCode } from "./jsonrpc.ts";
 import { isLogLevel, logLevels } from "./log_level.ts";
 import type { Sessions } from "./session.ts";

@@ -3,7 +3,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { encodeRequiredCapabilities } from "./client_capabilities.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { errorCode, mcpErrorCode } from "./jsonrpc.ts";
 
 /** Tells how a task is. */

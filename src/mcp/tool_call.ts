@@ -5,7 +5,7 @@ import { whenAdmitted } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { headerParameterFault } from "./header_parameters.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "../lib/is_object.ts";
 import { errorCode, mcpErrorCode } from "./jsonrpc.ts";
 import { runToolInSpan } from "./request_span.ts";
 import { runInContext } from "./run_in_context.ts";

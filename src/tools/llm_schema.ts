@@ -1,4 +1,5 @@
 /** JSON schemas that callers hand in for a model's answer: which of them can be checked, and how their parts are found. */
+import { isObject } from "../lib/is_object.ts";
 
 /** A JSON schema, as callers send it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -76,9 +77,4 @@ export function resolveReference(root: JsonSchema, reference: string): unknown {
 /** The value if it is an array, else an empty one. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-/** Whether a JSON value is an object. */
-export function isObject(value: unknown): value is JsonSchema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,7 +5,8 @@
  * This one counts its steps, runs no `pattern` and resolves references within the schema only.
  */
 import { failure, type Result, success } from "../lib/result.ts";
-import { isObject, type JsonSchema, listOf, maxSchemaDepth, resolveReference } from "./llm_schema.ts";
+import { isObject } from "../lib/is_object.ts";
+import { type JsonSchema, listOf, maxSchemaDepth, resolveReference } from "./llm_schema.ts";
 
 const maxSteps = 200_000;
 

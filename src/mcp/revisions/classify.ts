@@ -3,7 +3,8 @@
  * basic/versioning: a dual-era server). A mismatch of header and body outranks a version that is not supported.
  */
 import { failure, type Result, success } from "../../lib/result.ts";
-import { isObject, metaOf } from "../json.ts";
+import { isObject } from "../../lib/is_object.ts";
+import { metaOf } from "../meta.ts";
 import { errorCode, mcpErrorCode, type RpcCall } from "../jsonrpc.ts";
 import { claimsModern, envelopeFault, modernVersion, protocolVersionKey } from "./envelope.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";

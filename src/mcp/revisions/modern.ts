@@ -1,6 +1,6 @@
 /** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
 import { parseClientCapabilities } from "../client_capabilities.ts";
-import { metaOf } from "../json.ts";
+import { metaOf } from "../meta.ts";
 import { errorCode, mcpErrorCode, refusalCode } from "../jsonrpc.ts";
 import { isLogLevel } from "../log_level.ts";
 import { clientCapabilitiesKey, logLevelKey, modernVersion } from "./envelope.ts";

@@ -4,19 +4,14 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import { createLookout } from "../../lib/lookout.ts";
 import type { Principal } from "../../lib/principal.ts";
-import type { Result } from "../../lib/result.ts";
-import type { McpAnswer } from "../answer.ts";
 import type { ChangeHub } from "../change_hub.ts";
 import type { McpStorage } from "../mcp_storage.ts";
-import type { Answers, AskFailure, Questions } from "../question.ts";
-import type { ProgressUpdate } from "../tool.ts";
-import { createTaskQuestions, type TaskQuestions } from "./task_questions.ts";
-import { endOf, newTaskRecord } from "./task_ends.ts";
-import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
+import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
+import { newTaskRecord } from "./task_ends.ts";
 import { createTaskFollowers, visibleState } from "./task_followers.ts";
-import { createTaskStore, taskInboxKey } from "./task_store.ts";
+import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
+import { createTaskStore } from "./task_store.ts";
 
 /** What tasks stand on. */
 export interface TasksOptions {
@@ -30,20 +25,6 @@ export interface TasksOptions {
     readonly maxTasksPerPrincipal: number;
     readonly taskHeartbeatMs: number;
   };
-}
-
-/** The running half of a task, for the call that was handed out. */
-export interface RunningTask {
-  /** What the client gets in place of the call's result. */
-  readonly seed: TaskView;
-  readonly ttlMs: number;
-  readonly cancelRequested: boolean;
-  /** Tells how far it is. */
-  describe(update: ProgressUpdate): void;
-  /** Puts questions to whoever polls the task. */
-  ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>>;
-  /** Ends the task with the answer of its call, or (`null`) as cancelled. */
-  settle(answer: McpAnswer | null): Promise<void>;
 }
 
 /** The tasks of all clients. */
@@ -67,21 +48,9 @@ export type UpdateOutcome =
   | { readonly kind: "accepted" | "unknown_task" }
   | { readonly kind: "wrong_shape"; readonly key: string };
 
-interface LiveTask {
-  record: TaskRecord;
-  cancelRequested: boolean;
-  readonly questions: TaskQuestions;
-  readonly onCancel: () => void;
-  readonly settled: PromiseWithResolvers<void>;
-  stopWatching: () => void;
-  /** The last write: the next one waits for it, so that a late sign of life cannot overwrite the end. */
-  saved: Promise<void>;
-}
-
 /** Opens the tasks. */
 export function createTasks(options: TasksOptions): Tasks {
-  const { clock, log, changes, limits } = options;
-  const { storage } = options;
+  const { storage, clock, log, changes, limits } = options;
   const store = createTaskStore(storage, clock);
   const live = new Map<string, LiveTask>();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
@@ -91,53 +60,10 @@ export function createTasks(options: TasksOptions): Tasks {
     changes.publish({ kind: "task", task: toTaskView(record), subject, clientId });
   };
   const followers = createTaskFollowers({ storage, store, log, publish });
-  const save = (task: LiveTask): Promise<void> => {
-    task.saved = task.saved.catch(() => {}).then(() => store.save(task.record));
-    return task.saved;
-  };
-  const change = async (task: LiveTask, fields: Partial<TaskRecord>): Promise<void> => {
-    task.record = { ...task.record, ...fields, lastUpdatedAt: clock(), aliveAt: clock() };
-    await save(task);
-    publish(task.record);
-  };
-  const showQuestions = (task: LiveTask): Promise<void> =>
-    change(task, { status: "input_required", inputRequests: task.questions.open() });
-  const afterAnswers = async (task: LiveTask): Promise<void> => {
-    if (task.record.status !== "input_required") return;
-    if (Object.keys(task.questions.open()).length > 0) return await showQuestions(task);
-    await change(task, { status: "working", inputRequests: undefined });
-    task.questions.proceed();
-  };
-  const requestCancel = (task: LiveTask): void => {
-    if (task.cancelRequested || isTerminal(task.record)) return;
-    task.cancelRequested = true;
-    task.onCancel();
-  };
-
-  const beat = async (task: LiveTask): Promise<void> => {
-    task.record = { ...task.record, aliveAt: clock() };
-    await save(task);
-  };
-  const collect = async (task: LiveTask): Promise<void> => {
-    const left = await store.collect(task.record.taskId);
-    if (left === null) return;
-    if (left.cancel) requestCancel(task);
-    task.questions.take(left.responses);
-    await afterAnswers(task);
-  };
-  /** Looks for what other instances leave for the task, until the returned function is called. */
-  const watchInbox = (task: LiveTask): () => void => {
-    const lookout = createLookout(() => collect(task), log);
-    const stopWatching = storage.watch(taskInboxKey(task.record.taskId), lookout.again);
-    return () => {
-      lookout.stop();
-      stopWatching();
-    };
-  };
   const keepBeating = (): void => {
     heartbeat ??= setInterval(() => {
       for (const task of live.values()) {
-        beat(task).catch((error) => log.write("error", "task_heartbeat_failed", { error: String(error) }));
+        task.beat().catch((error) => log.write("error", "task_heartbeat_failed", { error: String(error) }));
       }
     }, limits.taskHeartbeatMs);
   };
@@ -145,54 +71,33 @@ export function createTasks(options: TasksOptions): Tasks {
     clearInterval(heartbeat);
     heartbeat = undefined;
   };
-
   const load = async ({ subject, clientId }: Principal, taskId: string): Promise<TaskRecord | null> => {
     const record = live.get(taskId)?.record ?? await store.load(taskId);
     return record !== null && record.subject === subject && record.clientId === clientId ? record : null;
   };
-  const runningHalf = (task: LiveTask): RunningTask => ({
-    seed: toTaskView(task.record),
-    ttlMs: task.record.ttlMs,
-    get cancelRequested() {
-      return task.cancelRequested;
-    },
-    describe({ progress, total, message }) {
-      const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
-      task.record = { ...task.record, statusMessage, lastUpdatedAt: clock() };
-      publish(task.record);
-    },
-    ask: (questions) => task.questions.ask(questions, () => showQuestions(task)),
-    async settle(answer) {
-      try {
-        await change(task, endOf(answer));
-      } finally {
-        live.delete(task.record.taskId);
-        task.stopWatching();
-        if (live.size === 0) stopBeating();
-        task.settled.resolve();
-      }
-    },
-  });
 
   return {
     async begin(principal, tool, onCancel) {
       const isOwn = ({ record }: LiveTask): boolean =>
         record.subject === principal.subject && record.clientId === principal.clientId;
       if ([...live.values()].filter(isOwn).length >= limits.maxTasksPerPrincipal) return null;
-      const task: LiveTask = {
-        record: newTaskRecord(principal, tool, { now: clock(), ...limits }),
-        cancelRequested: false,
-        questions: createTaskQuestions(),
+      const record = newTaskRecord(principal, tool, { now: clock(), ...limits });
+      const task = createLiveTask(record, {
+        storage,
+        store,
+        clock,
+        log,
+        publish,
         onCancel,
-        settled: Promise.withResolvers(),
-        stopWatching: () => {},
-        saved: Promise.resolve(),
-      };
-      live.set(task.record.taskId, task);
-      task.stopWatching = watchInbox(task);
-      await save(task);
+        onSettled: () => {
+          live.delete(record.taskId);
+          if (live.size === 0) stopBeating();
+        },
+      });
+      live.set(record.taskId, task);
+      await task.save();
       keepBeating();
-      return runningHalf(task);
+      return task.running;
     },
     async get(principal, taskId) {
       const record = await load(principal, taskId);
@@ -206,10 +111,8 @@ export function createTasks(options: TasksOptions): Tasks {
         if (!isTerminal(record)) await store.leave(record, { cancel: false, responses });
         return { kind: "accepted" };
       }
-      const wrong = task.questions.take(responses);
-      if (wrong !== null) return { kind: "wrong_shape", key: wrong };
-      await afterAnswers(task);
-      return { kind: "accepted" };
+      const wrong = await task.answer(responses);
+      return wrong === null ? { kind: "accepted" } : { kind: "wrong_shape", key: wrong };
     },
     follow(tasks) {
       const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId)); // those that run here are published as they go
@@ -222,15 +125,15 @@ export function createTasks(options: TasksOptions): Tasks {
       const record = await load(principal, taskId);
       if (record === null) return false;
       const task = live.get(taskId);
-      if (task !== undefined) requestCancel(task);
+      if (task !== undefined) task.requestCancel();
       else if (!isTerminal(record)) await store.leave(record, { cancel: true, responses: {} });
       return true;
     },
     async close() {
       stopBeating();
       const running = [...live.values()];
-      for (const task of running) requestCancel(task);
-      await Promise.all(running.map(({ settled }) => settled.promise));
+      for (const task of running) task.requestCancel();
+      await Promise.all(running.map(({ settled }) => settled));
     },
   };
 }

@@ -1,0 +1,78 @@
+/** How answers and refusals of `/mcp` go out over HTTP. */
+import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
+import type { McpAnswer } from "../mcp/answer.ts";
+import { errorCode, errorText } from "../mcp/jsonrpc.ts";
+import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
+import { acceptsOnlyEventStreams } from "./mcp_accept.ts";
+
+/** What a refusal for want of scopes is sent with. */
+export interface ScopeChallenge {
+  /** The value of WWW-Authenticate for a token that lacks scopes; all of these are needed. */
+  insufficientScope(request: Request, scopes: readonly string[]): string;
+}
+
+const jsonInit = { headers: { "content-type": "application/json" } };
+
+/** Encodes answers of the protocol layer, in the kind that their caller reads. */
+export function createAnswerEncoder(
+  { challenge, eventStreams }: { readonly challenge: ScopeChallenge; readonly eventStreams: EventStreamOptions },
+): (request: Request, answer: McpAnswer) => Response {
+  return (request, answer) => {
+    switch (answer.kind) {
+      case "json":
+        if (answer.sessionId !== undefined) {
+          return respond(answer.status, answer.body, { "mcp-session-id": answer.sessionId });
+        }
+        if (answer.status === 200 && acceptsOnlyEventStreams(request.headers.get("accept"))) {
+          return toSingleEventResponse(answer.body);
+        }
+        return answer.status === 200
+          ? new Response(answer.body, jsonInit)
+          : new Response(answer.body, { status: answer.status, ...jsonInit });
+      case "accepted":
+        return answer.status === 204
+          ? new Response(null, { status: 204 })
+          : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
+      case "stream":
+        return toEventStreamResponse(answer.reader, eventStreams);
+      case "method_not_allowed":
+        return methodNotAllowed(answer.allow);
+      case "insufficient_scope":
+        return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(request, answer.scopes) });
+      case "rate_limited":
+        return respond(429, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
+    }
+  };
+}
+
+/** The answer to a wrong verb (RFC 9110 §15.5.6). */
+export function methodNotAllowed(allow: string): Response {
+  return refuse(405, errorCode.invalidRequest, "Method not allowed", { allow });
+}
+
+/** The answer to a body that was not read. */
+export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: BodyBounds): Response {
+  switch (refusal) {
+    case "too_large": // RFC 9110 §15.5.14: what is left of the body is not read, so nothing can follow it
+      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
+        connection: "close",
+      });
+    case "too_slow": // RFC 9110 §15.5.9
+      return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutSeconds} seconds`, {
+        connection: "close",
+      });
+    case "not_utf8":
+      return refuse(400, errorCode.parseError, "Parse error: the body is not UTF-8");
+    case "unreadable":
+      return refuse(400, errorCode.parseError, "Parse error: the body could not be read");
+  }
+}
+
+/** A refusal before there is a request to answer: an error without an id. */
+export function refuse(status: number, code: number, message: string, headers?: Record<string, string>): Response {
+  return respond(status, errorText(null, code, message), headers);
+}
+
+function respond(status: number, body: string, headers?: Record<string, string>): Response {
+  return new Response(body, { status, headers: { "content-type": "application/json", ...headers } });
+}
