@@ -7,6 +7,7 @@ import { operatorClientId } from "./operator_token.ts";
 import { grants } from "./records/grant.ts";
 import { operatorTokens } from "./records/operator_token.ts";
 import { revokedTokens } from "./records/revoked_token.ts";
+import { signingKeys } from "./records/signing_key.ts";
 import { users } from "./records/user.ts";
 
 /** Calls `onRevoked` once when the principal's token is revoked, or its grant or person is no more; not at its expiry. */
@@ -20,9 +21,11 @@ interface Group {
 
 /** Builds the watch. Whatever hangs on one token is looked at together. */
 export function createTokenWatch(
-  { storage, isLive, log }: {
+  { storage, isLive, keyIdOf, log }: {
     readonly storage: Storage;
     readonly isLive: (principal: Principal) => Promise<boolean>;
+    /** The key that signed the principal's token, if one did. */
+    readonly keyIdOf: (principal: Principal) => string | undefined;
     readonly log: Log;
   },
 ): TokenWatch {
@@ -35,7 +38,7 @@ export function createTokenWatch(
       for (const end of [...ends]) if (ends.delete(end)) end();
       leave(name);
     }, log);
-    const watches = recordsOf(principal).map((key) => storage.watch(key, lookout.again));
+    const watches = recordsOf(principal, keyIdOf(principal)).map((key) => storage.watch(key, lookout.again));
     lookout.again(); // it may have ended since the request's token was verified
     return {
       ends,
@@ -65,8 +68,11 @@ export function createTokenWatch(
 }
 
 /** The records that decide whether the token is alive; see `isLive` in verifier.ts. */
-function recordsOf({ clientId, grantId, tokenId, subject }: Principal): readonly StorageKey[] {
-  return clientId === operatorClientId
-    ? [operatorTokens.key(tokenId), users.key(subject)]
-    : [grants.key(grantId), revokedTokens.key(tokenId), users.key(subject)];
+function recordsOf(
+  { clientId, grantId, tokenId, subject }: Principal,
+  keyId: string | undefined,
+): readonly StorageKey[] {
+  if (clientId === operatorClientId) return [operatorTokens.key(tokenId), users.key(subject)];
+  const signedBy = keyId === undefined ? [] : [signingKeys.key(keyId)];
+  return [grants.key(grantId), revokedTokens.key(tokenId), users.key(subject), ...signedBy];
 }

@@ -93,7 +93,7 @@ export function createVerifier(
       return await isLive(principal) ? success(principal) : failure("revoked_token");
     },
     isLive,
-    watch: createTokenWatch({ storage, isLive, log }),
+    watch: createTokenWatch({ storage, isLive, keyIdOf: (principal) => keyIds.get(principal), log }),
     changeCount: () => storage.changeCount(),
   };
 }

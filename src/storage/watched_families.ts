@@ -7,6 +7,7 @@ const watchedFamilies: ReadonlySet<string> = new Set([
   "grant",
   "operator_token",
   "revoked_token",
+  "signing_key",
   "user",
   "mcp_answer",
   "mcp_cancel",

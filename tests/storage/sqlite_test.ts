@@ -5,6 +5,7 @@ import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
+import { countCalls } from "./contract_watch.ts";
 import { startStorageProcess } from "./start_storage_process.ts";
 
 interface SqlitePlace extends SharedStoragePlace {
@@ -47,6 +48,47 @@ Deno.test("sqlite storage: refuses a database that a newer version wrote", async
   database.exec("PRAGMA user_version = 99");
   database.close();
   await assert.rejects(place.open(), /newer version/);
+});
+
+Deno.test("sqlite storage: a database of the first version is migrated, with all that is in it", async () => {
+  await using place = await sqlitePlace();
+  const database = new DatabaseSync(place.path);
+  database.exec(`
+    CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
+    CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    INSERT INTO entry VALUES ('grant!one!', '{"kept":true}', 'v1', NULL);
+    PRAGMA application_id = ${0x5043554c};
+    PRAGMA user_version = 1;
+  `);
+  database.close();
+  const storage = await place.open();
+  assert.deepEqual(await storage.get(["grant", "one"]), {
+    key: ["grant", "one"],
+    value: { kept: true },
+    version: "v1",
+  });
+  const called = countCalls(storage, ["grant", "one"]).next();
+  await put(storage, ["grant", "one"], 2);
+  await called;
+  await storage.close();
+});
+
+Deno.test("sqlite storage: who was told of nothing for more changes than are kept is told that anything may have changed", async () => {
+  await using place = await sqlitePlace();
+  const [watching, writing] = [await place.open(), await place.open()];
+  const calls = countCalls(watching, ["user", "unchanged"]);
+  const called = calls.next();
+  // All in one turn, so that the watch has no chance to look in between.
+  const writes: Promise<unknown>[] = [];
+  for (let batch = 0; batch < 101; batch++) {
+    const puts = Array.from({ length: 100 }, (_, at) => ({ key: ["user", String(at)] as const, value: batch }));
+    writes.push(writing.commit({ puts }));
+  }
+  await Promise.all(writes);
+  await called;
+  calls.stop();
+  await watching.close();
+  await writing.close();
 });
 
 Deno.test("sqlite storage: refuses, unchanged, a file that is no database and a database of another program", async () => {

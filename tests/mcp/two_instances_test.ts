@@ -1,0 +1,170 @@
+/** What instances do, and do not do, for each other. Two protocol servers on one storage; tests/fleet has real ones. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createIssuedIds } from "../../src/mcp/issued_id.ts";
+import type { McpStorage } from "../../src/mcp/mcp_storage.ts";
+import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { readEvents } from "./event_reader.ts";
+import { createHarness, type Harness, toolCall } from "./harness.ts";
+import { createMemoryStorage } from "./memory_storage.ts";
+
+const legacyCall = { method: "tools/call", isModern: false };
+const done: ToolOutcome = { ok: true, content: [{ type: "text", text: "done" }] };
+
+function tool(run: (context: ToolContext) => Promise<ToolOutcome>) {
+  return defineTool({
+    name: "run",
+    title: "Run",
+    description: "Does what a test wants.",
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    run: (_input, context) => run(context),
+  });
+}
+
+/** The storage, and how often it was written. */
+function countedStorage(): { readonly storage: McpStorage; readonly writes: () => number } {
+  const storage = createMemoryStorage();
+  let writes = 0;
+  return {
+    storage: {
+      ...storage,
+      commit(batch) {
+        writes += 1;
+        return storage.commit(batch);
+      },
+    },
+    writes: () => writes,
+  };
+}
+
+function pair(storage: McpStorage, run: (context: ToolContext) => Promise<ToolOutcome>, limits = {}) {
+  const make = (): Harness => createHarness({ storage, tools: createToolRegistry([tool(run)]), limits });
+  return [make(), make()] as const;
+}
+
+const withProgress = (id: number) => ({
+  ...toolCall("run", {}, id),
+  params: { name: "run", arguments: {}, _meta: { progressToken: id } },
+});
+
+async function openStream(harness: Harness, session: Record<string, string>, lastEventId: string) {
+  const headers = { authorization: "Bearer all-scopes", ...session, "last-event-id": lastEventId };
+  const response = await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
+  return readEvents(response, legacyCall);
+}
+
+async function close(...harnesses: readonly Harness[]): Promise<void> {
+  for (const harness of harnesses) await harness.mcp.close();
+}
+
+Deno.test("calls, streams and their resumption on the same instance write nothing to the storage", async () => {
+  const { storage, writes } = countedStorage();
+  const [harness] = pair(storage, (context) => {
+    context.progress({ progress: 1 });
+    return Promise.resolve(done);
+  });
+  const session = await harness.openSession("2025-11-25");
+  const events = await readEvents(await harness.post(withProgress(1), session), legacyCall).rest();
+  assert.equal((await (await openStream(harness, session, events[0]?.id ?? "")).rest()).length, events.length - 1);
+  await (await harness.post(toolCall("run", {}, 2), session)).body?.cancel();
+  assert.equal(writes(), 0);
+  await close(harness);
+});
+
+Deno.test("answers to questions that nobody asked, cancellations that count as too many, and made-up streams write nothing", async () => {
+  const { storage, writes } = countedStorage();
+  const harness = createHarness({ storage, admit: () => ({ ok: false, retryAfterSeconds: 1 }) });
+  const session = await harness.openSession("2025-06-18");
+  const foreign = createIssuedIds(createSecretBox(new Uint8Array(32)), "mcp-question").issue("another session");
+  for (const id of [foreign, "x".repeat(28), "", 7, `${foreign}x`, "ü".repeat(28)]) {
+    assert.equal((await harness.post({ jsonrpc: "2.0", id, result: {} }, session)).status, 202);
+  }
+  const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 99 } };
+  assert.equal((await harness.post(cancelled, session)).status, 202);
+  for (const id of [`${foreign}.1`, "a.b.c", ".", `${"x".repeat(28)}.0`, "x.99999999999999999999"]) {
+    const fresh = await openStream(harness, session, id);
+    await fresh.cancel();
+  }
+  assert.equal(writes(), 0);
+  await close(harness);
+});
+
+Deno.test("an issued id is known by any instance with the key, for its own session and purpose only", () => {
+  const box = createSecretBox(new Uint8Array(32));
+  const [ids, same] = [createIssuedIds(box, "a"), createIssuedIds(createSecretBox(new Uint8Array(32)), "a")];
+  const id = ids.issue("session");
+  assert.match(id, /^[\w-]{28}$/);
+  assert.ok(same.isIssued(id, "session"));
+  assert.ok(!ids.isIssued(id, "other"));
+  assert.ok(!createIssuedIds(box, "b").isIssued(id, "session"));
+  assert.ok(!createIssuedIds(createSecretBox(new Uint8Array(32).fill(1)), "a").isIssued(id, "session"));
+  assert.notEqual(ids.issue("session"), id);
+});
+
+Deno.test("a stream of an instance that is gone: the client waits for an answer, then gets a stream of notices", async () => {
+  const storage = createMemoryStorage();
+  const [gone, left] = pair(storage, (context) => {
+    context.progress({ progress: 1 });
+    return Promise.resolve(done);
+  }, { resumeAnswerMs: 20 });
+  const session = await gone.openSession("2025-11-25");
+  const [primed] = await readEvents(await gone.post(withProgress(1), session), legacyCall).rest();
+  await close(gone);
+  const fresh = await openStream(left, session, primed?.id ?? "");
+  left.tools.remove("run");
+  assert.equal((await fresh.next())?.message, null); // primed anew
+  assert.equal((await fresh.next())?.message?.["method"], "notifications/tools/list_changed");
+  await fresh.cancel();
+  assert.equal(await storage.get(["mcp_resume", primed?.id?.split(".")[0] ?? ""]), null, "the request is taken back");
+  await close(left);
+});
+
+Deno.test("a stream taken up elsewhere has every message, once and in order", async () => {
+  const gate = Promise.withResolvers<void>();
+  const [origin, other] = pair(createMemoryStorage(), async (context) => {
+    context.progress({ progress: 1 });
+    await gate.promise;
+    for (let progress = 2; progress <= 40; progress += 1) {
+      context.progress({ progress });
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    return done;
+  }, { resumeAnswerMs: 60_000 });
+  const session = await origin.openSession("2025-11-25");
+  const first = readEvents(await origin.post(withProgress(1), session), legacyCall);
+  const primed = (await first.next())?.id ?? "";
+  await first.next();
+  await first.cancel();
+  const taken = await openStream(other, session, primed);
+  gate.resolve();
+  const events = await taken.rest();
+  const progress = events.map(({ message }) => (message?.["params"] as { progress?: number } | undefined)?.progress);
+  assert.deepEqual(progress, [...Array.from({ length: 40 }, (_, at) => at + 1), undefined]);
+  assert.ok("result" in (events.at(-1)?.message ?? {}));
+  assert.deepEqual(events.map(({ id }) => Number(id?.split(".")[1])), Array.from({ length: 41 }, (_, at) => at + 1));
+  await close(origin, other);
+});
+
+Deno.test("two instances that change a session at the same moment lose neither change", async () => {
+  const storage = createMemoryStorage();
+  const [one, two] = pair(storage, () => Promise.resolve(done));
+  const session = await one.openSession("2025-06-18");
+  const setLevel = { jsonrpc: "2.0", id: 1, method: "logging/setLevel", params: { level: "info" } };
+  for (const harness of [one, two]) await (await harness.post(setLevel, session)).body?.cancel(); // both know the session
+  const end = two.endpoint(
+    new Request("http://host/mcp", { method: "DELETE", headers: { authorization: "Bearer all-scopes", ...session } }),
+    { address: "" },
+  );
+  const [changed, ended] = await Promise.all([
+    one.post({ ...setLevel, params: { level: "debug" } }, session),
+    end,
+  ]);
+  await changed.body?.cancel();
+  assert.equal(ended.status, 204);
+  for (const harness of [one, two]) assert.equal((await harness.post(setLevel, session)).status, 404);
+  await close(one, two);
+});
