@@ -124,6 +124,7 @@ function environment({ refreshGraceSeconds, database }: SoakOptions, ollamaUrl: 
     MAX_UNUSED_CLIENTS: "100000",
     MAX_TASKS_PER_USER: "1000",
     LOG_FORMAT: "json",
+    TRUST_PROXY: "1",
     ...(database === undefined ? {} : { DATABASE_URL: database.url }),
   };
 }
