@@ -4,7 +4,7 @@
  * turns, so that the machine's moods meet all of them; medians are printed, with the ratio to the bare server.
  */
 import process from "node:process";
-import { bundleProgram, root } from "../scripts/bundle.ts";
+import { bundleProgram, programName, root } from "../scripts/bundle.ts";
 import { compiledPermissions, unstableFlags } from "../scripts/compile.ts";
 import { cpuSeconds } from "./process_cpu.ts";
 import { makeServerPlace, serverFlags } from "../tests/fixtures/running_server.ts";
@@ -26,8 +26,8 @@ interface Start {
 }
 
 const scratch = await Deno.makeTempDir({ prefix: "portcullis-bench-" });
-const bundle = `${scratch}/portcullis.js`;
-await bundleProgram(bundle, null);
+const bundle = `${scratch}/bundle/${programName}`;
+await bundleProgram(`${scratch}/bundle`, null);
 const bare = `${scratch}/bare.ts`;
 await Deno.writeTextFile(
   bare,
