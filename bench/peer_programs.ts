@@ -11,6 +11,14 @@ export const peerPackages: readonly string[] = [
   "zod@4.6.7",
 ];
 
+/** The same and what only the benchmark of starts runs beside. */
+export const startPeerPackages: readonly string[] = [
+  ...peerPackages,
+  "@modelcontextprotocol/node@2.1.2",
+  "@modelcontextprotocol/server-everything@2026.8.31",
+  "@modelcontextprotocol/server-filesystem@2026.8.31",
+];
+
 /** One program that listens on any free port of loopback and prints where. */
 export interface PeerProgram {
   readonly runtime: "deno" | "node";
@@ -91,10 +99,7 @@ app.post("/mcp", async (req, res) => {
 `,
 };
 
-/** The official SDK v2: its entry for fetch runtimes, which serves both eras. */
-export const sdkV2: PeerProgram = {
-  runtime: "deno",
-  source: `
+const sdkV2Handler = `
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod/v4";
 const handler = createMcpHandler(() => {
@@ -105,7 +110,24 @@ const handler = createMcpHandler(() => {
   }, async ({ text }) => ({ content: [{ type: "text", text }] }));
   return server;
 });
+`;
+
+/** The official SDK v2: its entry for fetch runtimes, which serves both eras. */
+export const sdkV2: PeerProgram = {
+  runtime: "deno",
+  source: `${sdkV2Handler}
 const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => handler.fetch(request));
 console.log("listening on http://127.0.0.1:" + server.addr.port + " ");
+`,
+};
+
+/** The same on Node, by the SDK's own adapter. */
+export const sdkV2OnNode: PeerProgram = {
+  runtime: "node",
+  source: `${sdkV2Handler}
+import { createServer } from "node:http";
+import { toNodeHandler } from "@modelcontextprotocol/node";
+const listener = createServer(toNodeHandler(handler));
+listener.listen(0, "127.0.0.1", () => console.log("listening on http://127.0.0.1:" + listener.address().port + " "));
 `,
 };

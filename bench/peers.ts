@@ -9,6 +9,7 @@ import process from "node:process";
 import { makeServerPlace } from "../tests/fixtures/running_server.ts";
 import { separateCores } from "./cores.ts";
 import type { LoadRequest } from "./http_load.ts";
+import { installPeers } from "./install_peers.ts";
 import {
   connections,
   denoScript,
@@ -73,7 +74,7 @@ const servers: MeasuredServer[] = [];
 const directory = await Deno.makeTempDir({ prefix: "portcullis-peers-" });
 await using place = await makeServerPlace();
 try {
-  const installed = await installPeers();
+  const installed = await installPeers(directory, peerPackages, maxInstallSeconds);
   const token = await makeToken(place);
   await Deno.mkdir(place.workspaceDir, { recursive: true });
   const cores = await separateCores();
@@ -131,27 +132,6 @@ try {
 } finally {
   await Promise.all(servers.map(endServer));
   await Deno.remove(directory, { recursive: true });
-}
-
-/** Whether the peers are there to be measured. */
-async function installPeers(): Promise<boolean> {
-  await Deno.writeTextFile(`${directory}/package.json`, JSON.stringify({ private: true, type: "module" }));
-  try {
-    const { success, stderr } = await new Deno.Command("npm", {
-      args: ["install", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact", ...peerPackages],
-      cwd: directory,
-      signal: AbortSignal.timeout(maxInstallSeconds * 1_000),
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-    }).output();
-    if (!success) print(`without peers: npm could not install them: ${new TextDecoder().decode(stderr).trim()}\n`);
-    return success;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    print("without peers: they need Node and its npm, which are not here\n");
-    return false;
-  }
 }
 
 async function openSession({ port }: MeasuredServer): Promise<string> {

@@ -1,114 +1,159 @@
 /**
- * `deno run --allow-all bench/start_bench.ts [PROGRAM]`: how long a start takes until the first answer, and the memory
- * then: from source, from the bundle, of a compiled PROGRAM when one is named, and of a bare Deno.serve. Starts take
- * turns, so that the machine's moods meet all of them; medians are printed, with the ratio to the bare server.
+ * `deno task bench:start [PROGRAM]`: how long a start takes until the first answer in MCP, and the memory then and after
+ * {@link calls} calls of a tool: from source, from the bundle, of a compiled PROGRAM when one is named, of the servers of
+ * {@link ./peer_programs.ts} and two of the official ones, and of a bare Deno.serve. Starts take turns, so that the
+ * machine's moods meet all of them; medians are printed, with the ratios to the bare server.
  */
 import process from "node:process";
-import { bundleProgram, root } from "../scripts/bundle.ts";
+import { bundleProgram, programName, root } from "../scripts/bundle.ts";
 import { compiledPermissions, unstableFlags } from "../scripts/compile.ts";
-import { cpuSeconds } from "./process_cpu.ts";
 import { makeServerPlace, serverFlags } from "../tests/fixtures/running_server.ts";
+import { vitalsOf } from "../tests/soak/vitals.ts";
+import { handshake, startProgram, type Subject } from "./asked_program.ts";
+import { installPeers } from "./install_peers.ts";
+import { makeToken } from "./measured_server.ts";
+import { mcpLite, type PeerProgram, sdkV1Stateless, sdkV2, sdkV2OnNode, startPeerPackages } from "./peer_programs.ts";
+import { cpuSeconds } from "./process_cpu.ts";
 
 const starts = Number(process.env["BENCH_STARTS"] ?? "9");
+const calls = Number(process.env["BENCH_CALLS"] ?? "1000");
+const maxInstallSeconds = Number(process.env["BENCH_MAX_INSTALL_SECONDS"] ?? "90");
+const bareName = "bare Deno.serve";
 
-interface Subject {
-  readonly name: string;
-  readonly command: string;
-  readonly args: readonly string[];
-}
-
+/** `NaN` where /proc does not tell (only Linux does). */
 interface Start {
   readonly milliseconds: number;
-  /** Processor time by then, which other programs on the machine swing less; `null` where /proc does not tell. */
-  readonly cpuMilliseconds: number | null;
-  /** Resident memory after the first answer; `null` where /proc does not tell. */
-  readonly megabytes: number | null;
+  /** Processor time by then, which other programs on the machine swing less. */
+  readonly cpuMilliseconds: number;
+  readonly megabytes: number;
+  readonly megabytesAfterCalls: number;
 }
 
 const scratch = await Deno.makeTempDir({ prefix: "portcullis-bench-" });
-const bundle = `${scratch}/portcullis.js`;
-await bundleProgram(bundle, null);
-const bare = `${scratch}/bare.ts`;
-await Deno.writeTextFile(
-  bare,
-  'const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => Response.json({}));\n' +
-    "console.log(`listening on http://127.0.0.1:${server.addr.port}`);\n",
-);
-
-const deno = Deno.execPath();
-const program = Deno.args[0];
-const subjects: readonly Subject[] = [
-  { name: "bare Deno.serve", command: deno, args: ["run", "--no-config", "--allow-net", bare] },
-  { name: "from source", command: deno, args: ["run", ...serverFlags, `${root}main.ts`, "serve"] },
-  {
-    name: "from the bundle",
-    command: deno,
-    args: ["run", "--no-config", ...unstableFlags, ...compiledPermissions(), bundle, "serve"],
-  },
-  ...(program === undefined ? [] : [{ name: "compiled", command: program, args: ["serve"] }]),
-];
-
-const results = new Map<string, Start[]>(subjects.map(({ name }) => [name, []]));
-for (let round = -1; round < starts; round++) {
-  for (const subject of subjects) {
-    const start = await measure(subject);
-    if (round >= 0) results.get(subject.name)?.push(start); // the first one fills the caches
+await using place = await makeServerPlace();
+try {
+  await bundleProgram(`${scratch}/bundle`, null);
+  const subjects = [...await ownSubjects(Deno.args[0]), ...await peerSubjects()];
+  const results = new Map<string, Start[]>(subjects.map(({ name }) => [name, []]));
+  for (let round = -1; round < starts; round++) {
+    for (const subject of subjects) {
+      const start = await measure(subject);
+      if (round >= 0) results.get(subject.name)?.push(start); // the first one fills the caches
+    }
   }
-}
-await Deno.remove(scratch, { recursive: true });
-
-const base = median(results.get("bare Deno.serve")?.map(({ milliseconds }) => milliseconds) ?? []);
-process.stdout.write(
-  `${starts} starts each, in turn; medians\n\n${row("", "ms to answer", "ratio", "CPU ms", "MB resident")}`,
-);
-for (const [name, measured] of results) {
-  const milliseconds = median(measured.map((start) => start.milliseconds));
-  const cpu = median(measured.map((start) => start.cpuMilliseconds ?? Number.NaN));
-  const megabytes = median(measured.map((start) => start.megabytes ?? Number.NaN));
-  process.stdout.write(
-    row(name, milliseconds.toFixed(0), (milliseconds / base).toFixed(1), cpu.toFixed(0), megabytes.toFixed(0)),
-  );
+  report(results);
+} finally {
+  await Deno.remove(scratch, { recursive: true });
 }
 
-async function measure({ command, args }: Subject): Promise<Start> {
-  await using place = await makeServerPlace();
-  const began = performance.now();
-  const child = new Deno.Command(command, {
-    args: [...args],
+async function ownSubjects(program: string | undefined): Promise<Subject[]> {
+  const deno = Deno.execPath();
+  await Deno.mkdir(place.workspaceDir, { recursive: true });
+  const token = await makeToken(place);
+  const own = {
     cwd: root,
-    env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, PORT: "0" },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "null",
-  }).spawn();
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let url: string | undefined;
-  for (let text = ""; url === undefined;) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error(`${command} ${args.join(" ")} did not start`);
-    url = /listening on (\S+)\n/.exec(text += value)?.[1];
-  }
-  const answer = await fetch(`${url}/health`);
-  await answer.body?.cancel();
-  const milliseconds = performance.now() - began;
-  const cpu = await cpuSeconds(child.pid);
-  const megabytes = await residentMegabytes(child.pid);
-  child.kill("SIGTERM");
-  await child.status;
-  await reader.cancel();
-  return { milliseconds, cpuMilliseconds: cpu === null ? null : cpu * 1_000, megabytes };
+    env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, PORT: "0", MCP_RATE_LIMIT: "1000000" },
+    transport: "http" as const,
+    token,
+    call: { name: "file_list", arguments: {} },
+  };
+  const source = ["run", ...serverFlags, `${root}main.ts`];
+  const bundle = ["run", "--no-config", ...unstableFlags, ...compiledPermissions(), `${scratch}/bundle/${programName}`];
+  const bareResult = JSON.stringify({ content: [] });
+  return [
+    {
+      ...own,
+      name: bareName,
+      command: deno,
+      args: ["run", "--allow-all", new URL("bare_server.ts", import.meta.url).pathname],
+      env: { BARE_RESULT: bareResult },
+    },
+    { ...own, name: "from source", command: deno, args: [...source, "serve"] },
+    { ...own, name: "from the bundle", command: deno, args: [...bundle, "serve"] },
+    ...(program === undefined ? [] : [{ ...own, name: "compiled", command: program, args: ["serve"] }]),
+    { ...own, name: "stdio, from source", command: deno, args: [...source, "stdio"], transport: "stdio" },
+  ];
 }
 
-async function residentMegabytes(pid: number): Promise<number | null> {
-  const status = await Deno.readTextFile(`/proc/${pid}/status`).catch(() => "");
-  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
-  return kilobytes === undefined ? null : Number(kilobytes) / 1_000;
+async function peerSubjects(): Promise<Subject[]> {
+  if (!await installPeers(scratch, startPeerPackages, maxInstallSeconds)) return [];
+  const echo = async (name: string, { runtime, source }: PeerProgram): Promise<Subject> => {
+    const file = `${name.replaceAll(/\W/g, "_")}.mjs`;
+    await Deno.writeTextFile(`${scratch}/${file}`, source);
+    const [command, ...args] = runtime === "node"
+      ? ["node", file] as const
+      : [Deno.execPath(), "run", "--allow-all", "--no-lock", file] as const;
+    const call = { name: "echo", arguments: { text: "hello" } };
+    return { name, command, args, cwd: scratch, transport: "http", call };
+  };
+  const official = (name: string, args: readonly string[], call: Subject["call"]): Subject => ({
+    name: `${name}, stdio`,
+    command: "node",
+    args: [`node_modules/@modelcontextprotocol/${name}/dist/index.js`, ...args],
+    cwd: scratch,
+    transport: "stdio",
+    call,
+  });
+  return [
+    await echo("mcp-lite on Deno", mcpLite),
+    await echo("SDK v2 on Deno", sdkV2),
+    await echo("SDK v2 on Node", sdkV2OnNode),
+    await echo("SDK v1 on Node", sdkV1Stateless),
+    official("server-filesystem", [scratch], { name: "list_directory", arguments: { path: `${scratch}/bundle` } }),
+    official("server-everything", ["stdio"], { name: "echo", arguments: { message: "hello" } }),
+  ];
+}
+
+async function measure(subject: Subject): Promise<Start> {
+  const began = performance.now();
+  const program = await startProgram(subject);
+  try {
+    await program.ask("initialize", handshake);
+    const milliseconds = performance.now() - began;
+    const cpu = await cpuSeconds(program.pid);
+    const first = await vitalsOf(program.pid);
+    for (let count = 0; count < calls; count++) await program.ask("tools/call", subject.call);
+    const last = await vitalsOf(program.pid);
+    return {
+      milliseconds,
+      cpuMilliseconds: cpu === null ? Number.NaN : cpu * 1_000,
+      megabytes: first.residentMegabytes ?? Number.NaN,
+      megabytesAfterCalls: last.residentMegabytes ?? Number.NaN,
+    };
+  } finally {
+    await program.stop();
+  }
+}
+
+function report(results: ReadonlyMap<string, readonly Start[]>): void {
+  const bare = results.get(bareName) ?? [];
+  const columns: readonly (readonly [string, (start: Start) => number])[] = [
+    ["ms to answer", (start) => start.milliseconds],
+    ["CPU ms", (start) => start.cpuMilliseconds],
+    ["MB then", (start) => start.megabytes],
+    [`after ${calls} calls`, (start) => start.megabytesAfterCalls],
+  ];
+  print(`${starts} starts each, in turn; medians, and how many times the ${bareName}\n\n`);
+  print(row("", columns.map(([title]) => title)));
+  for (const [name, measured] of results) {
+    print(row(
+      name,
+      columns.map(([, of]) => {
+        const value = median(measured.map(of));
+        return `${value.toFixed(0)} (${(value / median(bare.map(of))).toFixed(1)})`;
+      }),
+    ));
+  }
 }
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-function row(name: string, ...cells: readonly string[]): string {
-  return `${name.padEnd(20)}${cells.map((cell) => cell.padStart(14)).join("")}\n`;
+function row(name: string, cells: readonly string[]): string {
+  return `${name.padEnd(26)}${cells.map((cell) => cell.padStart(17)).join("")}\n`;
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
 }

@@ -1,34 +1,51 @@
 /**
- * Bundles the program into two files, the same bytes for the same sources wherever it runs: the program itself, with the
- * commit written into it, and beside it the module of the server's worker. Uncommitted changes leave the commit out:
- * such a file is no commit's.
+ * Bundles the program into a directory, the same bytes for the same sources wherever it runs: the program itself, the
+ * module of the server's worker, and the pieces of both, which are loaded when they are used. The commit is written into
+ * one of them. Uncommitted changes leave the commit out: such a file is no commit's.
  */
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 /** The root of the repository. */
 export const root: string = new URL("..", import.meta.url).pathname;
 const stamp = "@PORTCULLIS_COMMIT@";
 
-/** The name under which the program looks for its worker, in its own directory (src/sandbox/server_worker_url.ts). */
-export const workerName = "server_worker.js";
+/** What is bundled. Both may share pieces, and the program looks for the worker here (sandbox/server_worker_url.ts). */
+const entries = ["main.ts", "src/sandbox/server_worker.ts"] as const;
 
-/** Writes the bundles of the sources below `directory`: the program to `output`, its worker beside it. */
+/** Where the program lies in a bundle. */
+export const programName = "main.js";
+/** Where the module of its worker lies. */
+export const workerName = "src/sandbox/server_worker.js";
+
+/** Writes the bundle of the sources below `directory` into `output`, a directory of its own. */
 export async function bundleProgram(output: string, commit: string | null, directory = root): Promise<void> {
-  await Deno.mkdir(dirname(output), { recursive: true });
-  await bundle("main.ts", output, directory);
-  await bundle("src/sandbox/server_worker.ts", join(dirname(output), workerName), directory);
-  const text = await Deno.readTextFile(output);
-  if (text.split(stamp).length !== 2) throw new Error("the bundle does not hold the place of the commit exactly once");
-  await Deno.writeTextFile(output, text.replace(stamp, commit ?? ""));
-}
-
-async function bundle(entry: string, output: string, directory: string): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["bundle", "--quiet", "--frozen", "--platform", "deno", "--minify", "--output", output, entry],
+    args: [
+      ...["bundle", "--quiet", "--frozen", "--platform", "deno", "--minify", "--code-splitting"],
+      ...["--outdir", output, ...entries],
+    ],
     cwd: directory,
     stdout: "null",
   }).output();
   if (!success) throw new Error(`deno bundle: ${new TextDecoder().decode(stderr)}`);
+  const stamped: string[] = [];
+  for (const path of await bundledFiles(output)) {
+    const text = await Deno.readTextFile(path);
+    if (!text.includes(stamp)) continue;
+    stamped.push(...text.split(stamp).slice(1));
+    await Deno.writeTextFile(path, text.replace(stamp, commit ?? ""));
+  }
+  if (stamped.length !== 1) throw new Error("the bundle does not hold the place of the commit exactly once");
+}
+
+/** All files of a bundle. */
+export async function bundledFiles(directory: string): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(directory)) {
+    const path = join(directory, name);
+    paths.push(...isDirectory ? await bundledFiles(path) : [path]);
+  }
+  return paths.sort();
 }
 
 /** The commit that is checked out, or what PORTCULLIS_COMMIT says where there is no repository; `null` when it would be a lie. */
@@ -49,5 +66,5 @@ async function git(args: readonly string[]): Promise<string | null> {
 }
 
 if (import.meta.main) {
-  await bundleProgram(Deno.args[0] ?? join(root, "dist", "portcullis.js"), await commitOfSources());
+  await bundleProgram(Deno.args[0] ?? join(root, "dist", "bundle"), await commitOfSources());
 }

@@ -10,7 +10,7 @@ import manifest from "../deno.json" with { type: "json" };
 import type { Setting } from "../src/config/setting.ts";
 import { settings } from "../src/config/settings.ts";
 import { telemetryVariables } from "../src/config/telemetry.ts";
-import { bundleProgram, commitOfSources, root, workerName } from "./bundle.ts";
+import { bundleProgram, commitOfSources, programName, root, workerName } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
 export const targets: readonly string[] = ["unknown-linux-gnu", "apple-darwin", "pc-windows-msvc"]
@@ -49,7 +49,8 @@ export async function compileProgram(
   outDirectory: string,
   compileFor: readonly (string | null)[],
 ): Promise<string[]> {
-  const bundle = join(outDirectory, "portcullis.js");
+  const bundle = join(outDirectory, "bundle");
+  await Deno.remove(bundle, { recursive: true }).catch(() => {}); // pieces of an earlier one
   await bundleProgram(bundle, await commitOfSources());
   const paths: string[] = [];
   for (const target of compileFor) {
@@ -61,7 +62,7 @@ export async function compileProgram(
         ...unstableFlags,
         ...compiledPermissions(),
         ...(target === null ? [] : ["--target", target]),
-        ...["--include", join(outDirectory, workerName), "--output", path, bundle],
+        ...["--include", join(bundle, workerName), "--output", path, join(bundle, programName)],
       ],
       stdout: "null",
     }).output();

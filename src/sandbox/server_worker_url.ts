@@ -1,6 +1,7 @@
-/** Where the module of the server's worker lies: beside this file in the sources, beside the program in a bundle. */
+/** Where the module of the server's worker lies: beside this file in the sources, below the program in a bundle. */
 
 /** Its URL. */
 export function serverWorkerUrl(): URL {
-  return new URL(import.meta.url.endsWith(".ts") ? "./server_worker.ts" : "./server_worker.js", import.meta.url);
+  const path = import.meta.url.endsWith(".ts") ? "./server_worker.ts" : "./src/sandbox/server_worker.js";
+  return new URL(path, import.meta.url);
 }

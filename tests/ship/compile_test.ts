@@ -1,6 +1,6 @@
 /** What a release is made of: the bundle, its permissions, and the program compiled from it. */
 import assert from "node:assert/strict";
-import { bundleProgram, root } from "../../scripts/bundle.ts";
+import { bundledFiles, bundleProgram, root } from "../../scripts/bundle.ts";
 import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
 import { settings } from "../../src/config/settings.ts";
 import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
@@ -9,14 +9,11 @@ import { makeServerPlace } from "../fixtures/running_server.ts";
 Deno.test("the bundle is the same bytes wherever it is made, holds the commit, and names no place of the machine", async () => {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
   const commit = "0123456789ab";
-  await bundleProgram(`${directory}/here.js`, commit);
+  await bundleProgram(`${directory}/here`, commit);
   const copy = `${directory}/some/where/else`;
   await copySources(copy);
-  await bundleProgram(`${directory}/there.js`, commit, copy);
-  const [here, there] = [
-    await Deno.readTextFile(`${directory}/here.js`),
-    await Deno.readTextFile(`${directory}/there.js`),
-  ];
+  await bundleProgram(`${directory}/there`, commit, copy);
+  const [here, there] = [await textOf(`${directory}/here`), await textOf(`${directory}/there`)];
   assert.ok(here === there, "the bundles differ");
   assert.ok(here.includes(`"${commit}"`));
   for (const trace of [root, directory, Deno.env.get("HOME") ?? root, "file://"]) {
@@ -92,4 +89,13 @@ async function copySources(directory: string): Promise<void> {
     cwd: root,
   }).output();
   assert.ok(success);
+}
+
+/** A bundle as one text, with the names of its files. */
+async function textOf(bundle: string): Promise<string> {
+  const paths = await bundledFiles(bundle);
+  const texts = await Promise.all(
+    paths.map(async (path) => [path.slice(bundle.length), await Deno.readTextFile(path)]),
+  );
+  return texts.flat().join("\n");
 }

@@ -1,7 +1,7 @@
 /** The actor that is a person with an application: signs in, consents, redeems, refreshes, replays, revokes. */
 import assert from "node:assert/strict";
 import { openSignedIn } from "../fixtures/owner.ts";
-import { createPerson } from "../fixtures/person.ts";
+import { createPerson, type Person } from "../fixtures/person.ts";
 import { type Actor, Cut, persist, type Stage, unlessCut } from "./actor.ts";
 import { createFamilies, type Family } from "./families.ts";
 import { type Code, type OAuthClient, registerClient } from "./oauth_client.ts";
@@ -22,14 +22,21 @@ export async function createGrantsActor(
   graceMilliseconds: number,
 ): Promise<Actor> {
   const { server, random, count } = stage;
-  const person = createPerson(server.url, (url, init) => server.fetch(url, init));
+  let person = newPerson(stage);
   const client: OAuthClient = await persist(() => registerClient(server));
   const families = createFamilies(stage, client, graceMilliseconds);
   const unused: Code[] = [];
   const used: UsedCode[] = [];
 
+  /** Each sign-in that a kill cut off counts as a failed one, and after some of them this browser has to wait. */
+  const moveAway = (): void => {
+    person = newPerson(stage);
+    count("person moved away from the delay");
+  };
   const consent = async (): Promise<void> => {
-    unused.push(await client.requestCode(person));
+    const code = await client.requestCode(person);
+    if (code === null) return moveAway();
+    unused.push(code);
     count("consent");
   };
   const takeCode = (): Code => unused.splice(random.int(unused.length), 1)[0] as Code;
@@ -99,6 +106,7 @@ export async function createGrantsActor(
     const family = random.pick(families.live);
     const [, id = ""] = family.refreshToken.split("_");
     const page = await openSignedIn(person, `${server.url}/oauth/grants`);
+    if (page.status === 429) return moveAway();
     await families.end(family, async () => {
       const after = await person.submit(page, {}, `value="${id}"`);
       assert.ok(after.status === 200 && !after.html.includes(id), "a grant that was taken back is not listed");
@@ -137,4 +145,14 @@ export async function createGrantsActor(
       }
     },
   };
+}
+
+/** Somebody with a new browser, at a new address as the proxy before the server tells it. */
+function newPerson({ server, random }: Stage): Person {
+  const address = `10.${random.int(256)}.${random.int(256)}.${random.int(256)}`;
+  return createPerson(server.url, (url, init) => {
+    const headers = new Headers(init.headers);
+    headers.set("x-forwarded-for", address);
+    return server.fetch(url, { ...init, headers });
+  });
 }

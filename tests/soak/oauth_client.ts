@@ -1,7 +1,7 @@
 /** An application without a secret, as far as the actors need one: registration, authorization codes, tokens. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { approve } from "../fixtures/owner.ts";
+import { answerConsent, openSignedIn } from "../fixtures/owner.ts";
 import type { Person } from "../fixtures/person.ts";
 import type { SoakedServer } from "./soaked_server.ts";
 
@@ -21,8 +21,8 @@ export interface Tokens {
 /** A registered application. Every method throws `Cut` when its answer was cut off. */
 export interface OAuthClient {
   readonly clientId: string;
-  /** Asks `person` for access. */
-  requestCode(person: Person): Promise<Code>;
+  /** Asks `person` for access; `null` when they have to wait before they sign in. */
+  requestCode(person: Person): Promise<Code | null>;
   /** `null` when the code is refused. */
   redeem(code: Code): Promise<Tokens | null>;
   /** `null` when the refresh token is refused. */
@@ -71,7 +71,9 @@ export async function registerClient(server: SoakedServer): Promise<OAuthClient>
         code_challenge: createHash("sha256").update(verifier).digest("base64url"),
         code_challenge_method: "S256",
       }).toString();
-      const answer = await approve(person, url);
+      const page = await openSignedIn(person, url);
+      if (page.status === 429) return null;
+      const answer = await answerConsent(person, page);
       const code = answer.searchParams.get("code");
       assert.ok(code !== null, `no code came back: ${answer.search}`);
       return { code, verifier, receivedAt: Date.now() };

@@ -39,10 +39,11 @@ export interface SoakOptions {
 export interface SoakReport {
   readonly kills: number;
   readonly counts: ReadonlyMap<string, number>;
-  /** At rest: at the beginning and the end of the load without kills. */
-  readonly quiet: readonly [Vitals, Vitals];
+  /** At rest, after equal parts of the load without kills. */
+  readonly quiet: readonly Vitals[];
 }
 
+const looks = 5;
 /** Before a kill nobody pauses to think, so that it cuts off as many answers as there are actors. */
 const rushMilliseconds = 150;
 const ownerScopes = "files:read files:write llm:generate";
@@ -87,12 +88,13 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       await server.kill(kills.chance(0.2) ? startKills(kills, 1) : []);
       if (number % 10 === 0) say(`${number} kills, ${total(counts)} acknowledged`);
     }
-    await load.during(wait(options.steadySeconds * 200));
-    const first = await load.atRest(() => settledVitals(server));
-    say(`at rest, after a fifth of the load without kills: ${words(first)}`);
-    await load.during(wait(options.steadySeconds * 800));
-    const last = await load.atRest(() => settledVitals(server));
-    say(`at rest, at its end: ${words(last)}`);
+    const quiet: Vitals[] = [];
+    for (let look = 1; look <= looks; look++) {
+      await load.during(wait(options.steadySeconds * 1_000 / looks));
+      const vitals = await load.atRest(() => settledVitals(server));
+      quiet.push(vitals);
+      say(`at rest, after ${look} of ${looks} parts of the load without kills: ${words(vitals)}`);
+    }
     await load.rush(wait(1_000));
     await server.kill([]);
     await load.stop();
@@ -103,7 +105,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     const families = auditEntries(entries, Date.now());
     const fileCount = await auditWorkspace(place.workspaceDir, files.map(({ tree }) => tree()), ["library"]);
     say(`audited: ${fileCount} files, ${[...families].map(([name, number]) => `${number} ${name}`).join(", ")}`);
-    return { kills: options.kills + 1, counts, quiet: [first, last] };
+    return { kills: options.kills + 1, counts, quiet };
   } finally {
     await load.stop().catch(() => {}); // what it found has been thrown already
   }
@@ -124,6 +126,7 @@ function environment({ refreshGraceSeconds, database }: SoakOptions, ollamaUrl: 
     MAX_UNUSED_CLIENTS: "100000",
     MAX_TASKS_PER_USER: "1000",
     LOG_FORMAT: "json",
+    TRUST_PROXY: "1",
     ...(database === undefined ? {} : { DATABASE_URL: database.url }),
   };
 }
