@@ -31,7 +31,8 @@ if [ "${1:-}" = --local ] && ! buildah images --quiet localhost/portcullis-build
   image_of localhost/portcullis-runtime "$work/runtime.tar"
   mmdebstrap --quiet --variant=essential --include=ca-certificates bookworm "$work/build"
   cp "$(readlink -f "$(command -v deno)")" "$work/build/usr/local/bin/deno"
-  cp -r "${DENO_DIR:-$HOME/.cache/deno}" "$work/build/deno-dir"
+  # Once here, so that everything it downloads is in the image: the packages, and Deno's own bundler.
+  DENO_DIR="$work/build/deno-dir" deno run --allow-all scripts/bundle.ts "$work/bundle/portcullis.js"
   settings=(--env DENO_DIR=/deno-dir)
   if [ -n "${DENORT_BIN:-}" ]; then
     cp "$DENORT_BIN" "$work/build/opt/denort"

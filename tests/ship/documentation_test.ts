@@ -32,6 +32,16 @@ Deno.test("documentation: every link to a file leads to one", async () => {
   assert.ok(links > 10);
 });
 
+Deno.test("documentation: every picture is there, in light and dark, small, and described", async () => {
+  const readme = texts.get("README.md") ?? "";
+  const named = Array.from(readme.matchAll(/(?:srcset|src)="([^"]+)"/g), ([, path = ""]) => path);
+  assert.deepEqual(named.filter((path) => path.includes("dark")).length * 2, named.length);
+  for (const path of named) assert.ok((await Deno.stat(`${root}${path}`)).size < 60_000, path);
+  const kept = Array.from(Deno.readDirSync(`${root}docs/pictures`), ({ name }) => `docs/pictures/${name}`);
+  assert.deepEqual(named.toSorted(), kept.toSorted());
+  for (const [image] of readme.matchAll(/<img\b[^>]*>/g)) assert.match(image, /alt="[^"]{20,}"/);
+});
+
 Deno.test("documentation: every task that it names is in deno.json, every script is there", async () => {
   const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
   for (const [page, text] of texts) {
