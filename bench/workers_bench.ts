@@ -4,7 +4,7 @@
  * of N cores, N workers cannot be N times as fast, and CPU time says more than calls a second. Linux only.
  */
 import process from "node:process";
-import { makeServerPlace, serverFlags } from "../tests/fixtures/running_server.ts";
+import { makeServerPlace, serverFlags, type ServerPlace } from "../tests/fixtures/running_server.ts";
 import {
   connections,
   endServer,
@@ -33,55 +33,77 @@ const cases: readonly Case[] = [
   {
     name: "tools/call file_search in 1 MB",
     method: "tools/call",
-    params: { name: "file_search", arguments: { pattern: "nowhere", path: "searched" } },
+    params: { name: "file_search", arguments: { query: "nowhere", path: "searched" } },
   },
 ];
 
-await using place = await makeServerPlace();
-const token = await makeToken(place);
-await Deno.mkdir(`${place.workspaceDir}/searched`, { recursive: true });
-await Deno.writeTextFile(`${place.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
-for (let file = 0; file < 16; file++) {
-  await Deno.writeTextFile(`${place.workspaceDir}/searched/${file}.txt`, "0123456789abcde\n".repeat(4_096));
+type Figures = readonly number[];
+
+/** A server of so many workers, with files and a database of its own. */
+interface Contender {
+  readonly workers: number;
+  readonly server: MeasuredServer;
+  readonly token: string;
+  readonly place: ServerPlace;
 }
 
 const cores = navigator.hardwareConcurrency;
-print(`${cores} cores, ${connections} connections, ${rounds} rounds of ${secondsPerRound} s each; medians\n\n`);
+print(
+  `${cores} cores, ${connections} connections, ${rounds} rounds of ${secondsPerRound} s each, in turn; medians\n\n`,
+);
 print(row("", "requests/s", "CPU us/request", "p50 ms", "p99 ms", "cores in use", "memory MB"));
-for (const each of cases) {
-  const figures = new Map<number, Figures>();
-  for (const count of new Set(workerCounts)) figures.set(count, await figuresOf(each, count));
-  const base = figures.get(Math.min(...figures.keys()));
-  if (base === undefined) throw new Error("BENCH_WORKERS names no number");
-  for (const [count, found] of figures) {
-    print(row(`${each.name}, ${count} worker${count === 1 ? "" : "s"}`, ...found));
-    if (found !== base) print(row("  ratio", ...found.map((figure, index) => figure / (base[index] ?? Number.NaN))));
+const contenders: Contender[] = [];
+for (const workers of new Set(workerCounts)) contenders.push(await startContender(workers));
+try {
+  for (const each of cases) await compare(each);
+} finally {
+  for (const { server, place } of contenders) {
+    await endServer(server);
+    await place[Symbol.asyncDispose]();
   }
 }
 
-type Figures = readonly number[];
-
-async function figuresOf(each: Case, workers: number): Promise<Figures> {
+async function startContender(workers: number): Promise<Contender> {
+  const place = await makeServerPlace();
+  const token = await makeToken(place);
+  await Deno.mkdir(`${place.workspaceDir}/searched`, { recursive: true });
+  await Deno.writeTextFile(`${place.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
+  for (let file = 0; file < 16; file++) {
+    await Deno.writeTextFile(`${place.workspaceDir}/searched/${file}.txt`, "0123456789abcde\n".repeat(4_096));
+  }
   const server = await startServer([Deno.execPath(), "run", ...serverFlags, main, "serve"], {
     env: { ...serverEnvironment(place), WORKERS: String(workers) },
   });
-  try {
-    const request = requestFor(each, token);
-    await measure(server, request, 1);
-    const measures: Measure[] = [];
-    for (let round = 0; round < rounds; round++) measures.push(await measure(server, request, secondsPerRound));
-    const of = (pick: (measure: Measure) => number): number => median(measures.map(pick));
-    return [
-      of(({ requests, seconds }) => requests / seconds),
-      of(({ cpuMicroseconds }) => cpuMicroseconds ?? Number.NaN),
-      of(({ p50 }) => p50),
-      of(({ p99 }) => p99),
-      of(({ requests, seconds, cpuMicroseconds }) => (cpuMicroseconds ?? Number.NaN) * requests / seconds / 1e6),
-      await residentMegabytes(server),
-    ];
-  } finally {
-    await endServer(server);
+  return { workers, server, token, place };
+}
+
+/** Loads each in turn, round after round, so that what else the machine does falls on all of them. */
+async function compare(each: Case): Promise<void> {
+  const measures = new Map<Contender, Measure[]>(contenders.map((contender) => [contender, []]));
+  for (const { server, token } of contenders) await measure(server, requestFor(each, token), 1);
+  for (let round = 0; round < rounds; round++) {
+    for (const [{ server, token }, found] of measures) {
+      found.push(await measure(server, requestFor(each, token), secondsPerRound));
+    }
   }
+  let base: Figures | undefined;
+  for (const [{ workers, server }, found] of measures) {
+    const figures = [...figuresOf(found), await residentMegabytes(server)];
+    print(row(`${each.name}, ${workers} worker${workers === 1 ? "" : "s"}`, ...figures));
+    if (base === undefined) base = figures;
+    else print(row("  ratio", ...figures.map((figure, index) => figure / (base?.[index] ?? Number.NaN))));
+  }
+}
+
+function figuresOf(measures: readonly Measure[]): Figures {
+  const of = (pick: (measure: Measure) => number): number => median(measures.map(pick));
+  return [
+    of(({ requests, seconds }) => requests / seconds),
+    of(({ cpuMicroseconds }) => cpuMicroseconds ?? Number.NaN),
+    of(({ p50 }) => p50),
+    of(({ p99 }) => p99),
+    of(({ requests, seconds, cpuMicroseconds }) => (cpuMicroseconds ?? Number.NaN) * requests / seconds / 1e6),
+  ];
 }
 
 /** proc(5): resident memory of the whole process, all workers included. */

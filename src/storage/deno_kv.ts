@@ -2,8 +2,8 @@
  * The storage port on Deno KV, for Deno Deploy; on a disk SQLite is faster. KV's own `expireIn` only says when KV may
  * begin to forget, so it is not used: expiry is checked on every read.
  */
-import { closeSync, openSync } from "node:fs";
 import type { Clock } from "../lib/clock.ts";
+import { createIfAbsent } from "./create_if_absent.ts";
 import { announce, followDenoKv } from "./deno_kv_announcements.ts";
 import { addPut, isLive, kvKeys, type KvRecord, readContent } from "./deno_kv_records.ts";
 import { type Unlocked, whenUnlocked } from "./deno_kv_locked.ts";
@@ -139,7 +139,7 @@ async function openKv(path: string | undefined, unlocked: Unlocked): Promise<Den
   }
   try {
     // For its owner alone; KV gives its side files the same mode.
-    if (path !== undefined && !/^https?:/.test(path)) closeSync(openSync(path, "a", 0o600));
+    if (path !== undefined && !/^https?:/.test(path)) createIfAbsent(path);
     const kv = await unlocked(() => Deno.openKv(path));
     const { value, versionstamp } = await kv.get<number>(kvKeys.schema);
     if (value === null) {

@@ -1,6 +1,7 @@
 /** Opens a SQLite file as a Portcullis database, or says why it is none. */
-import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { createIfAbsent } from "./create_if_absent.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
@@ -30,19 +31,6 @@ export function openSqliteDatabase(
   } catch (error) {
     database?.close();
     throw toUnusable(error, path);
-  }
-}
-
-/**
- * Never opens a file that is there: closing any descriptor of a file drops all the locks that this process holds on it
- * (fcntl(2)), those of SQLite in other threads among them (sqlite.org/howtocorrupt.html §2.2).
- */
-function createIfAbsent(path: string): void {
-  try {
-    closeSync(openSync(path, "wx", 0o600));
-  } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") throw error;
-    if (statSync(path).isDirectory()) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
   }
 }
 

@@ -132,21 +132,35 @@ Deno.test("workers that end again and again take the server down, with the last 
   assert.match(server.stderr(), /"event":"worker_given_up"/);
 });
 
-Deno.test(
-  "no worker's opening of the database drops the locks of the others (sqlite.org/howtocorrupt.html §2.2)",
-  onLinux,
-  async () => {
+/** Files that a database is in, under its data directory, and how the server is told of it. */
+const databases = [
+  ["SQLite", "portcullis.db", () => ({})],
+  ["Deno KV", "portcullis.kv", (dataDir: string) => ({ DATABASE_URL: `deno-kv:${dataDir}/portcullis.kv` })],
+] as const;
+
+for (const [driver, fileName, settingsFor] of databases) {
+  // sqlite.org/howtocorrupt.html §2.2
+  Deno.test(`${driver}: no worker's opening of the database drops the locks of the others`, onLinux, async () => {
     await using place = await makeServerPlace();
-    const token = await createToken(place.dataDir);
-    await using server = await startServer(place, { program, env });
-    const { ino } = await Deno.stat(`${place.dataDir}/portcullis.db`);
+    const settings: Record<string, string> = { DATA_DIR: place.dataDir, ...settingsFor(place.dataDir) };
+    const newToken = async (): Promise<string> => {
+      const { code, stdout, stderr } = await runCommand(["token", "create", "--scope", "files:read"], {
+        env: settings,
+      });
+      assert.equal(code, 0, stderr);
+      return stdout.trim();
+    };
+    const token = await newToken();
+    await using server = await startServer(place, { program, env: { ...env, ...settings } });
+    assert.equal((await seeWorkers(server.url, token, 3)).size, 3);
+    const { ino } = await Deno.stat(`${place.dataDir}/${fileName}`);
     const locks = (await Deno.readTextFile("/proc/locks")).split("\n");
     assert.ok(locks.some((line) => line.includes(` ${server.pid} `) && line.includes(`:${ino} `)), locks.join("\n"));
 
-    const later = await createToken(place.dataDir);
-    for (const each of [token, later]) assert.equal((await seeWorkers(server.url, each, 3)).size, 3);
+    const later = await newToken();
+    assert.equal((await seeWorkers(server.url, later, 3)).size, 3);
     await server.stop("SIGKILL");
-    await using again = await startServer(place, { program, env });
+    await using again = await startServer(place, { program, env: { ...env, ...settings } });
     assert.ok(await which(again.url, later), "what was written beside the server is still there after a kill");
-  },
-);
+  });
+}

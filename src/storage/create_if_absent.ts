@@ -1,0 +1,16 @@
+/** Makes a database's file before the database does, so that nobody else may ever read it. */
+import { closeSync, openSync, statSync } from "node:fs";
+
+/**
+ * Makes an empty file of mode 0600 where there is none. Never opens one that is there: closing any descriptor of a file
+ * drops all the locks that this process holds on it (fcntl(2)), those of SQLite in other threads among them
+ * (sqlite.org/howtocorrupt.html §2.2). Throws `EISDIR` for a directory.
+ */
+export function createIfAbsent(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+    if (statSync(path).isDirectory()) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
+  }
+}
