@@ -21,6 +21,8 @@ export interface Call {
   outlet: Outlet | null;
   /** What the audit record will say. */
   tool: string | null;
+  /** What a token needs for what the call gives, and so for the result of a task that it becomes. */
+  scopes: readonly string[];
   outcome: AuditOutcome;
   code: string | null;
 }

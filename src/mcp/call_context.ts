@@ -152,7 +152,7 @@ class CallContext implements RunningContext {
       if (required) this.#interrupt({ kind: "missing_capability", abilities: ["tasks"] });
       return;
     }
-    const task = await this.#call.runtime.tasks.begin(this.principal, this.#call.tool, () => this.#onGone());
+    const task = await this.#call.runtime.tasks.begin(this.principal, this.#call, () => this.#onGone());
     if (task === null) this.#interrupt({ kind: "too_many_tasks" });
     this.#task = task;
     this.#whenHandedOut ??= Promise.withResolvers();

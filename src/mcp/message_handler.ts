@@ -93,6 +93,7 @@ export function createMessageHandler({ runtime, methods, admit, open, audit }: M
           isSingle,
           outlet: null,
           tool: null,
+          scopes: [],
           outcome: "ok",
           code: null,
         });

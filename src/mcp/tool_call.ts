@@ -31,6 +31,7 @@ export function callTool(options: ToolCallOptions, call: Call, principal: Princi
   if (registered === undefined) return answerError(call, errorCode.invalidParams, `Unknown tool: ${name}`);
   const { tool } = registered;
   call.tool = name;
+  call.scopes = tool.scopes;
   if (!hasScopes(principal, tool.scopes)) return refuseScopes(call, tool.scopes);
   return whenAdmitted(call, options.admit(principal), () => runTool(registered, input, { call, principal }));
 }

@@ -184,6 +184,37 @@ Deno.test("a task belongs to its principal, and unknown ones are -32602", async 
   await harness.mcp.close();
 });
 
+Deno.test("another token of the same person and client gets at a task only with the scopes of its call", async () => {
+  const storage = createMemoryStorage();
+  const secretBox = createSecretBox(new Uint8Array(32));
+  const scoped = {
+    ...tool("quick", async (context) => {
+      await context.handOut();
+      return { ok: true, content: [] };
+    }),
+    scopes: ["llm:generate"],
+  };
+  const tools = createToolRegistry([scoped]);
+  const harness = createHarness({ storage, secretBox, tools });
+  const { taskId } = await begin(harness, "quick");
+  await until(harness, taskId, "completed");
+  const withScopes = (scopes: readonly string[]): Harness =>
+    createHarness({
+      storage,
+      secretBox,
+      tools,
+      authenticate: (): AuthOutcome => ({ kind: "principal", principal: principalWith(scopes) }),
+    });
+  for (const method of ["tasks/get", "tasks/cancel", "tasks/update"]) {
+    const params = { taskId, inputResponses: {} };
+    const narrow = await withScopes(["files:read"]).modern(method, params, { capabilities });
+    assert.equal((await narrow.json()).error.code, -32602, method);
+    const wide = await withScopes(["files:read", "llm:generate"]).modern(method, params, { capabilities });
+    assert.equal((await wide.json()).error, undefined, method);
+  }
+  await harness.mcp.close();
+});
+
 Deno.test("another process serves a finished task, and says when the one that ran it is gone", async () => {
   let now = 1_000_000;
   const storage = createMemoryStorage();

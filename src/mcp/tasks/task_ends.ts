@@ -9,7 +9,7 @@ import type { TaskRecord } from "./task_record.ts";
 /** The record of a task that begins. */
 export function newTaskRecord(
   { subject, clientId }: Principal,
-  tool: string | null,
+  { tool, scopes }: { readonly tool: string | null; readonly scopes: readonly string[] },
   { now, taskTtlMs, taskPollIntervalMs }: {
     readonly now: number;
     readonly taskTtlMs: number;
@@ -21,6 +21,7 @@ export function newTaskRecord(
     subject,
     clientId,
     tool,
+    scopes: [...scopes],
     status: "working",
     createdAt: now,
     lastUpdatedAt: now,

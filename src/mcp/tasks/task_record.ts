@@ -9,6 +9,8 @@ const recordShape = z.object({
   subject: z.string(),
   clientId: z.string(),
   tool: z.string().nullable(),
+  /** Those that the call needed; a token without them does not get at the task. */
+  scopes: z.array(z.string()).default([]),
   status,
   statusMessage: z.string().optional(),
   createdAt: z.number(),

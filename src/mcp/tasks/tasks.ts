@@ -7,6 +7,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { ChangeHub } from "../change_hub.ts";
 import type { McpStorage } from "../mcp_storage.ts";
+import { hasScopes } from "../scopes.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
 import { newTaskRecord } from "./task_ends.ts";
 import { createTaskFollowers, visibleState } from "./task_followers.ts";
@@ -30,8 +31,12 @@ export interface TasksOptions {
 /** The tasks of all clients. */
 export interface Tasks {
   /** Begins a task, stored before this is fulfilled; `null` when the principal has too many. */
-  begin(principal: Principal, tool: string | null, onCancel: () => void): Promise<RunningTask | null>;
-  /** The task, if it is this principal's; `null` when there is none. */
+  begin(
+    principal: Principal,
+    call: Pick<TaskRecord, "tool"> & { readonly scopes: readonly string[] },
+    onCancel: () => void,
+  ): Promise<RunningTask | null>;
+  /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
   get(principal: Principal, taskId: string): Promise<TaskView | null>;
   /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
   update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
@@ -71,17 +76,19 @@ export function createTasks(options: TasksOptions): Tasks {
     clearInterval(heartbeat);
     heartbeat = undefined;
   };
-  const load = async ({ subject, clientId }: Principal, taskId: string): Promise<TaskRecord | null> => {
+  const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
     const record = live.get(taskId)?.record ?? await store.load(taskId);
-    return record !== null && record.subject === subject && record.clientId === clientId ? record : null;
+    if (record === null || record.subject !== principal.subject || record.clientId !== principal.clientId) return null;
+    // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
+    return hasScopes(principal, record.scopes) ? record : null;
   };
 
   return {
-    async begin(principal, tool, onCancel) {
+    async begin(principal, call, onCancel) {
       const isOwn = ({ record }: LiveTask): boolean =>
         record.subject === principal.subject && record.clientId === principal.clientId;
       if ([...live.values()].filter(isOwn).length >= limits.maxTasksPerPrincipal) return null;
-      const record = newTaskRecord(principal, tool, { now: clock(), ...limits });
+      const record = newTaskRecord(principal, call, { now: clock(), ...limits });
       const task = createLiveTask(record, {
         storage,
         store,
