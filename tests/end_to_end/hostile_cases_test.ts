@@ -50,7 +50,8 @@ for (const backend of ["disk", "storage"] as const) {
         judge(hostile, answer, isFaithful);
         const path = String(args["filename"] ?? args["path"] ?? ".");
         const scenery = `${hostile.setup} ${path}`;
-        for (const [method, params] of seen.has(scenery) ? [] : otherWays(path)) {
+        const [looks, changes] = seen.has(scenery) ? [[], []] : otherWays(path);
+        const tryOne = async ([method, params]: Way): Promise<void> => {
           const other = JSON.stringify(await running.ask(method, params));
           for (const secret of [...secrets, scene.base]) {
             // what a caller sends may come back to them
@@ -58,7 +59,10 @@ for (const backend of ["disk", "storage"] as const) {
             assert.ok(isOwn || !other.includes(secret), `${hostile.id}, ${JSON.stringify(params)}: ${other}`);
           }
           calls++;
-        }
+        };
+        await Promise.all(looks.map(tryOne));
+        // without what the case is about there is nothing to change
+        if (isFaithful) { for (const change of changes) await tryOne(change); }
         seen.add(scenery);
         assert.equal(scene.fingerprint(), before, `${hostile.id}: something outside the workspace changed`);
       }
@@ -82,12 +86,14 @@ function judge(hostile: HostileCase, answer: Answer, isFaithful: boolean): void 
   }
 }
 
-/** What else can be done with a path. The last ones change things, within the workspace if at all. */
-function otherWays(path: string): readonly (readonly [string, Record<string, unknown>])[] {
-  const call = (name: string, args: Record<string, unknown>) => ["tools/call", { name, arguments: args }] as const;
+type Way = readonly [string, Record<string, unknown>];
+
+/** What else can be done with a path: looks, and changes one after the other, within the workspace if at all. */
+function otherWays(path: string): readonly [readonly Way[], readonly Way[]] {
+  const call = (name: string, args: Record<string, unknown>): Way => ["tools/call", { name, arguments: args }];
   const parsed = parseDirectoryPath(path);
   const uri = `workspace:///${parsed.ok ? toTemplateValue(parsed.value) : path}`;
-  return [
+  const looks: readonly Way[] = [
     call("file_info", { filename: path }),
     call("file_read", { filename: path, head: 3 }),
     call("file_read", { filename: path, embed: true }),
@@ -101,6 +107,8 @@ function otherWays(path: string): readonly (readonly [string, Record<string, unk
       ref: { type: "ref/resource", uri: "workspace:///{+path}" },
       argument: { name: "path", value: `${path}/` },
     }],
+  ];
+  const changes = [
     call("file_edit", { filename: path, old_text: "s", new_text: "S", replace_all: true }),
     call("file_write", { filename: `${path}/below.txt`, content: "x" }),
     call("file_write", { filename: path, content: "x", mode: "append" }),
@@ -115,6 +123,7 @@ function otherWays(path: string): readonly (readonly [string, Record<string, unk
     call("file_search", { query: "TOPSECRET" }),
     call("file_list", { path: ".", depth: 64 }),
   ];
+  return [looks, changes];
 }
 
 async function withServer(backend: "disk" | "storage", body: (running: Running) => Promise<void>): Promise<void> {
