@@ -1,6 +1,7 @@
 /** The ledger of what one application was granted, and the questions that tell whether the server keeps to it. */
 import assert from "node:assert/strict";
 import { Cut, persist, type Stage } from "./actor.ts";
+import { pause } from "../../src/lib/pause.ts";
 import { isAccepted } from "./mcp.ts";
 import type { OAuthClient, Tokens } from "./oauth_client.ts";
 
@@ -20,6 +21,8 @@ export interface Families {
   refresh(family: Family): Promise<void>;
   /** Asks for the end of a grant; what a kill leaves in doubt is settled. `ask` has to be refused or acknowledged. */
   end(family: Family, ask: () => Promise<void>): Promise<void>;
+  /** Presents the replaced refresh token of a grant after its grace: that ends the grant (RFC 9700 §4.14.2). */
+  reuse(family: Family): Promise<void>;
   revokeAccessToken(family: Family): Promise<void>;
   /** One token that has to work and one that must not. */
   probe(): Promise<void>;
@@ -87,6 +90,23 @@ export function createFamilies(
     }
   };
 
+  const end = async (family: Family, ask: () => Promise<void>): Promise<void> => {
+    try {
+      await ask();
+    } catch (error) {
+      if (!(error instanceof Cut)) throw error;
+      return await settle(family);
+    }
+    await requireEnded(family);
+  };
+  const reuse = async (family: Family): Promise<void> => {
+    await end(family, async () => {
+      const refused = await client.refresh(family.replaced?.token ?? "");
+      assert.equal(refused, null, "a refresh token that was replaced long ago is refused");
+    });
+    count("refresh token reused");
+  };
+
   return {
     live,
     begin(tokens) {
@@ -96,15 +116,8 @@ export function createFamilies(
       return family;
     },
     refresh,
-    async end(family, ask) {
-      try {
-        await ask();
-      } catch (error) {
-        if (!(error instanceof Cut)) throw error;
-        return await settle(family);
-      }
-      await requireEnded(family);
-    },
+    end,
+    reuse,
     async revokeAccessToken(family) {
       const [token] = family.accessTokens;
       if (token === undefined) return;
@@ -142,6 +155,8 @@ export function createFamilies(
         );
       }
       for (const family of [...live]) await refresh(family);
+      if (live.length > 0) await pause(graceMilliseconds + 1);
+      for (const family of [...live]) await reuse(family);
     },
   };
 }

@@ -98,7 +98,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await load.rush(wait(1_000));
     await server.kill([]);
     await load.stop();
-    for (const actor of actors) await named(actor, actor.audit());
+    await Promise.all(actors.map((actor) => named(actor, actor.audit())));
     const { code } = await server.stop();
     assert.equal(code, 0, "the server stops in good order");
     const entries = await (options.database?.readEntries() ?? readSqlite(place.dataDir));
@@ -219,7 +219,7 @@ async function named(actor: Actor, act: Promise<void>): Promise<void> {
 /** What the process holds once it closes nothing more. */
 async function settledVitals(server: SoakedServer): Promise<Vitals> {
   for (let vitals = await vitalsOf(server.pid());;) {
-    await wait(500);
+    await wait(200);
     const next = await vitalsOf(server.pid());
     if (next.descriptors === vitals.descriptors) return next;
     vitals = next;

@@ -6,15 +6,24 @@ import { runSoak } from "./run_soak.ts";
 Deno.test("kill -9 under mixed load: nothing acknowledged is lost, torn or undone, and nothing is left over", async () => {
   const { kills, counts, quiet } = await runSoak({
     seed: 20261122,
-    kills: 6,
-    secondsBetweenKills: 2,
-    steadySeconds: 4,
+    kills: 5,
+    secondsBetweenKills: 1.5,
+    steadySeconds: 2,
     thinkMilliseconds: 40,
     refreshGraceSeconds: 3,
     say: () => {},
   });
-  assert.equal(kills, 7);
-  for (const what of ["file_write", "consent", "code redeemed", "refresh", "session begun", "task begun"]) {
+  assert.equal(kills, 6);
+  for (
+    const what of [
+      "file_write",
+      "consent",
+      "code redeemed",
+      "refresh",
+      "session begun",
+      "task begun",
+    ]
+  ) {
     assert.ok((counts.get(what) ?? 0) > 0, `${what} was part of the load`);
   }
   requireFlatDescriptors(quiet);
