@@ -2,19 +2,16 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
-import { type GlobMatcher, parseGlob } from "../workspace/glob.ts";
+import { parseGlob } from "../workspace/glob.ts";
 import { createLinePattern, type LinePattern, type LineQueryRefusal } from "../workspace/line_pattern.ts";
-import { childPath, parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { searchFile } from "../workspace/search_file.ts";
-import type { LineMatch } from "../workspace/search_text.ts";
-import { walk } from "../workspace/walk.ts";
-import { type SearchCursor, toSearchCursor, toSearchCursorText } from "./file_cursor.ts";
-import { showName, showText } from "./file_display.ts";
+import { parseDirectoryPath } from "../workspace/path.ts";
+import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { toSearchCursor } from "./file_cursor.ts";
+import { showName } from "./file_display.ts";
 import { untrustedOutput } from "./file_input.ts";
-import { toFailure, toPathFailure } from "./file_refusal.ts";
+import { toPathFailure } from "./file_refusal.ts";
+import { search } from "./file_search_run.ts";
 
-const maxDepth = 64;
 const input = z.object({
   query: z.string().optional().describe("The text to find in files; without it files are found by name alone"),
   pattern: z.string().optional().describe(
@@ -27,15 +24,6 @@ const input = z.object({
   limit: z.int().min(1).max(1000).default(100).describe("How many matches to give at most"),
   cursor: z.string().optional().describe("Continue an earlier search: its next_cursor"),
 });
-type Input = z.output<typeof input>;
-
-interface Match {
-  readonly filename: string;
-  readonly line?: number;
-  readonly text?: string;
-  readonly before?: readonly string[];
-  readonly after?: readonly string[];
-}
 
 /** Settings of the search. */
 export interface FileSearchOptions {
@@ -108,106 +96,6 @@ export function fileSearchTool(
       });
     },
   });
-}
-
-interface Search {
-  readonly workspace: Workspace;
-  readonly path: WorkspacePath;
-  readonly request: Input;
-  readonly matchesName: GlobMatcher;
-  readonly pattern: LinePattern | null;
-  readonly cursor: SearchCursor | undefined;
-  readonly isOver: () => boolean;
-  progress(filesSearched: number): void;
-  /** Makes a search that takes long a task, where the caller takes tasks. */
-  outlive(): Promise<void>;
-}
-
-const visitsPerCheck = 64;
-
-async function search(task: Search): Promise<ToolOutcome> {
-  const { workspace, path, request, matchesName, pattern, cursor } = task;
-  const matches: Match[] = [];
-  let searched = 0;
-  let passedOver = 0;
-  let visited = 0;
-  let finished = cursor?.finished;
-  let next: SearchCursor | null = null;
-  for await (
-    const step of walk(workspace, path, { depth: maxDepth, ...finished === undefined ? {} : { after: finished } })
-  ) {
-    if (!step.ok) return toFailure("search", path, step.error);
-    const entry = step.value;
-    const isOver = visited % visitsPerCheck === visitsPerCheck - 1 && task.isOver();
-    if (matches.length >= request.limit || visited === workspace.limits.maxTreeEntries || isOver) {
-      next = { finished };
-      break;
-    }
-    visited++;
-    if (entry.kind === "file" && matchesName(entry.segments)) {
-      const filename = childPath(path, entry.segments).text;
-      if (pattern === null) {
-        matches.push({ filename });
-      } else {
-        searched++;
-        await task.outlive();
-        if (searched % visitsPerCheck === 0) task.progress(searched);
-        const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
-        const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;
-        const found = await searchFile(workspace, childPath(path, entry.segments), {
-          pattern,
-          contextLines: request.context,
-          afterLine,
-          limit: request.limit - matches.length,
-          isOver: task.isOver,
-        });
-        if (found === null) passedOver++;
-        else matches.push(...found.matches.map((match) => toMatch(filename, match, request.context > 0)));
-        const line = found?.stoppedAfter ?? null;
-        if (line !== null) {
-          next = { finished, partial: { segments: entry.segments, line } };
-          break;
-        }
-      }
-    }
-    finished = { segments: entry.segments, isDirectory: entry.kind === "directory" };
-  }
-  const nextCursor = next === null || (next.finished === undefined && next.partial === undefined)
-    ? undefined
-    : toSearchCursorText(next);
-  const lines = matches.map(toLines);
-  if (matches.length === 0) lines.push(nextCursor === undefined ? "(nothing found)" : "(nothing found so far)");
-  if (nextCursor !== undefined) lines.push(`(there may be more; go on with cursor ${nextCursor})`);
-  return {
-    ok: true,
-    content: [{ type: "text", text: lines.join("\n") }],
-    structuredContent: {
-      matches,
-      files_searched: searched,
-      files_passed_over: passedOver,
-      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
-      untrusted: true,
-    },
-  };
-}
-
-function toMatch(filename: string, { line, text, before, after }: LineMatch, hasContext: boolean): Match {
-  return { filename, line, text, ...hasContext ? { before, after } : {} };
-}
-
-function toLines({ filename, line, text = "", before = [], after = [] }: Match): string {
-  const name = showName(filename);
-  if (line === undefined) return name;
-  return [
-    ...before.map((each, index) => `${name}-${line - before.length + index}- ${showText(each)}`),
-    `${name}:${line}: ${showText(text)}`,
-    ...after.map((each, index) => `${name}-${line + 1 + index}- ${showText(each)}`),
-    ...before.length + after.length > 0 ? ["--"] : [],
-  ].join("\n");
-}
-
-function isSamePath(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((name, index) => name === b[index]);
 }
 
 function queryWords(refusal: LineQueryRefusal): string {

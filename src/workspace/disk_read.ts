@@ -70,5 +70,14 @@ async function readLater(file: OpenedFile, offset: number, length: number): Prom
 
 function toContent({ sizeBytes, modifiedAt, version }: OpenedFile, bytes: Uint8Array): FileContent {
   const isWhole = bytes.byteLength === sizeBytes;
-  return { bytes, sizeBytes, sha256: isWhole ? hash("sha256", bytes) : null, version, modifiedAt };
+  let sha256: string | null = null;
+  return {
+    bytes,
+    sizeBytes,
+    get sha256() {
+      return isWhole ? sha256 ??= hash("sha256", bytes) : null; // made when it is asked for
+    },
+    version,
+    modifiedAt,
+  };
 }

@@ -3,9 +3,12 @@
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
 import { failure, type Result, success } from "../lib/result.ts";
+import { requiredLiteral } from "./required_literal.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
+  /** Text that every matching line holds; `null` when nothing is known. */
+  readonly required: string | null;
   /** The offset of the first match in the lines from `from` to `to`, the starts of two lines or the end; or -1. */
   find(text: string, from: number, to: number): number;
   /** How many characters are searched in one step that keeps nobody waiting; longer lines are searched up to here. */
@@ -41,18 +44,27 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   if (text.includes("\n")) return failure({ reason: "several_lines" });
   if (isPlain) {
     const find = (subject: string, from: number, to: number) => findPlain(text, subject, from, to);
-    return success({ find, stepCharacters: maxStepCharacters });
+    return success({ required: text, find, stepCharacters: maxStepCharacters });
   }
-  if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
+  if (!isRegularExpression) {
+    // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
+    const literal = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
+    const find = (subject: string, from: number, to: number) => findLiteral(literal, subject, from, to);
+    return success({ required: null, find, stepCharacters: maxStepCharacters });
+  }
+  if (repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await import("re2js");
   try {
     const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
-    const expression = RE2JS.compile(isRegularExpression ? text : RE2JS.quote(text), flags);
+    const expression = RE2JS.compile(text, flags);
     const instructions = expression.programSize();
     if (instructions > maxInstructions) return failure({ reason: "too_complex" });
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
+    const required = ignoreCase ? null : requiredLiteral(text);
+    const search = { expression, required, stepCharacters };
     return success({
-      find: (subject, from, to) => findInLines(expression, stepCharacters, subject, from, to),
+      required,
+      find: (subject, from, to) => findInLines(search, subject, from, to),
       stepCharacters,
     });
   } catch (error) {
@@ -66,6 +78,11 @@ function findPlain(text: string, subject: string, from: number, to: number): num
   return found === -1 ? -1 : from + found;
 }
 
+function findLiteral(literal: RegExp, subject: string, from: number, to: number): number {
+  const found = subject.slice(from, to).search(literal);
+  return found === -1 ? -1 : from + found;
+}
+
 /** The product of all counts in the expression, which bounds how far it grows when it is compiled. */
 function repetitionsOf(expression: string): number {
   let product = 1;
@@ -75,22 +92,28 @@ function repetitionsOf(expression: string): number {
   return product;
 }
 
-interface Expression {
-  matcher(subject: string): { find(): boolean; start(): number };
+interface ExpressionSearch {
+  readonly expression: { matcher(subject: string): { find(): boolean; start(): number } };
+  readonly required: string | null;
+  readonly stepCharacters: number;
 }
 
 /**
  * Each line on its own: a search across lines could run through the rest of the text again for every line. Of lines
- * without end, as in minified files, only the start is searched.
+ * without end, as in minified files, only the start is searched. Lines without the required text are passed over.
  */
 function findInLines(
-  expression: Expression,
-  stepCharacters: number,
+  { expression, required, stepCharacters }: ExpressionSearch,
   subject: string,
   from: number,
   to: number,
 ): number {
   for (let lineStart = from; lineStart < to;) {
+    if (required !== null) {
+      const held = findPlain(required, subject, lineStart, to);
+      if (held === -1) return -1;
+      lineStart = held === lineStart ? lineStart : Math.max(lineStart, subject.lastIndexOf("\n", held - 1) + 1);
+    }
     const newline = subject.indexOf("\n", lineStart);
     const lineEnd = newline === -1 ? subject.length : newline;
     const line = subject.slice(lineStart, Math.min(lineEnd, lineStart + stepCharacters));

@@ -1,5 +1,6 @@
 /** Searches one file of any workspace by lines, in as many reads as it needs. */
-import { createFairTurns } from "./fair_turns.ts";
+import { Buffer, isAscii } from "node:buffer";
+import type { FairTurns } from "./fair_turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { WorkspacePath } from "./path.ts";
 import type { Workspace } from "./port.ts";
@@ -13,6 +14,8 @@ export interface FileSearch {
   /** Only lines after this one. */
   readonly afterLine: number;
   readonly limit: number;
+  /** The turns of the whole search. */
+  readonly nextTurn: FairTurns;
   /** Asked now and then: whether to stop. */
   readonly isOver: () => boolean;
 }
@@ -30,10 +33,9 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export async function searchFile(
   workspace: Workspace,
   path: WorkspacePath,
-  { pattern, contextLines, afterLine, limit, isOver }: FileSearch,
+  { pattern, contextLines, afterLine, limit, nextTurn, isOver }: FileSearch,
 ): Promise<FileMatches | null> {
   const matches: LineMatch[] = [];
-  const nextTurn = createFairTurns();
   let from: TextPosition | null = { offsetBytes: 0, line: 1 };
   while (from !== null) {
     const read = await readLines(workspace, path, { from });
@@ -51,12 +53,17 @@ export async function searchFile(
       if (isOver()) return { matches, stoppedAfter: stretch.nextLine - 1 };
     }
     from = read.value.next;
+    const pause = nextTurn();
+    if (pause === undefined || from === null) continue;
+    await pause;
+    if (from.line > 1 && isOver()) return { matches, stoppedAfter: from.line - 1 };
   }
   return { matches, stoppedAfter: null };
 }
 
 function toText(bytes: Uint8Array): string | null {
   if (bytes.includes(0)) return null; // binary, as grep and git see it
+  if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
   try {
     return decoder.decode(bytes);
   } catch {

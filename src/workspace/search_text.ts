@@ -32,11 +32,12 @@ export interface Stretch {
 const maxShownCharacters = 500;
 
 /**
- * The matching lines, in stretches that are searched one by one when they are asked for, so that the caller can stop,
+ * The matching lines, in stretches (none where nothing can match) that are searched one by one when they are asked for, so that the caller can stop,
  * or let others have their turn, in between.
  */
 export function* searchText(text: string, options: SearchOptions): Generator<Stretch> {
   const { pattern, contextLines, firstLine, afterLine } = options;
+  if (pattern.required !== null && !text.includes(pattern.required)) return;
   let line = firstLine;
   let lineStart = 0;
   for (; line <= afterLine && lineStart < text.length; line++) lineStart = endOfLine(text, lineStart) + 1;

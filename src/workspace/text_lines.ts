@@ -53,7 +53,8 @@ export async function readLines(
   for (;; lengthBytes = Math.min(lengthBytes * rangeGrowth, maxReadBytes)) {
     const read = await workspace.read(path, { offsetBytes: position.offsetBytes, lengthBytes });
     if (!read.ok) return read;
-    const { bytes, sizeBytes, version, modifiedAt, sha256 } = read.value;
+    const { value: content } = read;
+    const { bytes, sizeBytes, version, modifiedAt } = content;
     if (version !== (firstVersion ??= version)) return failure({ reason: "conflict" });
     const isEnd = position.offsetBytes + bytes.byteLength >= sizeBytes;
     const start = position.line >= startLine ? 0 : offsetOfLine(bytes, startLine - position.line);
@@ -75,7 +76,7 @@ export async function readLines(
     }
     const rest = bytes.subarray(start ?? bytes.byteLength);
     const wanted = endLine - first.line + 1;
-    const lastWanted = wanted <= 0 ? 0 : offsetOfLine(rest, wanted);
+    const lastWanted = wanted <= 0 ? 0 : wanted === Infinity ? null : offsetOfLine(rest, wanted);
     if (lastWanted === null && !isEnd && lengthBytes < maxReadBytes) {
       position = first;
       continue;
@@ -84,7 +85,17 @@ export async function readLines(
     const taken = rest.subarray(0, cut);
     const offsetBytes = first.offsetBytes + cut;
     const next = offsetBytes >= sizeBytes ? null : { offsetBytes, line: first.line + countLines(taken) };
-    return success({ bytes: taken, from: first, next, version, sizeBytes, modifiedAt, sha256 });
+    return success({
+      bytes: taken,
+      from: first,
+      next,
+      version,
+      sizeBytes,
+      modifiedAt,
+      get sha256() {
+        return content.sha256; // only where it is wanted: making it costs more than a search
+      },
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 /** Walks a directory of any workspace in the order of names, a directory before what is in it; links are not followed. */
 import { success } from "../lib/result.ts";
-import { createFairTurns } from "./fair_turns.ts";
+import { createFairTurns, type FairTurns } from "./fair_turns.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
 
@@ -23,6 +23,8 @@ export interface WalkOptions {
   readonly depth: number;
   readonly after?: WalkPosition;
   readonly details?: boolean;
+  /** The turns of the work that the walk is a part of. Default: turns of its own. */
+  readonly nextTurn?: FairTurns;
 }
 
 interface OpenDirectory {
@@ -46,7 +48,7 @@ const visitsPerTurn = 16;
 export async function* walk(
   workspace: Workspace,
   path: WorkspacePath,
-  { depth, after, details = false }: WalkOptions,
+  { depth, after, details = false, nextTurn = createFairTurns() }: WalkOptions,
 ): AsyncGenerator<Outcome<WalkedEntry>> {
   const open = (segments: readonly string[], last?: string): OpenDirectory => ({
     path: childPath(path, segments),
@@ -57,7 +59,6 @@ export async function* walk(
     hasMore: true,
   });
   const stack = resume(after, depth, open);
-  const nextTurn = createFairTurns();
   let visited = 0;
   let directory: OpenDirectory | undefined;
   while ((directory = stack.at(-1)) !== undefined) {
