@@ -33,8 +33,11 @@ import type { AccessPatterns } from "./workspace/access_rules.ts";
 import { createDiskWatch } from "./workspace/disk_watch.ts";
 import { openDiskWorkspace } from "./workspace/disk_workspace.ts";
 import type { Workspace, WorkspaceSource } from "./workspace/port.ts";
-import { createStoreWatch } from "./workspace/store_watch.ts";
-import { createWorkspaceWatches, type WorkspaceWatches } from "./workspace/shared_watch.ts";
+import {
+  createWorkspaceWatches,
+  type WorkspaceWatches,
+  type WorkspaceWatchesOptions,
+} from "./workspace/shared_watch.ts";
 import { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 
 /** Tools and what they hold open. */
@@ -58,7 +61,7 @@ export interface ToolboxDependencies extends Pick<Installation, "storage"> {
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow, telemetry: { tracer, fetch } } = dependencies;
   const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies);
-  const watches = config.workspaceWatch ? watchWorkspaces(config, dependencies) : undefined;
+  const watches = config.workspaceWatch ? await watchWorkspaces(config, dependencies) : undefined;
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
   const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
@@ -158,28 +161,27 @@ function storeNameOf(directory: string | null): string {
 }
 
 /** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */
-function watchWorkspaces(config: Config, { storage, clock, log }: ToolboxDependencies): WorkspaceWatches {
+async function watchWorkspaces(
+  config: Config,
+  { storage, clock, log }: ToolboxDependencies,
+): Promise<WorkspaceWatches> {
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
   const isShared = config.workspaces === "shared";
+  const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
   const common = {
     access: accessOf(config),
     coalesceMilliseconds: config.watchDelayMilliseconds,
     maxPaths: config.watchMaxPaths,
   };
-  return createWorkspaceWatches({
-    nameOf: ({ subject }) => isShared ? "" : userDirectoryName(subject),
-    open: (name) =>
-      config.workspaceStore === "storage"
-        ? createStoreWatch({ ...common, storage, clock, log, name: storeNameOf(isShared ? null : name) })
-        : createDiskWatch({
-          ...common,
-          root: join(config.workspaceDir, name),
-          maxDirectories: config.watchMaxDirectories,
-          maxFiles: config.watchMaxFiles,
-          onFailure,
-        }),
-    onFailure,
-  });
+  if (config.workspaceStore === "storage") {
+    const { createStoreWatch } = await import("./workspace/store_watch.ts");
+    const stored = { ...common, storage, clock, log };
+    const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
+    return createWorkspaceWatches({ nameOf, open, onFailure });
+  }
+  const onDisk = { maxDirectories: config.watchMaxDirectories, maxFiles: config.watchMaxFiles, onFailure };
+  const open = (name: string) => createDiskWatch({ ...common, ...onDisk, root: join(config.workspaceDir, name) });
+  return createWorkspaceWatches({ nameOf, open, onFailure });
 }
 
 function accessOf({ deniedNames, protectedNames }: Config): AccessPatterns {
