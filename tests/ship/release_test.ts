@@ -9,6 +9,7 @@ import { bundleManifest } from "../../scripts/release/mcpb.ts";
 import { registryName } from "../../scripts/release/registry_entry.ts";
 import { makeReleaseFiles } from "../../scripts/release/release_files.ts";
 import { zip } from "../../scripts/release/zip.ts";
+import { registryEntrySchema } from "./registry_entry_schema.ts";
 
 async function release(): Promise<{ dist: string; files: string[] }> {
   const dist = await Deno.makeTempDir({ prefix: "portcullis-release-" });
@@ -45,8 +46,16 @@ Deno.test("the registry entry keeps the registry's rules: its name, its lengths,
   const { dist } = await release();
   const entry = JSON.parse(await Deno.readTextFile(`${dist}/server.json`));
   assert.equal(entry.name, registryName("Someone/portcullis"));
-  assert.match(entry.name, /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
-  assert.ok(entry.description.length <= 100 && entry.title.length <= 100);
+  const checked = registryEntrySchema.safeParse(entry);
+  assert.ok(checked.success, checked.error?.message);
+  for (
+    const broken of [
+      { ...entry, name: "portcullis" },
+      { ...entry, description: "x".repeat(101) },
+      { ...entry, packages: [{ ...entry.packages[1], fileSha256: undefined }] },
+      { ...entry, packages: [{ ...entry.packages[0], version: "latest" }] },
+    ]
+  ) assert.ok(!registryEntrySchema.safeParse(broken).success);
   const { version } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
   assert.equal(entry.version, version);
   const [image, ...bundles] = entry.packages;
