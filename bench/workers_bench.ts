@@ -31,7 +31,7 @@ const cases: readonly Case[] = [
     params: { name: "file_read", arguments: { filename: "1k.txt" } },
   },
   {
-    name: "tools/call file_search in 1 MB",
+    name: "tools/call file_search in 64 kB",
     method: "tools/call",
     params: { name: "file_search", arguments: { query: "nowhere", path: "searched" } },
   },
@@ -68,8 +68,8 @@ async function startContender(workers: number): Promise<Contender> {
   const token = await makeToken(place);
   await Deno.mkdir(`${place.workspaceDir}/searched`, { recursive: true });
   await Deno.writeTextFile(`${place.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
-  for (let file = 0; file < 16; file++) {
-    await Deno.writeTextFile(`${place.workspaceDir}/searched/${file}.txt`, "0123456789abcde\n".repeat(4_096));
+  for (let file = 0; file < 4; file++) {
+    await Deno.writeTextFile(`${place.workspaceDir}/searched/${file}.txt`, "0123456789abcde\n".repeat(1_024));
   }
   const server = await startServer([Deno.execPath(), "run", ...serverFlags, main, "serve"], {
     env: { ...serverEnvironment(place), WORKERS: String(workers) },
