@@ -12,10 +12,13 @@ const stamp = "@PORTCULLIS_COMMIT@";
 /** What is bundled. Both may share pieces, and the program looks for the worker here (sandbox/server_worker_url.ts). */
 const entries = ["main.ts", "src/sandbox/server_worker.ts"] as const;
 
+const toScript = (entry: string): string => entry.replace(/ts$/, "js");
+const pieceName = /\b(\w+)-[A-Z0-9]{8}\.js\b/g;
+
 /** Where the program lies in a bundle. */
-export const programName = "main.js";
+export const programName: string = toScript(entries[0]);
 /** Where the module of its worker lies. */
-export const workerName = "src/sandbox/server_worker.js";
+export const workerName: string = toScript(entries[1]);
 
 /** Writes the bundle of the sources below `directory` into `output`, a directory of its own. */
 export async function bundleProgram(output: string, commit: string | null, directory = root): Promise<void> {
@@ -28,14 +31,35 @@ export async function bundleProgram(output: string, commit: string | null, direc
     stdout: "null",
   }).output();
   if (!success) throw new Error(`deno bundle: ${new TextDecoder().decode(stderr)}`);
-  const stamped: string[] = [];
+  const numbers = await numberPieces(output);
+  let stamps = 0;
   for (const path of await bundledFiles(output)) {
     const text = await Deno.readTextFile(path);
-    if (!text.includes(stamp)) continue;
-    stamped.push(...text.split(stamp).slice(1));
-    await Deno.writeTextFile(path, text.replace(stamp, commit ?? ""));
+    stamps += text.split(stamp).length - 1;
+    await Deno.remove(path);
+    await Deno.writeTextFile(
+      path.replace(pieceName, (name) => numbers.get(name) ?? name),
+      text.replace(stamp, commit ?? "").replaceAll(pieceName, (name) => numbers.get(name) ?? name),
+    );
   }
-  if (stamped.length !== 1) throw new Error("the bundle does not hold the place of the commit exactly once");
+  if (stamps !== 1) throw new Error("the bundle does not hold the place of the commit exactly once");
+}
+
+/**
+ * New names for the pieces, by the order in which the program mentions them: the bundler's own end in a hash that
+ * depends on where the packages lie on this machine.
+ */
+async function numberPieces(output: string): Promise<ReadonlyMap<string, string>> {
+  const numbers = new Map<string, string>();
+  const texts = await Promise.all(entries.map((entry) => Deno.readTextFile(join(output, toScript(entry)))));
+  for (const text of texts) { // grows as pieces are found
+    for (const [name, subject = ""] of text.matchAll(pieceName)) {
+      if (numbers.has(name)) continue;
+      numbers.set(name, `${subject}-${numbers.size + 1}.js`);
+      texts.push(await Deno.readTextFile(join(output, name)));
+    }
+  }
+  return numbers;
 }
 
 /** All files of a bundle. */
