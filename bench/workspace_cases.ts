@@ -46,7 +46,6 @@ export function workspaceCases(root: string): readonly Case[] {
   return [
     read("1k"),
     read("100k"),
-    { ...read("10M"), maxRounds: 3 },
     {
       name: "read 20 files of 1 kB",
       ours: ours("file_read_many", { filenames: few }),
