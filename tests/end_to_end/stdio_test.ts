@@ -94,7 +94,7 @@ overStdio.test("stdio: a call that the client cancels ends at the model too", as
   await ollama.until((requests) => requests.some(({ path }) => path === "/api/generate"));
   cancel.abort();
   await refused;
-  await ollama.until(() => ollama.connections() === 0, 5_000);
+  await ollama.until(() => ollama.connections() === 0);
   await client.close();
 });
 

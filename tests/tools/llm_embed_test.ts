@@ -27,18 +27,15 @@ Deno.test("llm_embed answers one vector for each text, in single precision", asy
 
 Deno.test("llm_embed tells failures in words", async () => {
   await using ollama = await startOllama({ models });
-  using local = testModel(ollama.url, { idleSeconds: 0.1, firstByteSeconds: 0.1 });
-  const tool = llmEmbedTool({
-    model: local.model,
-    embeddingModels: ["all-minilm", "tinyllama", "nope"],
-    maxNumbers: 16,
-  });
+  using local = testModel(ollama.url);
+  using impatient = testModel(ollama.url, { firstByteSeconds: 0.1 });
+  const embeddingModels = ["all-minilm", "tinyllama", "nope"] as const;
+  const tool = llmEmbedTool({ model: local.model, embeddingModels, maxNumbers: 16 });
   assert.equal(codeOf(await callTool(tool, { texts: ["a", "b", "c"] })), "output_too_large");
   assert.match(messageOf(await callTool(tool, { texts: ["a"], model: "tinyllama" })), /does not support embeddings/);
   assert.match(messageOf(await callTool(tool, { texts: ["a"], model: "nope" })), /ollama pull nope/);
   for (
     const [fault, code] of [
-      ["silent", "timeout_first_byte"],
       ["invalid_json_line", "bad_upstream"],
       ["html_200", "not_ollama"],
       ["reset_mid_stream", "bad_upstream"],
@@ -47,6 +44,9 @@ Deno.test("llm_embed tells failures in words", async () => {
     ollama.play(fault);
     assert.equal(codeOf(await callTool(tool, { texts: ["a"] })), code, fault);
   }
+  ollama.play("silent");
+  const impatientTool = llmEmbedTool({ model: impatient.model, embeddingModels });
+  assert.equal(codeOf(await callTool(impatientTool, { texts: ["a"] })), "timeout_first_byte");
   for (const input of [{}, { texts: [] }, { texts: [""] }, { texts: ["a"], model: "other" }]) {
     assert.equal(tool.input.safeParse(input).success, false);
   }
