@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createDiskWatch } from "../../src/workspace/disk_watch.ts";
 import { createWorkspaceWatches } from "../../src/workspace/shared_watch.ts";
+import { until } from "../fixtures/until.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 
 function principal(subject: string): Principal {
@@ -26,7 +27,7 @@ Deno.test("a watch begins with its first listener, is shared by its workspace's,
   const stopOther = watches.watch(principal("bob"), () => heard.push("other"));
   assert.deepEqual(opened, ["ada", "bob"]);
   Deno.writeTextFileSync(`${scene.root}/a`, "1");
-  await until(() => new Set(heard).size === 3);
+  await until("the notice", () => new Set(heard).size === 3);
   stopFirst();
   stopFirst(); // a second time it does nothing
   await watches.close();
@@ -36,7 +37,7 @@ Deno.test("a watch begins with its first listener, is shared by its workspace's,
   const stopAgain = watches.watch(principal("ada"), () => heard.push("again"));
   assert.deepEqual(opened, ["ada", "bob", "ada"]);
   Deno.writeTextFileSync(`${scene.root}/a`, "2");
-  await until(() => heard.length > 0);
+  await until("the notice", () => heard.length > 0);
   assert.deepEqual([...new Set(heard)], ["again"]);
   stopAgain();
   await watches.close();
@@ -60,12 +61,4 @@ Deno.test("a watch that cannot begin is told to the operator, and its listeners 
 
 function fail(error: unknown): never {
   assert.fail(String(error));
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  const deadline = performance.now() + 5_000;
-  while (!isSo()) {
-    assert.ok(performance.now() < deadline, "it did not happen");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
