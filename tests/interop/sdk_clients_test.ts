@@ -10,6 +10,7 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { startConformanceServer } from "../conformance/server.ts";
+import { until } from "../fixtures/until.ts";
 
 interface Content {
   readonly type: string;
@@ -119,12 +120,10 @@ for (const [name, makeClient] of clients) {
         "test-value-1",
         "test-value-2",
       ]);
-      const deadline = Date.now() + 5_000;
-      while (client.changes() === 0 && Date.now() < deadline) {
+      await until("a notice of changed tools", async () => {
         await client.call("test_trigger_tool_change"); // its stream of notices may still be opening
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-      assert.ok(client.changes() > 0);
+        return client.changes() > 0;
+      });
     } finally {
       await client.close();
       await server.close();

@@ -1,5 +1,6 @@
 /** The spans of requests and tools, by OpenTelemetry's conventions for MCP. */
 import assert from "node:assert/strict";
+import { until } from "../fixtures/until.ts";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
@@ -72,7 +73,7 @@ Deno.test("a tool's span goes on with its task, and ends with the reason, while 
   const states = (): unknown[] => spans.map(({ name, failure, isOver }) => [name, failure, isOver]);
   assert.deepEqual(states(), [["tools/call long", undefined, true], ["execute_tool long", undefined, false]]);
   gate.resolve();
-  while (spans[1]?.isOver !== true) await new Promise((resolve) => setTimeout(resolve, 1));
+  await until("the end of the tool's span", () => spans[1]?.isOver === true);
   await harness.mcp.close();
   assert.deepEqual(states(), [["tools/call long", undefined, true], ["execute_tool long", "came_to_nothing", true]]);
 });

@@ -1,9 +1,9 @@
 /** Answers as streams: progress, logging, keep-alive, resumption, cancellation, notices, limits. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { pause } from "../../src/lib/pause.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { until } from "../fixtures/until.ts";
 import { type EventReader, readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
 
@@ -114,8 +114,9 @@ Deno.test("log messages go where a level was set: per session before 2026-07-28,
 });
 
 Deno.test("a long call becomes a stream whose idle connection is kept alive by comments", async () => {
+  const heard = Promise.withResolvers<void>();
   const slow = tool("slow", async () => {
-    await pause(120);
+    await heard.promise;
     return done;
   });
   const harness = createHarness({
@@ -124,15 +125,18 @@ Deno.test("a long call becomes a stream whose idle connection is kept alive by c
     eventStreams: { keepAliveMs: 20, retryMs: 7 },
   });
   const reader = readEvents(await harness.post(toolCall("slow"), eventStream), legacyCall);
-  assert.equal((await reader.rest()).length, 1);
-  assert.ok(reader.comments >= 2, `${reader.comments} comments`);
+  const rest = reader.rest();
+  await until("two comments", () => reader.comments >= 2);
+  heard.resolve();
+  assert.equal((await rest).length, 1);
 });
 
 Deno.test("a lost stream of a session is resumed by Last-Event-ID, in its own session only (SEP-1699)", async () => {
+  const gone = Promise.withResolvers<void>();
   const released = tool("release", async (context) => {
     context.progress({ progress: 1 });
     context.release();
-    await pause(20);
+    await gone.promise;
     context.progress({ progress: 2 });
     return done;
   });
@@ -145,7 +149,8 @@ Deno.test("a lost stream of a session is resumed by Last-Event-ID, in its own se
     [undefined, "1000"], // the priming event
     ["notifications/progress", undefined],
   ]);
-  await pause(40);
+  gone.resolve();
+  await until("the end of the call", () => harness.audit.some(({ tool }) => tool === "release"));
   const lastEventId = before.at(-1)?.id ?? "";
   const foreign = await openChannel(harness, stranger, lastEventId);
   assert.equal((await foreign.next())?.message, null); // a fresh stream of its own
@@ -160,10 +165,11 @@ Deno.test("a lost stream of a session is resumed by Last-Event-ID, in its own se
 
 Deno.test("a session's call goes on without its connection; one that cannot be resumed is cancelled", async () => {
   let stopped = 0;
+  let goOn = Promise.withResolvers<void>();
   const working = tool("work", async (context) => {
-    context.signal.addEventListener("abort", () => stopped++);
+    context.signal.addEventListener("abort", () => (stopped++, goOn.resolve()));
     context.progress({ progress: 1 });
-    await pause(40);
+    await goOn.promise;
     return done;
   });
   const harness = createHarness({ tools: createToolRegistry([working]) });
@@ -171,18 +177,19 @@ Deno.test("a session's call goes on without its connection; one that cannot be r
   const reader = readEvents(await harness.post(withMeta("work", { progressToken: 1 }), session), legacyCall);
   const first = await reader.next();
   await reader.cancel();
-  await pause(60);
+  goOn.resolve();
+  await until("the end of the call", () => harness.audit.some(({ tool }) => tool === "work"));
   const rest = await (await openChannel(harness, session, first?.id)).rest();
   assert.ok("result" in (rest.at(-1)?.message ?? {}));
   assert.equal(stopped, 0);
 
+  goOn = Promise.withResolvers();
   const modern = await harness.modern("tools/call", { name: "work", arguments: {} }, { meta: { progressToken: 1 } });
   const abandoned = readEvents(modern, { method: "tools/call", isModern: true });
   await abandoned.next();
   await abandoned.cancel(); // MCP 2026-07-28, basic/patterns/cancellation: closing the stream cancels
-  await pause(60);
+  await until("the cancellation", () => harness.audit.at(-1)?.outcome === "cancelled");
   assert.equal(stopped, 1);
-  assert.equal(harness.audit.at(-1)?.outcome, "cancelled");
   await harness.mcp.close();
 });
 
@@ -274,14 +281,16 @@ Deno.test("streams are limited per principal and in all, and those without a str
 });
 
 Deno.test("a client that reads nothing holds a bounded queue, and loses progress rather than memory", async () => {
+  const gate = Promise.withResolvers<void>();
   const flooding = tool("flood", async (context) => {
     for (let progress = 1; progress <= 10_000; progress += 1) context.progress({ progress });
-    await pause(5);
+    await gate.promise;
     return done;
   });
   const harness = createHarness({ tools: createToolRegistry([flooding]), limits: { maxQueuedMessages: 10 } });
   const response = await harness.post(withMeta("flood", { progressToken: 1 }), eventStream);
-  await pause(20);
+  gate.resolve();
+  await until("the end of the call", () => harness.audit.length > 0);
   const events = await readEvents(response, legacyCall).rest();
   assert.equal(events.length, 11);
   assert.ok("result" in (events.at(-1)?.message ?? {}));

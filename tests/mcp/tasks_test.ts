@@ -5,6 +5,7 @@ import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { until } from "../fixtures/until.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
@@ -41,13 +42,11 @@ async function call(harness: Harness, method: string, params: Record<string, unk
 
 const begin = (harness: Harness, name: string): Promise<Task> => call(harness, "tools/call", { name, arguments: {} });
 
-async function until(harness: Harness, taskId: string, status: string): Promise<Task> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
+function taskThat(harness: Harness, taskId: string, status: string): Promise<Task> {
+  return until(`a task that is ${status}`, async () => {
     const task = await call(harness, "tasks/get", { taskId });
-    if (task.status === status) return task;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  assert.fail(`the task never became ${status}`);
+    return task.status === status && task;
+  });
 }
 
 Deno.test("a call is handed out as a task, polled, and inlines its result", async () => {
@@ -63,9 +62,9 @@ Deno.test("a call is handed out as a task, polled, and inlines its result", asyn
   const seed = await begin(harness, "long");
   assert.equal(seed.resultType, "task");
   assert.equal(seed.status, "working");
-  assert.equal((await until(harness, seed.taskId, "working")).statusMessage, "1 of 2");
+  assert.equal((await taskThat(harness, seed.taskId, "working")).statusMessage, "1 of 2");
   gate.resolve();
-  const task = await until(harness, seed.taskId, "completed");
+  const task = await taskThat(harness, seed.taskId, "completed");
   assert.equal(task.result?.content[0]?.text, "done");
   await harness.mcp.close();
 });
@@ -108,9 +107,9 @@ Deno.test("a tool's error completes its task, a broken tool fails it, and neithe
       }),
     ]),
   });
-  const error = await until(harness, (await begin(harness, "error")).taskId, "completed");
+  const error = await taskThat(harness, (await begin(harness, "error")).taskId, "completed");
   assert.equal(error.result?.isError, true);
-  const broken = await until(harness, (await begin(harness, "break")).taskId, "failed");
+  const broken = await taskThat(harness, (await begin(harness, "break")).taskId, "failed");
   assert.equal(broken.error?.code, -32603);
   assert.ok(!JSON.stringify(broken).includes("secret"));
   await harness.mcp.close();
@@ -127,7 +126,7 @@ Deno.test("tasks/cancel stops the tool, and is acknowledged again once the task 
   const { taskId } = await begin(harness, "endless");
   for (let attempt = 0; attempt < 2; attempt += 1) {
     assert.equal((await call(harness, "tasks/cancel", { taskId })).resultType, "complete");
-    await until(harness, taskId, "cancelled");
+    await taskThat(harness, taskId, "cancelled");
   }
   assert.equal(aborted, true);
   await harness.mcp.close();
@@ -148,15 +147,15 @@ Deno.test("a task asks whoever polls it, takes answers one by one, and never use
   });
   const { taskId } = await begin(harness, "ask");
   const accept = { action: "accept", content: {} };
-  assert.deepEqual(Object.keys((await until(harness, taskId, "input_required")).inputRequests ?? {}), ["a", "b"]);
+  assert.deepEqual(Object.keys((await taskThat(harness, taskId, "input_required")).inputRequests ?? {}), ["a", "b"]);
   await call(harness, "tasks/update", { taskId, inputResponses: { a: accept, unknown: 7 } });
-  assert.deepEqual(Object.keys((await until(harness, taskId, "input_required")).inputRequests ?? {}), ["b"]);
+  assert.deepEqual(Object.keys((await taskThat(harness, taskId, "input_required")).inputRequests ?? {}), ["b"]);
   const wrong = await harness.modern("tasks/update", { taskId, inputResponses: { b: 12 } }, { capabilities });
   assert.equal((await wrong.json()).error.code, -32602);
   await call(harness, "tasks/update", { taskId, inputResponses: { a: accept, b: accept } });
-  assert.deepEqual(Object.keys((await until(harness, taskId, "input_required")).inputRequests ?? {}), ["a#2"]);
+  assert.deepEqual(Object.keys((await taskThat(harness, taskId, "input_required")).inputRequests ?? {}), ["a#2"]);
   await call(harness, "tasks/update", { taskId, inputResponses: { "a#2": accept } });
-  assert.equal((await until(harness, taskId, "completed")).result?.isError, false);
+  assert.equal((await taskThat(harness, taskId, "completed")).result?.isError, false);
   await harness.mcp.close();
 });
 
@@ -169,7 +168,7 @@ Deno.test("a task belongs to its principal, and unknown ones are -32602", async 
   })]);
   const harness = createHarness({ storage, secretBox, tools });
   const { taskId } = await begin(harness, "quick");
-  await until(harness, taskId, "completed");
+  await taskThat(harness, taskId, "completed");
   const authenticate = (): AuthOutcome => ({
     kind: "principal",
     principal: { ...principalWith([]), subject: "somebody-else" },
@@ -231,10 +230,10 @@ Deno.test("another process serves a finished task, and says when the one that ra
   const clock = () => now;
   const first = createHarness({ storage, tools, clock });
   const quick = await begin(first, "quick");
-  await until(first, quick.taskId, "completed");
+  await taskThat(first, quick.taskId, "completed");
   const endless = await begin(first, "endless");
   const second = createHarness({ storage, tools, clock });
-  assert.equal((await until(second, quick.taskId, "completed")).result?.isError, false);
+  assert.equal((await taskThat(second, quick.taskId, "completed")).result?.isError, false);
   assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "working");
   now += 31_000; // no sign of life from the first
   assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "failed");
@@ -262,11 +261,11 @@ Deno.test("another process passes cancellations and answers on to the one that r
   const limits = { taskHeartbeatMs: 10 };
   const [first, second] = [createHarness({ storage, tools, limits }), createHarness({ storage, tools, limits })];
   const [ask, endless] = [await begin(first, "ask"), await begin(first, "endless")];
-  await until(second, ask.taskId, "input_required");
+  await taskThat(second, ask.taskId, "input_required");
   await call(second, "tasks/update", { taskId: ask.taskId, inputResponses: { well: { action: "decline" } } });
-  assert.match((await until(second, ask.taskId, "completed")).result?.content[0]?.text ?? "", /decline/);
+  assert.match((await taskThat(second, ask.taskId, "completed")).result?.content[0]?.text ?? "", /decline/);
   await call(second, "tasks/cancel", { taskId: endless.taskId });
-  await until(second, endless.taskId, "cancelled");
+  await taskThat(second, endless.taskId, "cancelled");
   await first.mcp.close();
   await second.mcp.close();
 });

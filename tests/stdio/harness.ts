@@ -22,6 +22,8 @@ export interface StdioClient extends AsyncDisposable {
   readonly served: Promise<void>;
   /** What the waiting tool saw: `started`, `ended`. */
   readonly seen: string[];
+  /** Resolves when the server has seen the end of the input. */
+  readonly inputEnded: Promise<void>;
   /** Lets the waiting tool finish. */
   release(): void;
   /** Gives the server one tool more. */
@@ -36,6 +38,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
   ];
   const stop = new AbortController();
   const gate = Promise.withResolvers<void>();
+  const inputEnded = Promise.withResolvers<void>();
   const seen: string[] = [];
   const log = createJsonLog({ write: () => {}, level: "error", clock: () => Date.now() });
   const tools = createToolRegistry([echo, waitTool(gate.promise, seen)]);
@@ -51,7 +54,13 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
     limits: { toolTimeoutMs: 10_000 },
   });
   const served = serveStdio({
-    mcp,
+    mcp: {
+      ...mcp,
+      drain() {
+        inputEnded.resolve();
+        mcp.drain();
+      },
+    },
     input: input.readable,
     output: output.writable,
     principal: {
@@ -67,7 +76,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
     stop: stop.signal,
     maxLineBytes: 10_000,
     maxInFlight: 3,
-    finishTimeoutMs: 5_000,
+    finishTimeoutMs: 600_000,
     ...changes,
   });
   const writer = input.writable.getWriter();
@@ -92,6 +101,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
     stop,
     served,
     seen,
+    inputEnded: inputEnded.promise,
     release: gate.resolve,
     addTool: () => tools.add({ ...echo, name: "echo_too" }),
     async [Symbol.asyncDispose]() {
