@@ -28,14 +28,14 @@ export const linkUrl = "https://mcp.example.com/servicenow/link";
 export const redirectUri = "https://mcp.example.com/servicenow/callback";
 export const browser = "b".repeat(43);
 
-/** Limits that make a test fast. */
+/** Limits that no busy machine exceeds, and short pauses between attempts. */
 export const quickLimits: ServicenowLimits = {
   ...defaultServicenowLimits,
-  attemptSeconds: 0.4,
-  callSeconds: 5,
-  tokenSeconds: 0.4,
+  attemptSeconds: 60,
+  callSeconds: 120,
+  tokenSeconds: 60,
   retryDelaySeconds: 0.01,
-  refreshLockSeconds: 10,
+  refreshLockSeconds: 90,
 };
 
 export async function openPlace(limits: Partial<ServicenowLimits> = {}): Promise<Place> {

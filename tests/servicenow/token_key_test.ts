@@ -5,6 +5,7 @@ import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Servicenow } from "../../src/servicenow/servicenow.ts";
 import { openServicenow } from "../../src/servicenow_wiring.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { until } from "../fixtures/until.ts";
 
 Deno.test("SERVICENOW_TOKEN_KEY: links move from the master key to a key of their own, and on to the next, without a new sign-in", async () => {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-token-key-" });
@@ -34,7 +35,7 @@ Deno.test("SERVICENOW_TOKEN_KEY: links move from the master key to a key of thei
     return access.ok;
   };
   const resealing = async (times: number): Promise<void> => {
-    for (let tries = 0; tries < 1_000 && resealed < times; tries++) await new Promise((go) => setTimeout(go, 10));
+    await until("the links under the other key", () => resealed >= times);
     assert.equal(resealed, times);
   };
   try {
