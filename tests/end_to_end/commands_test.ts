@@ -11,6 +11,7 @@ import {
   serverFlags,
   startServer,
 } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
 
 const onSources = needing("sources");
 const inOneProcess = needing("one process");
@@ -241,8 +242,5 @@ Deno.test("every call leaves one audit line, without contents or secrets", async
 });
 
 async function waitForLog(server: RunningServer, event: string): Promise<void> {
-  for (let tries = 0; tries < 500 && !server.stderr().includes(`"event":"${event}"`); tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.ok(server.stderr().includes(`"event":"${event}"`), server.stderr());
+  await until(`the log's ${event}`, () => server.stderr().includes(`"event":"${event}"`));
 }

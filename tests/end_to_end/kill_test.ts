@@ -78,9 +78,14 @@ Deno.test("kill -9 during token exchange and writes: no code works twice, no fil
       for (const name of names) assert.ok(await write(name, "a"));
 
       // Answers that arrived before the kill are promises that must hold after it.
-      const redeemed = codes.map((code) => redeem(code).catch(() => null));
-      const written = names.map((name) => write(name, "b").catch(() => false));
-      await new Promise((resolve) => setTimeout(resolve, round * 7));
+      let answers = 0;
+      const enough = Promise.withResolvers<void>();
+      const count = (): void => {
+        if (++answers === 2 * round) enough.resolve();
+      };
+      const redeemed = codes.map((code) => redeem(code).catch(() => null).finally(count));
+      const written = names.map((name) => write(name, "b").catch(() => false).finally(count));
+      if (round > 0) await enough.promise; // the kill comes later in each round
       await server.stop("SIGKILL");
       const [tokens, done] = [await Promise.all(redeemed), await Promise.all(written)];
 

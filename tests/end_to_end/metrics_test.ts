@@ -3,17 +3,17 @@ import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
 
 const inOneProcess = needing("one process");
 
 /** Where the server said that its metrics are. */
 async function metricsUrl(server: RunningServer): Promise<string> {
-  for (let tries = 0; tries < 200; tries++) {
-    const line = server.stderr().split("\n").find((text) => text.includes('"metrics_listening"'));
-    if (line !== undefined) return `http://127.0.0.1:${JSON.parse(line).port}/metrics`;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`no line about metrics:\n${server.stderr()}`);
+  const line = await until(
+    "the line about metrics",
+    () => server.stderr().split("\n").slice(0, -1).find((text) => text.includes('"metrics_listening"')),
+  );
+  return `http://127.0.0.1:${JSON.parse(line).port}/metrics`;
 }
 
 async function scrape(url: string): Promise<Map<string, number>> {

@@ -5,6 +5,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { makeServerPlace, runCommand, type ServerPlace } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
 
 const overStdio = needing("stdio");
 
@@ -63,7 +64,8 @@ overStdio.test("stdio serves the SDK's client with what `connect --transport std
   const pid = transport.pid;
   await client.close();
   assert.deepEqual(strange, [], "nothing but the protocol on standard output");
-  assert.ok(pid !== null && !await isRunning(pid), "it ends with its input");
+  assert.ok(pid !== null);
+  await until("its end with its input", () => hasEnded(pid));
   const lines = log.trim().split("\n").map((line) => JSON.parse(line));
   const calls = lines.filter(({ level, method }) => level === "audit" && method === "tools/call");
   assert.deepEqual(calls.map(({ tool, subject }) => [tool, subject]), [
@@ -126,11 +128,7 @@ Deno.test("stdio stops at bad settings with exit status 2 and nothing on standar
   assert.match(stderr, /--port/);
 });
 
-async function isRunning(pid: number): Promise<boolean> {
-  for (let tries = 0; tries < 200; tries++) {
-    const state = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "");
-    if (state === "" || / Z /.test(state)) return false;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return true;
+async function hasEnded(pid: number): Promise<boolean> {
+  const state = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "");
+  return state === "" || / Z /.test(state);
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
 
 const atOwnListener = needing("own listener");
 
@@ -13,12 +14,11 @@ async function refusedToken(url: string, headers: Record<string, string>): Promi
 
 /** The addresses of the log's lines about refused tokens, once there are so many. */
 async function loggedAddresses(server: RunningServer, count: number): Promise<unknown[]> {
-  for (let tries = 0; tries < 200; tries++) {
-    const lines = server.stderr().split("\n").filter((line) => line.includes('"token_refused"'));
-    if (lines.length >= count) return lines.map((line) => JSON.parse(line).address);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`too few lines:\n${server.stderr()}`);
+  const lines = await until(`${count} lines about refused tokens`, () => {
+    const found = server.stderr().split("\n").slice(0, -1).filter((line) => line.includes('"token_refused"'));
+    return found.length >= count && found;
+  });
+  return lines.map((line) => JSON.parse(line).address);
 }
 
 async function health(url: string, client: string): Promise<number> {

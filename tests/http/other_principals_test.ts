@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
 
 const scopes = ["--scope", "files:read llm:generate"];
 const version = "2025-11-25";
@@ -121,15 +122,11 @@ Deno.test("another person's session, stream and task are as good as none, whoeve
       const answer = await askTask(url, ada, method, { taskId, ...params });
       assert.deepEqual(answer.error, { code: -32602, message: "Unknown task" }, method);
     }
-    const endBy = Date.now() + 60_000;
-    let status = "working";
-    let task;
-    while (status === "working" && Date.now() < endBy) {
-      task = await askTask(url, owner, "tasks/get", { taskId });
-      status = task.result.status;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    assert.equal(status, "completed", JSON.stringify(task));
+    const task = await until("the end of the task", async () => {
+      const seen = await askTask(url, owner, "tasks/get", { taskId });
+      return seen.result.status === "working" ? null : seen;
+    });
+    assert.equal(task.result.status, "completed", JSON.stringify(task));
     assert.equal((await askTask(url, ada, "tasks/get", { taskId })).error.code, -32602);
   });
 });

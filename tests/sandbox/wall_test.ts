@@ -96,7 +96,7 @@ Deno.test("signals reach a server whose thread never rests: the second one ends 
   const server = await startServer(place, { program, env });
   await (await postMcp(server.url, toolCall("end", { how: "loop" }), { token })).body?.cancel();
   const answers = (): Promise<boolean> =>
-    fetch(`${server.url}/health`, { signal: AbortSignal.timeout(500) })
+    fetch(`${server.url}/health`, { signal: AbortSignal.timeout(3_000) })
       .then((response) => response.text()).then(() => true, () => false);
   while (await answers());
   let hasEnded = false;

@@ -43,8 +43,7 @@ export function testStorageProcesses(driver: string, makePlace: () => Promise<Sh
     await using place = await makePlace();
     for (let round = 0; round < kills; round++) {
       const running = startStorageProcess(place.location, "acknowledge", { word: String(round) });
-      await running.started;
-      await new Promise((resolve) => setTimeout(resolve, 20 + 37 * round));
+      await running.printed(1 + 7 * round);
       running.kill();
       const acknowledged = await running.lines;
       assert.ok(acknowledged.length > 0);

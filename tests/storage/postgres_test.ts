@@ -170,7 +170,7 @@ function testServer(cluster: PostgresCluster): void {
       location: { ...locationOf(cluster.url), port: network.port },
       schema: place.schema,
       clock: Date.now,
-      limits: { statementTimeoutMilliseconds: 200, connectTimeoutSeconds: 1 },
+      limits: { statementTimeoutMilliseconds: 1_000, connectTimeoutSeconds: 2 },
     });
     await put(storage, ["k"], 1);
     network.swallow();
@@ -257,7 +257,7 @@ function testServer(cluster: PostgresCluster): void {
       location: locationOf(cluster.url),
       schema: place.schema,
       clock: Date.now,
-      limits: { statementTimeoutMilliseconds: 200 },
+      limits: { statementTimeoutMilliseconds: 1_000 },
     });
     await put(storage, ["k"], 1);
     const release = await holdLock(cluster, `SELECT 1 FROM ${place.schema}.entry FOR UPDATE`);

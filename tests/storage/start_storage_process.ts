@@ -1,5 +1,6 @@
 /** Starts {@link ./storage_process.ts}. */
 import { fileURLToPath } from "node:url";
+import { until } from "../fixtures/until.ts";
 
 /** Driver and location, as storage_process.ts takes them. */
 export type StorageLocation = readonly [driver: string, location: string];
@@ -11,6 +12,8 @@ export interface StorageProcess {
   readonly kill: () => void;
   /** Resolves once the process has printed something. */
   readonly started: Promise<void>;
+  /** Resolves once the process has printed so many lines, or has ended. */
+  readonly printed: (lines: number) => Promise<void>;
 }
 
 const program = fileURLToPath(new URL("./storage_process.ts", import.meta.url));
@@ -28,15 +31,20 @@ export function startStorageProcess(
     : ["bash", "-c", `trap '' XFSZ; ulimit -f ${limitKibibytes}; exec "$@"`, "bash", ...command];
   const child = new Deno.Command(first, { args, stdin: "null", stdout: "piped", stderr: "inherit" }).spawn();
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
+  let text = "";
+  let ended = false;
   const collect = async (): Promise<readonly string[]> => {
-    let text = "";
     for await (const piece of child.stdout.pipeThrough(new TextDecoderStream())) {
       text += piece;
       start();
     }
     await child.status;
+    ended = true;
     start();
     return text.split("\n").slice(0, -1);
   };
-  return { lines: collect(), started, kill: () => child.kill("SIGKILL") };
+  const printed = async (lines: number): Promise<void> => {
+    await until(`${lines} lines of a process`, () => ended || text.split("\n").length > lines);
+  };
+  return { lines: collect(), started, printed, kill: () => child.kill("SIGKILL") };
 }
