@@ -196,7 +196,7 @@ Deno.test("another token of the same person and client gets at a task only with 
   const tools = createToolRegistry([scoped]);
   const harness = createHarness({ storage, secretBox, tools });
   const { taskId } = await begin(harness, "quick");
-  await until(harness, taskId, "completed");
+  await taskThat(harness, taskId, "completed");
   const withScopes = (scopes: readonly string[]): Harness =>
     createHarness({
       storage,
