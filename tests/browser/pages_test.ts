@@ -27,7 +27,7 @@ function browserTest(name: string, run: (browser: Browser, server: RunningServer
 
 async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const page = await (await browser.newContext(options)).newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(60_000);
   return page;
 }
 

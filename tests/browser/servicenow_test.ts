@@ -23,7 +23,7 @@ Deno.test({
     const browser = await launchChromium();
     try {
       const page = await browser.newPage();
-      page.setDefaultTimeout(10_000);
+      page.setDefaultTimeout(60_000);
       await page.goto(`${server.url}/servicenow/link`);
       await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
       await page.getByRole("button", { name: "Sign in" }).click();

@@ -5,7 +5,7 @@ import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
-const questions = 40;
+const questions = 20;
 const onDisk = needing("workspace directory");
 
 onDisk.test("searches with the worst expressions that are accepted keep nobody else waiting", async () => {
@@ -13,7 +13,7 @@ onDisk.test("searches with the worst expressions that are accepted keep nobody e
   await using server = await startServer(place);
   const created = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = created.stdout.trim();
-  await Deno.writeTextFile(join(server.workspaceDir, "long_lines.txt"), (`${"a".repeat(8191)}b\n`).repeat(200));
+  await Deno.writeTextFile(join(server.workspaceDir, "long_lines.txt"), (`${"a".repeat(8191)}b\n`).repeat(100));
   const query = `(?i)${"a?".repeat(100)}${"a".repeat(40)}z`;
   const stopping = new AbortController();
   let ended = 0;

@@ -4,7 +4,7 @@ import { linkKey } from "../../src/servicenow/link_record.ts";
 import { resealLinks } from "../../src/servicenow/reseal_links.ts";
 import type { FaultName } from "../fixtures/servicenow_faults.ts";
 import { until } from "../fixtures/until.ts";
-import { browser, callerOf, openPlace, type Place } from "./place.ts";
+import { browser, callerOf, openPlace, type Place, quickLimits } from "./place.ts";
 
 const refreshesOf = ({ instance }: Place): number =>
   instance.requests.filter(({ grantType }) => grantType === "refresh_token").length;
@@ -48,11 +48,12 @@ Deno.test("access() asks an instance that is down once for 50 callers, and again
     await place.link("owner", "ada");
     place.advance(2_000);
     place.instance.faults.play(fault, { path: /^\/oauth_token/, times: 9 });
-    const other = place.another();
+    const limits = { ...quickLimits, ...fault === "silence" ? { tokenSeconds: 0.4 } : {} };
+    const [one, other] = [place.another({ limits }), place.another({ limits })];
     const answers = await Promise.all(
       Array.from(
         { length: 50 },
-        (_, index) => (index % 2 === 0 ? place.servicenow : other).links.access("owner", { signal }),
+        (_, index) => (index % 2 === 0 ? one : other).links.access("owner", { signal }),
       ),
     );
     assert.ok(answers.every((answer) => !answer.ok && answer.error.reason === "unavailable"), fault);

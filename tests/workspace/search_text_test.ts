@@ -63,12 +63,11 @@ Deno.test("the worst expressions that are accepted search a megabyte in short st
   const worst = "(?:a?){80}a{80}[c-e]";
   const pattern = await createLinePattern({ text: worst, isRegularExpression: true, ignoreCase: false });
   assert.ok(pattern.ok);
-  const { stepCharacters, find, required } = pattern.value;
+  const { stepCharacters, find } = pattern.value;
   assert.ok(stepCharacters < 2_000, `${stepCharacters} characters a step, for some 250 instructions`);
   const stretches: number[] = [];
   const counting = {
-    stepCharacters,
-    required,
+    ...pattern.value,
     find(text: string, from: number, to: number): number {
       const lines = text.slice(from, to).split("\n");
       stretches.push(lines.reduce((sum, { length }) => sum + Math.min(length, stepCharacters), 0));
