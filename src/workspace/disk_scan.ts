@@ -33,7 +33,7 @@ export interface ScanOptions {
 
 /** Settings of the scans. */
 export interface DirectoryScansOptions {
-  /** How many entries are kept in memory, of all directories together; about 100 bytes each. Default 32,768. */
+  /** How many directories and entries are kept in memory, all together; about 100 bytes each. Default 32,768. */
   readonly maxKeptEntries?: number;
   readonly clock: Clock;
 }
@@ -52,13 +52,15 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
   const kept = new Map<string, Kept>();
   let keptEntries = 0;
   const drop = (path: string): void => {
-    keptEntries -= kept.get(path)?.entries.length ?? 0;
+    const scan = kept.get(path);
+    if (scan === undefined) return;
+    keptEntries -= weightOf(scan);
     kept.delete(path);
   };
   const keep = (path: string, scan: Kept): void => {
     drop(path);
     kept.set(path, scan);
-    keptEntries += scan.entries.length;
+    keptEntries += weightOf(scan);
     for (const oldest of kept.keys()) {
       if (keptEntries <= maxKeptEntries) break;
       drop(oldest);
@@ -100,6 +102,11 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
       return entriesAfter(entries, after, size);
     },
   };
+}
+
+/** A directory counts like an entry: a million empty ones are not kept for nothing. */
+function weightOf({ entries }: Kept): number {
+  return entries.length + 1;
 }
 
 /** What changes with every change of the directory's entries; `null` when the last change is too young to tell. */

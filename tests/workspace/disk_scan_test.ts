@@ -45,13 +45,23 @@ Deno.test("long directories are not kept, and give the same pages", async () => 
   });
 });
 
+Deno.test("empty directories are not kept without bound either", async () => {
+  await inDirectory(async (base) => {
+    for (const name of ["a", "b", "c"]) Deno.mkdirSync(`${base}/${name}`);
+    const scans = createDirectoryScans({ clock: later, maxKeptEntries: 2 });
+    const isRead = async (name: string): Promise<boolean> => (await page(scans, `${base}/${name}`, { size: 1 })).isRead;
+    assert.deepEqual([await isRead("a"), await isRead("b"), await isRead("a")], [true, true, false]);
+    assert.deepEqual([await isRead("c"), await isRead("b")], [true, true]);
+  });
+});
+
 Deno.test("of several directories those that were used last are kept", async () => {
   await inDirectory(async (base) => {
     for (const name of ["a", "b", "c"]) {
       Deno.mkdirSync(`${base}/${name}`);
       for (let n = 0; n < 4; n++) Deno.writeTextFileSync(`${base}/${name}/${n}`, "");
     }
-    const scans = createDirectoryScans({ clock: later, maxKeptEntries: 8 });
+    const scans = createDirectoryScans({ clock: later, maxKeptEntries: 10 });
     const isRead = async (name: string): Promise<boolean> => (await page(scans, `${base}/${name}`, { size: 1 })).isRead;
     assert.deepEqual([await isRead("a"), await isRead("b"), await isRead("a"), await isRead("c")], [
       true,
