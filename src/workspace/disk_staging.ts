@@ -129,13 +129,13 @@ function ensureDirectory(root: DiskRoot, directory: string): boolean {
 
 /** The directory at `path`: the one that is open, as long as it still is that one. */
 function openStill(open: Deno.FsFile | null, path: string): Deno.FsFile {
-  if (open !== null) {
-    const there = lstatOrNull(path);
-    const { dev, ino } = open.statSync();
-    if (there !== null && isSame(there, dev, ino)) return open;
-    open.close();
-  }
-  return Deno.openSync(path, { read: true });
+  if (open === null) return Deno.openSync(path, { read: true });
+  const there = lstatOrNull(path);
+  const { dev, ino } = open.statSync();
+  if (there !== null && isSame(there, dev, ino)) return open;
+  const another = Deno.openSync(path, { read: true }); // first: what throws here must not leave a closed file behind
+  open.close();
+  return another;
 }
 
 function takeLock(path: string): Deno.FsFile {
