@@ -21,6 +21,8 @@ export interface TaskFollowers {
 
 interface Followed {
   followers: number;
+  /** Publishes the present state once more where it may not be `known`: somebody looked it up before others heard. */
+  readonly catchUp: (known: string) => void;
   readonly stop: () => void;
 }
 
@@ -34,11 +36,12 @@ export function createTaskFollowers({ storage, store, log, publish }: TaskFollow
   const followed = new Map<string, Followed>();
 
   const begin = (taskId: string, known: string): Followed => {
-    let seen = known;
+    let seen: string | null = known;
     const lookout = createLookout(async () => {
       const record = await store.load(taskId);
-      const state = record === null ? seen : visibleState(toTaskView(record));
-      if (record === null || state === seen) return;
+      if (record === null) return;
+      const state = visibleState(toTaskView(record));
+      if (state === seen) return;
       seen = state;
       publish(record);
     }, log);
@@ -46,6 +49,11 @@ export function createTaskFollowers({ storage, store, log, publish }: TaskFollow
     lookout.again(); // it may have changed since it was looked up
     return {
       followers: 0,
+      catchUp(state) {
+        if (state === seen) return;
+        seen = null;
+        lookout.again();
+      },
       stop() {
         lookout.stop();
         stopWatching();
@@ -58,6 +66,7 @@ export function createTaskFollowers({ storage, store, log, publish }: TaskFollow
       const entry = followed.get(taskId) ?? begin(taskId, known);
       followed.set(taskId, entry);
       entry.followers += 1;
+      entry.catchUp(known);
       return () => {
         entry.followers -= 1;
         if (entry.followers > 0) return;
