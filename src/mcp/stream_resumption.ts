@@ -136,7 +136,10 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         clearTimeout(timer);
         stopReceiving();
         resolve(false);
-        withdraw(key, pipe).catch((error) => log.write("warn", "stream_request_left", { error: String(error) }));
+        // Only what is stored can be withdrawn: the owner would send on to nobody.
+        asked.then(() => withdraw(key, pipe), () => {}).catch((error) => {
+          log.write("warn", "stream_request_left", { error: String(error) });
+        });
       };
       const end = (): void => {
         stop();
@@ -156,7 +159,8 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         onEnd: end,
       });
       const expiresAt = clock() + limits.toolTimeoutMs + limits.resumeWindowMs;
-      storage.commit({ puts: [{ key, value: { pipe, after }, expiresAt }] }).catch((error) => {
+      const asked = storage.commit({ puts: [{ key, value: { pipe, after }, expiresAt }] });
+      asked.catch((error) => {
         log.write("error", "stream_request_failed", { error: String(error) });
         stop();
       });
