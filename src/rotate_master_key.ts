@@ -7,7 +7,12 @@ import { failure, type Result, success } from "./lib/result.ts";
 import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
 import { resealLinks } from "./servicenow/reseal_links.ts";
 import { boundMark, masterKeyMark, rebindMasterKey } from "./storage/bind_master_key.ts";
-import { adoptNextMasterKey, openDataDirectory, prepareNextMasterKey } from "./storage/data_directory.ts";
+import {
+  adoptNextMasterKey,
+  openDataDirectory,
+  prepareNextMasterKey,
+  unfinishedChange,
+} from "./storage/data_directory.ts";
 import type { Storage } from "./storage/port.ts";
 import { isSqliteInUse } from "./storage/sqlite_in_use.ts";
 
@@ -59,8 +64,12 @@ export async function rotateMasterKey(
   try {
     const from = createSecretBox(masterKey);
     const bound = await boundMark(storage);
-    const to = createSecretBox(prepareNextMasterKey(config.dataDir));
-    if (![null, masterKeyMark(from), masterKeyMark(to)].includes(bound as string | null)) {
+    const isOurs = bound === null || bound === masterKeyMark(from);
+    // Made only for a database of ours: a next key that is left keeps everything else from opening the installation.
+    const to = isOurs || unfinishedChange(config.dataDir) !== null
+      ? createSecretBox(prepareNextMasterKey(config.dataDir))
+      : null;
+    if (to === null || (!isOurs && bound !== masterKeyMark(to))) {
       const problem = "the database was written with another master key than this directory has";
       return failure({ problem, remedy: "copy master.key from the first instance, or from the backup" });
     }

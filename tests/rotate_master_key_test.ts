@@ -151,6 +151,20 @@ Deno.test("keys rotate-master: not beside a server; an interrupted one keeps all
   assert.equal((await fetch(`${server.url}/.well-known/jwks.json`).then((answer) => answer.json())).keys.length, 2);
 });
 
+Deno.test("keys rotate-master leaves no key behind where the database is another key's", async () => {
+  await using place = await makeServerPlace();
+  const run = (...args: string[]) => runCommand([...args, "--data-dir", place.dataDir]);
+  const keyPath = join(place.dataDir, "master.key");
+  assert.equal((await run("keys", "rotate")).code, 0);
+  const right = await Deno.readFile(keyPath);
+  await Deno.writeFile(keyPath, randomBytes(32), { mode: 0o600 });
+  const refused = await run("keys", "rotate-master");
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /another master key than this directory has/);
+  await Deno.writeFile(keyPath, right); // what the hint says
+  assert.equal((await run("keys", "list")).code, 0);
+});
+
 Deno.test("MASTER_KEY_PREVIOUS moves the database to MASTER_KEY at the start, in the server's worker too", async () => {
   await using place = await makeServerPlace();
   const [first, second] = [randomBytes(32).toString("base64"), randomBytes(32).toString("base64")];
