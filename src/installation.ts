@@ -32,14 +32,18 @@ export async function openInstallation(
   if (!opened.ok) return opened;
   const storage = opened.value;
   const secrets = createSecretBox(keyed.value);
-  if (config.previousMasterKey !== undefined) {
-    const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
-    await moveToMasterKey({ storage, clock }, { from: createSecretBox(config.previousMasterKey), to: secrets });
+  let isOpen = false;
+  try {
+    if (config.previousMasterKey !== undefined) {
+      const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
+      await moveToMasterKey({ storage, clock }, { from: createSecretBox(config.previousMasterKey), to: secrets });
+    }
+    const bound = await bindMasterKey(storage, masterKeyMark(secrets));
+    isOpen = bound.ok;
+    return bound.ok ? success({ storage, secrets }) : bound;
+  } finally {
+    if (!isOpen) await storage.close();
   }
-  const bound = await bindMasterKey(storage, masterKeyMark(secrets));
-  if (bound.ok) return success({ storage, secrets });
-  await storage.close();
-  return bound;
 }
 
 /** Opens the storage that a configuration names, whatever its master key. */
