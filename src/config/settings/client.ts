@@ -50,7 +50,7 @@ export const clientSettings = {
     env: "CLIENT_METADATA_MAX_FRESHNESS",
     default: "3600",
     parse: parseInteger(0, 30 * day),
-    help: "the same at most, whatever its headers say",
+    help: "seconds for which one is kept at most, whatever its headers say",
   }),
   clientMetadataMaxCached: required({
     env: "CLIENT_METADATA_MAX_CACHED",
