@@ -17,7 +17,10 @@ export type ThrottleDecision = { readonly ok: true } | { readonly ok: false; rea
 /** Counts attempts. An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
 export interface PasswordThrottle {
   begin(address: string, known: boolean): Promise<ThrottleDecision>;
-  /** Takes back the one attempt that succeeded; earlier failures stay, so that nobody wipes them by signing in as themselves. */
+  /**
+   * Takes back the one attempt that succeeded; earlier failures stay, so that nobody wipes them by signing in as
+   * themselves.
+   */
   succeed(address: string, known: boolean): Promise<void>;
 }
 
@@ -39,8 +42,8 @@ const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 
 const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
 
 /**
- * Builds the throttle. `known` attempts come from a browser in which the same person signed in before: they skip the common delay, so that
- * a distributed attack cannot keep the owner out, and count by browser instead of by address.
+ * Builds the throttle. `known` attempts come from a browser in which the same person signed in before: they skip the
+ * common delay, so that a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
 export function createPasswordThrottle({ storage, secrets, clock }: PasswordThrottleDeps): PasswordThrottle {
   const bucketsOf = (address: string, known: boolean): readonly Bucket[] => {

@@ -4,6 +4,7 @@
  * files are remembered, so that a file that appears can be told from one that is replaced.
  * That a link appears is not told: Deno keeps back events whose real path is elsewhere.
  */
+import { pause } from "../lib/pause.ts";
 import { type AccessPatterns, createAccessRules } from "./access_rules.ts";
 import { createChangeNotices } from "./change_notices.ts";
 import { isReserved } from "./path.ts";
@@ -111,18 +112,6 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
       },
     };
   };
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    if (signal.aborted) done();
-    else signal.addEventListener("abort", done, { once: true });
-  });
 }
 
 interface Watcher {
