@@ -45,16 +45,28 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
       if (added) trim.run();
     },
     follow(intervalMilliseconds, { tell, tellAll }) {
-      let { last: seen } = selectLast.get() as { last: number };
-      const readOn = (): readonly Row[] => {
+      const begin = (): number | null => {
         try {
-          return selectAfter.all(seen) as unknown as readonly Row[];
+          return (selectLast.get() as { last: number }).last;
         } catch {
-          return []; // the disk failed: the next look begins where this one did
+          return null; // the disk failed: who watches hears when it is back
         }
       };
+      const readOn = (after: number): readonly Row[] => {
+        try {
+          return selectAfter.all(after) as unknown as readonly Row[];
+        } catch {
+          return []; // likewise: the next look begins where this one did
+        }
+      };
+      let seen = begin();
       const timer = setInterval(() => {
-        const rows = readOn();
+        if (seen === null) {
+          seen = begin();
+          if (seen !== null) tellAll();
+          return;
+        }
+        const rows = readOn(seen);
         const [first] = rows;
         if (first === undefined) return;
         const isWhole = first.sequence === seen + 1;
