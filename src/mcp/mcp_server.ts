@@ -7,12 +7,11 @@ import { noTracer, type Tracer } from "../lib/tracer.ts";
 import type { Admit } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
-import { joinAnswers, refuseBatch } from "./batch.ts";
+import { type BodyHandler, createBodyHandler } from "./body_handler.ts";
 import { createChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerInitialize } from "./initialize.ts";
 import { createInFlight } from "./in_flight.ts";
-import { echoedId, errorText, type RpcId } from "./jsonrpc.ts";
 import type { McpStorage } from "./mcp_storage.ts";
 import { createMessageHandler } from "./message_handler.ts";
 import { createMethodTable } from "./method_table.ts";
@@ -21,13 +20,11 @@ import type { Profile } from "./profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
 import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
 import { noticesOf } from "./resource_watch.ts";
-import { type ClassificationRefusal, classifyBatch, classifyMessage } from "./revisions/classify.ts";
-import { defaultLegacyRevision } from "./revisions/legacy.ts";
 import { createModernRevision } from "./revisions/modern.ts";
-import type { Revision, ServerInfo } from "./revisions/revision.ts";
+import type { ServerInfo } from "./revisions/revision.ts";
 import { defaultMcpLimits, type McpLimits, type Runtime } from "./runtime.ts";
 import { createSessionStreams, sessionNotFound } from "./session_streams.ts";
-import { createSessions, type Session } from "./session.ts";
+import { createSessions } from "./session.ts";
 import { createStreamResumption } from "./stream_resumption.ts";
 import { createStreamTable } from "./stream_table.ts";
 import { createTasks } from "./tasks/tasks.ts";
@@ -64,7 +61,7 @@ export interface McpServerOptions {
 /** The protocol server. */
 export interface McpServer {
   /** Answers one parsed body. Rejects only when the storage is lost. */
-  handle(body: unknown, exchange: Exchange): McpAnswer | Promise<McpAnswer>;
+  readonly handle: BodyHandler;
   /** Answers HTTP's GET: a stream of notices for a legacy session. */
   openStream(exchange: Exchange): Promise<McpAnswer>;
   /** Answers HTTP's DELETE: the end of a legacy session. */
@@ -135,38 +132,10 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     resources.onChange(() => changes.publish({ kind: "resources" })),
   ];
 
-  const answerLegacy = (body: unknown, exchange: Exchange, named: Revision | null, session: Session | null) => {
-    const revision = named ?? session?.revision ?? defaultLegacyRevision;
-    if (!Array.isArray(body)) return answerMessage(body, exchange, revision, session, true);
-    const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
-    if (refusal !== null) {
-      if (refusal.kind === "insufficient_scope") options.audit(refusedBatchEntry(exchange, clock()));
-      return refusal;
-    }
-    return Promise.all(body.map((each) => answerMessage(each, exchange, revision, session, false))).then(joinAnswers);
-  };
+  const handle = createBodyHandler({ ...options, limits, clock, sessions, modern, answerMessage });
 
   return {
-    handle(body, exchange) {
-      const classified = Array.isArray(body)
-        ? classifyBatch(body, exchange.header("mcp-protocol-version"))
-        : classifyMessage(body, exchange, modern);
-      if (!classified.ok) return refuse(body, classified.error);
-      const revision = classified.value;
-      if (revision === modern) return answerMessage(body, exchange, modern, null, true);
-      const { principal } = exchange;
-      const sessionId = principal === null ? null : exchange.header("mcp-session-id");
-      if (sessionId === null || principal === null || isInitialize(body)) {
-        return answerLegacy(body, exchange, revision, null);
-      }
-      const found = sessions.find(sessionId, principal);
-      if (!(found instanceof Promise)) {
-        return found === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, found);
-      }
-      return found.then((later) =>
-        later === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, later)
-      );
-    },
+    handle,
     async openStream(exchange) {
       return exchange.principal === null
         ? sessionNotFound(null)
@@ -190,31 +159,4 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       await tasks.close();
     },
   };
-}
-
-/** A batch that lacks scopes is refused whole: one record stands for all of its calls. */
-function refusedBatchEntry({ requestId, principal }: Exchange, time: number): AuditEntry {
-  return {
-    time,
-    requestId,
-    subject: principal?.subject ?? null,
-    clientId: principal?.clientId ?? null,
-    method: "tools/call",
-    tool: null,
-    outcome: "insufficient_scope",
-    code: "insufficient_scope",
-    durationMs: 0,
-  };
-}
-
-function isInitialize(body: unknown): boolean {
-  return (body as { readonly method?: unknown } | null)?.method === "initialize";
-}
-
-function idOf(body: unknown): RpcId | null {
-  return Array.isArray(body) ? null : echoedId(body);
-}
-
-function refuse(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
-  return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
 }
