@@ -4,6 +4,7 @@ import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
 import { environmentHasProxy } from "../ollama/direct_fetch.ts";
 import { isLoopbackHost } from "./parsers.ts";
+import { requireForDeploy } from "./require_for_deploy.ts";
 import type { Setting } from "./setting.ts";
 import { type SettingName, settings, type SettingValues } from "./settings.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
@@ -174,45 +175,6 @@ function completeConfig(
     dataDir,
     workspaceDir,
   };
-}
-
-/** What no instance there can make for itself: each would make another, and lose it with its disk. */
-function requireForDeploy(
-  { masterKey, workspaceStore, workers }: SettingValues,
-  serverUrl: string | undefined,
-  env: ConfigSources["env"],
-  problems: ConfigProblem[],
-): void {
-  if (masterKey === undefined) {
-    problems.push({
-      field: "MASTER_KEY",
-      value: "(not set)",
-      hint: "must be set on Deno Deploy, as a secret, and never change; make it with: openssl rand -base64 32",
-    });
-  }
-  if (serverUrl === undefined) {
-    const [app = "APP", organization = "ORGANIZATION"] = [env["DENO_DEPLOY_APP_SLUG"], env["DENO_DEPLOY_ORG_SLUG"]];
-    problems.push({
-      field: "SERVER_URL",
-      value: "(not set)",
-      hint:
-        `must be set on Deno Deploy to the address that clients type: https://${app}.${organization}.deno.net, or the app's own domain`,
-    });
-  }
-  if (workers > 1) {
-    problems.push({
-      field: "WORKERS",
-      value: String(workers),
-      hint: "must be 1 on Deno Deploy, which starts as many instances as it sees fit",
-    });
-  }
-  if (workspaceStore === "disk") {
-    problems.push({
-      field: "WORKSPACE_STORE",
-      value: '"disk"',
-      hint: "cannot be disk on Deno Deploy, where each instance has a disk of its own and loses it; leave it out",
-    });
-  }
 }
 
 /** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */
