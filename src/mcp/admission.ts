@@ -2,7 +2,7 @@
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
-import { errorText, refusalCode } from "./jsonrpc.ts";
+import { errorText, refusalCode, type RpcId } from "./jsonrpc.ts";
 
 /** Whether a principal may call now, or in how many seconds. */
 export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
@@ -20,10 +20,15 @@ export function whenAdmitted(
   return admission.ok ? goOn() : refuseRate(call, admission.retryAfterSeconds);
 }
 
+/** The refusal of what comes too soon; `id` is that of the request, if it was one. */
+export function tooManyCalls(id: RpcId | null, retryAfterSeconds: number): McpAnswer {
+  const message = `Too many calls. Try again in ${retryAfterSeconds} s`;
+  const body = errorText(id, refusalCode.rateLimited, message, { retryAfterSeconds });
+  return { kind: "rate_limited", retryAfterSeconds, body };
+}
+
 function refuseRate(call: Call, retryAfterSeconds: number): McpAnswer {
   call.outcome = "rate_limited";
   call.code = "rate_limited";
-  const message = `Too many calls. Try again in ${retryAfterSeconds} s`;
-  const body = errorText(call.request.id, refusalCode.rateLimited, message, { retryAfterSeconds });
-  return { kind: "rate_limited", retryAfterSeconds, body };
+  return tooManyCalls(call.request.id, retryAfterSeconds);
 }

@@ -104,7 +104,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     },
   });
   const tasks = createTasks({ storage, clock, log, changes, limits });
-  const sessionStreams = createSessionStreams({ sessions, streams, changes, clock, resources, resumption });
+  const sessionStreams = createSessionStreams({ ...options, sessions, streams, changes, clock, resources, resumption });
   const enders = new Set<() => void>();
   const runtime: Runtime = {
     log,

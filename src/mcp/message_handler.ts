@@ -1,5 +1,5 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
-import type { Admit } from "./admission.ts";
+import { type Admission, type Admit, tooManyCalls } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
 import { answerError, type Call } from "./call.ts";
@@ -100,7 +100,7 @@ export function createMessageHandler({ runtime, methods, admit, open, audit }: M
       case "notification":
         return takeNotification({ ...runtime, admit }, message as RpcCall, exchange, session);
       case "response":
-        return takeResponse(runtime, message as RpcResponse, session);
+        return takeResponse({ ...runtime, admit }, message as RpcResponse, exchange, session);
       case "wrong_version":
         return refuseMessage(message, revision, "Invalid JSON-RPC version");
       case "malformed":
@@ -110,13 +110,16 @@ export function createMessageHandler({ runtime, methods, admit, open, audit }: M
 }
 
 function takeResponse(
-  { questions }: Runtime,
+  { questions, admit }: Pick<Runtime, "questions"> & { readonly admit: Admit },
   response: RpcResponse,
+  { principal }: Exchange,
   session: Session | null,
 ): McpAnswer | Promise<McpAnswer> {
   const accepted: McpAnswer = { kind: "accepted", status: 202 };
-  const taken = session === null ? undefined : questions.take(session.key, response);
-  return taken instanceof Promise ? taken.then(() => accepted) : accepted;
+  if (session === null || principal === null) return accepted;
+  const taken = questions.take(session.key, response, () => admit(principal));
+  const answer = (taken: Admission): McpAnswer => taken.ok ? accepted : tooManyCalls(null, taken.retryAfterSeconds);
+  return taken instanceof Promise ? taken.then(answer) : answer(taken);
 }
 
 function takeNotification(

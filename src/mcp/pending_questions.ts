@@ -6,6 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import type { Admission } from "./admission.ts";
 import { createIssuedIds } from "./issued_id.ts";
 import { isObject } from "../lib/is_object.ts";
 import { requestText, type RpcResponse } from "./jsonrpc.ts";
@@ -28,9 +29,13 @@ export interface PendingQuestions {
   ask(question: Question, delivery: Delivery): Promise<Result<Answer, AskFailure>>;
   /**
    * Takes a posted response; ignores one that nobody waits for, or that another session owes. Fulfilled when whoever
-   * waits can have it.
+   * waits can have it. One for another instance is a write, so `admit` is asked about it.
    */
-  take(owner: string, response: RpcResponse): void | Promise<void>;
+  take(
+    owner: string,
+    response: RpcResponse,
+    admit: () => Admission | Promise<Admission>,
+  ): Admission | Promise<Admission>;
 }
 
 /** What questions stand on. */
@@ -43,6 +48,8 @@ export interface PendingQuestionsOptions {
   readonly askTimeoutMs: number;
 }
 
+const taken: Admission = { ok: true };
+
 /** Makes an empty set of pending questions. */
 export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
   const { storage, secretBox, clock, log, askTimeoutMs } = options;
@@ -53,6 +60,15 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
     const sender = createPipeSender({ storage, clock, key: keyOf(id), lifetimeMs: askTimeoutMs });
     await sender.send(JSON.stringify(response));
     await sender.end();
+  };
+  const passOnIfAdmitted = async (
+    id: string,
+    response: RpcResponse,
+    admit: () => Admission | Promise<Admission>,
+  ): Promise<Admission> => {
+    const admission = await admit();
+    if (admission.ok) await passOn(id, response);
+    return admission;
   };
   return {
     async ask(question, { owner, send, signal, timeoutMs }) {
@@ -79,11 +95,14 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
         stopReceiving();
       }
     },
-    take(owner, response) {
+    take(owner, response, admit) {
       const id = String(response.id);
       const waiting = pending.get(id);
-      if (waiting !== undefined) return waiting.owner === owner ? waiting.settle(response) : undefined;
-      if (ids.isIssued(id, owner)) return passOn(id, response);
+      if (waiting !== undefined) {
+        if (waiting.owner === owner) waiting.settle(response);
+        return taken;
+      }
+      return ids.isIssued(id, owner) ? passOnIfAdmitted(id, response, admit) : taken;
     },
   };
 }

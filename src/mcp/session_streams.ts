@@ -1,6 +1,7 @@
 /** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
 import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
+import { type Admit, tooManyCalls } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
@@ -20,6 +21,7 @@ export interface SessionStreamsOptions {
   readonly clock: Clock;
   readonly resources: ResourceRegistry;
   readonly resumption: StreamResumption;
+  readonly admit: Admit;
 }
 
 /** Serves GET and DELETE. */
@@ -47,7 +49,7 @@ interface OpenStream {
 
 /** Builds the service. */
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes, clock, resources, resumption } = options;
+  const { sessions, streams, changes, clock, resources, resumption, admit } = options;
   const open = new Map<string, OpenStream>();
 
   changes.subscribe((change) => {
@@ -100,6 +102,10 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const resumed = position === null ? null : streams.find(session, position.resumeId);
       if (position !== null && resumed !== null) return { kind: "stream", reader: resumed.attach(position.after) };
       const elsewhere = position === null ? null : resumption.contentOf(session, position.resumeId);
+      if (elsewhere !== null) {
+        const admission = await admit(principal); // to ask other instances is a write, so it counts like a call
+        if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
+      }
       if (position !== null && elsewhere === "answer") {
         const reader = await takeUp(principal, position);
         if (reader !== null) return { kind: "stream", reader };

@@ -5,6 +5,7 @@
  * the one way through which they come is narrowed: the methods of Deno's span.
  */
 import type { DenoTelemetry, RecordedSpan } from "./deno_telemetry.ts";
+import { isKnownMethod, unknownMethod } from "./http_method.ts";
 
 /** Exceptions of our own are in the log; their text may hold what a person wrote. */
 const dropped: ReadonlySet<string> = new Set(["url.query", "exception.message", "exception.stacktrace"]);
@@ -28,6 +29,7 @@ export async function redactSpans({ tracerProvider }: DenoTelemetry): Promise<bo
       isSeen = true;
       this.updateName("portcullis: are spans redacted?");
     }
+    if (name === "http.request.method" && !isKnownMethod(String(value))) this.updateName(unknownMethod.name);
     return dropped.has(name) ? this : setAttribute.call(this, name, redact(name, value));
   };
   methods.setStatus = function (this: RecordedSpan, { code }) {
@@ -38,9 +40,18 @@ export async function redactSpans({ tracerProvider }: DenoTelemetry): Promise<bo
 }
 
 function redact(name: string, value: unknown): unknown {
-  if (name === "url.full" && typeof value === "string") return withoutQuery(value);
-  // Deno says the status as a text; the convention has a number, and so have the backends' queries.
-  return name === "http.response.status_code" ? Number(value) : value;
+  switch (name) {
+    case "url.full":
+      return withoutQuery(String(value));
+    case "url.path":
+      return withoutMangledQuery(String(value));
+    case "http.request.method":
+      return isKnownMethod(String(value)) ? value : unknownMethod.attribute;
+    case "http.response.status_code": // Deno says it as a text; the convention has a number, and so have the backends' queries
+      return Number(value);
+    default:
+      return value;
+  }
 }
 
 function withoutQuery(text: string): string {
@@ -51,5 +62,11 @@ function withoutQuery(text: string): string {
     url.search =
     url.hash =
       "";
+  url.pathname = withoutMangledQuery(url.pathname);
   return url.href;
+}
+
+/** A link that went through a program that encodes it once more has its query, the code of set-up included, in its path. */
+function withoutMangledQuery(path: string): string {
+  return path.replace(/(?:[;=&?#]|%(?:25)*(?:3b|3d|26|3f|23)).*$/is, "");
 }

@@ -9,6 +9,7 @@ import {
   type TelemetryContext,
 } from "./deno_telemetry.ts";
 import { createForwardedTrace, type ForwardedTrace } from "./forwarded_trace.ts";
+import { isKnownMethod, unknownMethod } from "./http_method.ts";
 import { redactSpans } from "./redact_spans.ts";
 
 /** The tracer, and what the adapters take in its place. */
@@ -114,7 +115,7 @@ function exportingTelemetry(deno: DenoTelemetry, forwarded: ForwardedTrace, vers
     nameRequest(method, route) {
       if (route === null) return;
       const span = currentSpan(contextManager.active());
-      span?.updateName(`${method} ${route}`);
+      span?.updateName(`${isKnownMethod(method) ? method : unknownMethod.name} ${route}`);
       span?.setAttribute("http.route", route);
     },
   };

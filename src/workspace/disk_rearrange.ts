@@ -25,27 +25,36 @@ export async function moveDiskEntry(
     const judged = await judgeAlike(disk, source.value, planned.value.segments);
     if (!judged.ok) return judged;
     await disk.quota.measure();
-    // again, and from here on without giving up control
-    const still = findRemovable(disk, from);
-    if (!still.ok) return still;
-    const target = findDestination(disk, still.value, to, overwrite);
-    if (!target.ok) return target;
-    if (target.value.segments.join("/") !== planned.value.segments.join("/")) {
-      return failure({ reason: "denied", because: "changed_while_opening" });
-    }
-    const { segments, existing, info } = target.value;
-    const parents = segments.slice(0, -1);
-    const newParents = Math.max(0, parents.length - existing);
-    const room = disk.quota.check(0, newParents);
-    if (!room.ok) return room;
-    const made = makeParents(disk, parents, Math.min(existing, parents.length));
-    if (!made.ok) return made;
-    Deno.renameSync(still.value.path, absolutePath(disk.root, segments));
-    disk.quota.add(-(info?.size ?? 0), newParents - (info === null ? 0 : 1));
-    return success(null);
+    return disk.staging.alone(() => placeMoved(disk, from, to, { overwrite, segments: planned.value.segments }));
   } catch (error) {
     return failure(toRefusal(error));
   }
+}
+
+/** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
+function placeMoved(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  planned: { readonly overwrite: boolean; readonly segments: readonly string[] },
+): Outcome<null> {
+  const still = findRemovable(disk, from);
+  if (!still.ok) return still;
+  const target = findDestination(disk, still.value, to, planned.overwrite);
+  if (!target.ok) return target;
+  if (target.value.segments.join("/") !== planned.segments.join("/")) {
+    return failure({ reason: "denied", because: "changed_while_opening" });
+  }
+  const { segments, existing, info } = target.value;
+  const parents = segments.slice(0, -1);
+  const newParents = Math.max(0, parents.length - existing);
+  const room = disk.quota.check(0, newParents);
+  if (!room.ok) return room;
+  const made = makeParents(disk, parents, Math.min(existing, parents.length));
+  if (!made.ok) return made;
+  Deno.renameSync(still.value.path, absolutePath(disk.root, segments));
+  disk.quota.add(-(info?.size ?? 0), newParents - (info === null ? 0 : 1));
+  return success(null);
 }
 
 /** Deletes the entry at `path`, a link itself, and with `recursive` what is below it. */

@@ -27,7 +27,7 @@ export interface Staging {
    * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step gives
    * up control nowhere, so nobody waits long.
    */
-  alone<T>(step: () => T): T;
+  alone<T>(step: () => Outcome<T>): Outcome<T>;
   /** Drops this process's locks. */
   close(): void;
 }
@@ -68,6 +68,7 @@ export function createStaging(root: DiskRoot, randomId: () => string): Staging {
     },
     alone(step) {
       if (Deno.build.os === "windows") return step(); // which opens no directories; one process writes there
+      if (!ensureDirectory(root, directory)) return failure({ reason: "denied", because: "reserved" });
       turn = openStill(turn, directory);
       turn.lockSync(true);
       try {

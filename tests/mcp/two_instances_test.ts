@@ -4,6 +4,7 @@ import { z } from "zod";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createIssuedIds } from "../../src/mcp/issued_id.ts";
 import type { McpStorage } from "../../src/mcp/mcp_storage.ts";
+import type { Question } from "../../src/mcp/question.ts";
 import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { readEvents } from "./event_reader.ts";
@@ -24,6 +25,11 @@ function tool(run: (context: ToolContext) => Promise<ToolOutcome>) {
     run: (_input, context) => run(context),
   });
 }
+
+const who: Question = {
+  method: "elicitation/create",
+  params: { message: "Who?", requestedSchema: { type: "object", properties: { name: { type: "string" } } } },
+};
 
 /** The storage, and how often it was written. */
 function countedStorage(): { readonly storage: McpStorage; readonly writes: () => number } {
@@ -88,6 +94,59 @@ Deno.test("answers to questions that nobody asked, cancellations that count as t
   for (const id of [`${foreign}.1`, "a.b.c", ".", `${"x".repeat(28)}.0`, "x.99999999999999999999"]) {
     const fresh = await openStream(harness, session, id);
     await fresh.cancel();
+  }
+  assert.equal(writes(), 0);
+  await close(harness);
+});
+
+Deno.test("what a session writes for other instances counts like a call: replayed answers, streams that are no more", async () => {
+  const { storage, writes } = countedStorage();
+  let isAdmitted = true;
+  const admit = () => isAdmitted ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  const [run, limits] = [(context: ToolContext) => {
+    context.progress({ progress: 1 });
+    return Promise.resolve(done);
+  }, { resumeAnswerMs: 20 }];
+  const make = (): Harness => createHarness({ storage, admit, limits, tools: createToolRegistry([tool(run)]) });
+  const [gone, left] = [make(), make()];
+  const session = await gone.openSession("2025-11-25");
+  const [primed] = await readEvents(await gone.post(withProgress(1), session), legacyCall).rest();
+  await close(gone);
+  isAdmitted = false;
+  const headers = { authorization: "Bearer all-scopes", ...session, "last-event-id": primed?.id ?? "" };
+  const refused = await left.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
+  assert.equal(refused.status, 429);
+  assert.equal(refused.headers.get("retry-after"), "7");
+  assert.equal((await refused.json()).id, null);
+  assert.equal(writes(), 0);
+  isAdmitted = true;
+  await (await openStream(left, session, primed?.id ?? "")).cancel();
+  assert.ok(writes() > 0);
+  await close(left);
+});
+
+Deno.test("an answer that is posted again and again is passed on like calls, and refused when there are too many", async () => {
+  const { storage, writes } = countedStorage();
+  let admitted = 0;
+  const admit = () => admitted++ === 0 ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  const harness = createHarness({
+    storage,
+    admit,
+    tools: createToolRegistry([tool(async (context) => {
+      await context.ask({ who });
+      return done;
+    })]),
+  });
+  const session = await harness.openSession("2025-06-18", { elicitation: {} });
+  const stream = readEvents(await harness.post(toolCall("run", {}), session), legacyCall);
+  const asked = await stream.next();
+  const answer = { jsonrpc: "2.0", id: asked?.message?.["id"], result: { action: "decline" } };
+  assert.equal((await harness.post(answer, session)).status, 202, "no call: the tool waits for it here");
+  await stream.rest();
+  for (let repeated = 0; repeated < 3; repeated++) {
+    const refused = await harness.post(answer, session);
+    assert.equal(refused.status, 429);
+    await refused.body?.cancel();
   }
   assert.equal(writes(), 0);
   await close(harness);

@@ -14,6 +14,10 @@ function keepingTelemetry(): {
       kept.push([name, value]);
       return this;
     }
+    updateName(name: string): this {
+      kept.push(name);
+      return this;
+    }
     setStatus(status: object): this {
       kept.push(status);
       return this;
@@ -42,6 +46,23 @@ Deno.test("redactSpans() takes queries, passwords and the texts of exceptions ou
     ["http.response.status_code", 404],
     ["url.path", "/setup"],
     { code: 2 },
+  ]);
+});
+
+Deno.test("redactSpans() exports no query that a mangled link has in its path, and no method that a caller made up", async () => {
+  const { telemetry, span, kept } = keepingTelemetry();
+  await redactSpans(telemetry);
+  for (const sign of ["%3F", "%3f", "%253F", ";", "%3B"]) {
+    span.setAttribute("url.full", `https://host.example/setup${sign}code=SECRET`);
+    span.setAttribute("url.path", `/setup${sign}code%3DSECRET`);
+  }
+  span.setAttribute("http.request.method", "GET");
+  span.setAttribute("http.request.method", "SECRET");
+  assert.deepEqual(kept, [
+    ...Array.from({ length: 5 }, () => [["url.full", "https://host.example/setup"], ["url.path", "/setup"]]).flat(),
+    ["http.request.method", "GET"],
+    "HTTP",
+    ["http.request.method", "_OTHER"],
   ]);
 });
 

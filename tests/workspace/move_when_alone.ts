@@ -1,0 +1,9 @@
+/** A worker that moves one entry of a workspace: `from` to `to` below `root`. */
+import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { at } from "./contract.ts";
+
+const { root, from, to } = Object.fromEntries(new URL(import.meta.url).searchParams);
+const workspace = openDiskWorkspace({ root: root ?? "" });
+const moved = await workspace.move(at(from ?? ""), at(to ?? ""));
+await workspace.close();
+(globalThis as unknown as Pick<Worker, "postMessage">).postMessage(moved.ok ? "moved" : moved.error.reason);
