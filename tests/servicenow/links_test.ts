@@ -209,7 +209,7 @@ Deno.test("a stolen database gives nothing without the key, and a row is of use 
       new TextDecoder("latin1").decode(await Deno.readFile(place.databasePath + suffix))
     ),
   );
-  const tokens = [access.value.accessToken, "ada", "Lovelace", access.value.account.sysId, browser];
+  const tokens = [access.value.accessToken, `"ada"`, "Lovelace", access.value.account.sysId, browser];
   for (const secret of tokens) assert.ok(files.every((text) => !text.includes(secret)), secret);
 
   const otherKey = place.another({ secrets: createSecretBox(new Uint8Array(32).fill(8)) });
