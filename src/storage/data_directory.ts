@@ -34,7 +34,7 @@ export interface DataDirectoryProblem {
 }
 
 /** The key that takes the place of the master key, while everything is sealed anew under it. */
-export const nextMasterKeyFile = "master.key.next";
+const nextMasterKeyFile = "master.key.next";
 
 /** The names of the files in a data directory, and in a backup of one. */
 export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;

@@ -32,8 +32,8 @@ export interface Stretch {
 const maxShownCharacters = 500;
 
 /**
- * The matching lines, in stretches (none where nothing can match) that are searched one by one when they are asked for, so that the caller can stop,
- * or let others have their turn, in between.
+ * The matching lines, in stretches (none where nothing can match) that are searched one by one when they are asked for,
+ * so that the caller can stop, or let others have their turn, in between.
  */
 export function* searchText(text: string, options: SearchOptions): Generator<Stretch> {
   const { pattern, contextLines, firstLine, afterLine } = options;
