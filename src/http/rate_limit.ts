@@ -28,6 +28,11 @@ export const admitted: Admission = { ok: true };
 /** Never more debt than this many windows: a flood from a shared address must not shut it out for longer. */
 export const maxDebtWindows = 2;
 
+/** How many keys make room together: to look through all of them for each new one would let a flood of keys stop all. */
+export function forgottenAtOnce(maxKeys: number): number {
+  return Math.ceil(maxKeys / 16);
+}
+
 /**
  * Allows `count` within `windowMilliseconds`, in a burst or spread out. At most `maxKeys` keys are remembered: past
  * that, those with a full allowance go first, then the oldest.
@@ -48,7 +53,7 @@ export function createRateLimiter(
   const forget = (now: number): void => {
     for (const [key, time] of fullAt) if (time <= now) fullAt.delete(key);
     for (const key of fullAt.keys()) {
-      if (fullAt.size < maxKeys) return;
+      if (fullAt.size <= maxKeys - forgottenAtOnce(maxKeys)) return;
       fullAt.delete(key);
     }
   };

@@ -13,7 +13,15 @@ import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { type Admission, admitted, maxDebtWindows, type Rate, type RateLimiter, refusalOf } from "./rate_limit.ts";
+import {
+  type Admission,
+  admitted,
+  forgottenAtOnce,
+  maxDebtWindows,
+  type Rate,
+  type RateLimiter,
+  refusalOf,
+} from "./rate_limit.ts";
 
 /** A limiter that settles. */
 export interface SharedRateLimiter extends RateLimiter {
@@ -67,7 +75,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   const forget = (now: number): void => {
     for (const [key, { fullAt, unsettled }] of accounts) if (unsettled === 0 && fullAt <= now) accounts.delete(key);
     for (const key of accounts.keys()) {
-      if (accounts.size < maxKeys) return;
+      if (accounts.size <= maxKeys - forgottenAtOnce(maxKeys)) return;
       accounts.delete(key);
     }
   };

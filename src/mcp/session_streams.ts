@@ -81,7 +81,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       onClosed: () => request.stop(),
     });
     if (stream === null) return null;
-    const request = resumption.ask(position, {
+    const request = resumption.ask(position, principal, {
       onFrame: (id, text) => tell(stream, text, id),
       onEnd: () => stream.end(),
     });
@@ -99,7 +99,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
       const position = parseEventId(exchange.header("last-event-id") ?? "");
-      const resumed = position === null ? null : streams.find(session, position.resumeId);
+      const resumed = position === null ? null : streams.find(session, position.resumeId, principal);
       if (position !== null && resumed !== null) return { kind: "stream", reader: resumed.attach(position.after) };
       const elsewhere = position === null ? null : resumption.contentOf(session, position.resumeId);
       if (elsewhere !== null) {
@@ -138,7 +138,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       if (session.revision.primesStreams) stream.push("", false);
       // What the session's stream on another instance still had; this one tells all that is new.
       const request = position !== null && elsewhere === "notices"
-        ? resumption.ask(position, {
+        ? resumption.ask(position, principal, {
           onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
           onEnd: () => {},
         })

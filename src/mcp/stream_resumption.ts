@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
+import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import { createIssuedIds } from "./issued_id.ts";
 import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
@@ -22,6 +23,13 @@ export interface StreamPosition {
   readonly resumeId: string;
   /** The number of the last frame that it has. */
   readonly after: number;
+}
+
+/** What instances know of a stream that they offer each other. */
+export interface OfferedStream {
+  readonly content: StreamContent;
+  /** Those of the token that it was opened with. A token that has fewer, of the same session or not, gets none of it. */
+  readonly scopes: Principal["scopes"];
 }
 
 /** What comes of asking. */
@@ -45,9 +53,9 @@ export interface StreamResumption {
   /** What the stream with this id carries, if it is one of this session's, on any instance. */
   contentOf(session: Session, resumeId: string): StreamContent | null;
   /** Lets other instances take the stream up, until the returned function is called. */
-  offer(stream: MessageStream, resumeId: string, content: StreamContent): () => void;
-  /** Asks whoever has the stream for what follows the position. */
-  ask(position: StreamPosition, to: FrameTaker): ResumeRequest;
+  offer(stream: MessageStream, resumeId: string, offered: OfferedStream): () => void;
+  /** Asks whoever has the stream for what follows the position, on behalf of a principal. */
+  ask(position: StreamPosition, principal: Principal, to: FrameTaker): ResumeRequest;
 }
 
 /** What passing streams on stands on. */
@@ -68,7 +76,7 @@ export interface StreamResumptionOptions {
 const beatMs = 5_000;
 const silenceMs = 30_000; // an instance that says nothing for so long is dead
 
-const requestShape = z.object({ pipe: z.string(), after: z.number() });
+const requestShape = z.object({ pipe: z.string(), after: z.number(), scopes: z.array(z.string()) });
 
 /** Builds it. */
 export function createStreamResumption(options: StreamResumptionOptions): StreamResumption {
@@ -105,12 +113,13 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
       if (ids.answer.isIssued(resumeId, key)) return "answer";
       return ids.notices.isIssued(resumeId, key) ? "notices" : null;
     },
-    offer(stream, resumeId, content) {
+    offer(stream, resumeId, { content, scopes }) {
       const key = requestKey(resumeId);
       let current: { readonly pipe: string; readonly reader: FrameReader } | null = null;
       const lookout = createLookout(async () => {
         const stored = await storage.get(key);
-        const asked = stored === null ? null : requestShape.parse(stored.value);
+        const request = stored === null ? null : requestShape.parse(stored.value);
+        const asked = request !== null && scopes.isSubsetOf(new Set(request.scopes)) ? request : null;
         if (asked?.pipe === current?.pipe) return;
         current?.reader.cancel();
         current = null;
@@ -125,7 +134,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         stopWatching();
       };
     },
-    ask({ resumeId, after }, { onFrame, onEnd }) {
+    ask({ resumeId, after }, principal, { onFrame, onEnd }) {
       const key = requestKey(resumeId);
       const pipe = randomBytes(12).toString("base64url");
       const { promise: answered, resolve } = Promise.withResolvers<boolean>();
@@ -159,7 +168,8 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         onEnd: end,
       });
       const expiresAt = clock() + limits.toolTimeoutMs + limits.resumeWindowMs;
-      const asked = storage.commit({ puts: [{ key, value: { pipe, after }, expiresAt }] });
+      const value = { pipe, after, scopes: [...principal.scopes] };
+      const asked = storage.commit({ puts: [{ key, value, expiresAt }] });
       asked.catch((error) => {
         log.write("error", "stream_request_failed", { error: String(error) });
         stop();

@@ -51,8 +51,8 @@ export function endWithToken({ expiresAt }: Principal, clock: Clock, end: () => 
 export interface StreamTable {
   /** Opens a stream, or `null` when there are too many. */
   open(request: StreamRequest): MessageStream | null;
-  /** The stream of this session with this id, if this instance has it. */
-  find(session: Session, resumeId: string): MessageStream | null;
+  /** The stream of this session with this id, if this instance has it and the principal's token may do what its did. */
+  find(session: Session, resumeId: string, principal: Principal): MessageStream | null;
   /** How many streams are open. */
   readonly size: number;
   /** Gives up all streams. */
@@ -71,7 +71,12 @@ export function createStreamTable({ limits, resumption, watchEnd }: StreamTableO
   const perPrincipal = new Map<string, number>();
   const resumable = new Map<
     string,
-    { readonly stream: MessageStream; readonly owner: string; readonly withdraw: () => void }
+    {
+      readonly stream: MessageStream;
+      readonly owner: string;
+      readonly scopes: Principal["scopes"];
+      readonly withdraw: () => void;
+    }
   >();
   const complete = new Map<string, { readonly timer: ReturnType<typeof setTimeout>; readonly kept: number }>();
   let kept = 0;
@@ -123,14 +128,15 @@ export function createStreamTable({ limits, resumption, watchEnd }: StreamTableO
       open.add(stream);
       const stopWatching = watchEnd(principal, session, onCut ?? stream.abandon);
       if (session !== null && resumeId !== null) {
-        const withdraw = resumption.offer(stream, resumeId, content);
-        resumable.set(resumeId, { stream, owner: session.key, withdraw });
+        const { scopes } = principal;
+        const withdraw = resumption.offer(stream, resumeId, { content, scopes });
+        resumable.set(resumeId, { stream, owner: session.key, scopes, withdraw });
       }
       return stream;
     },
-    find({ key }, resumeId) {
+    find({ key }, resumeId, principal) {
       const found = resumable.get(resumeId);
-      return found?.owner === key ? found.stream : null;
+      return found?.owner === key && found.scopes.isSubsetOf(principal.scopes) ? found.stream : null;
     },
     get size() {
       return open.size;

@@ -33,3 +33,11 @@ Deno.test("rate limit: remembers a bounded number of keys and keeps admitting ne
   for (let key = 0; key < 500; key++) assert.equal(limiter.take(`k${key}`).ok, true);
   assert.equal(limiter.take("k499").ok, false, "a fresh key is still remembered");
 });
+
+Deno.test("rate limit: when there are too many keys, a sixteenth of them is forgotten at once, the oldest", () => {
+  const { limiter } = limiterAt(1, 32);
+  for (let key = 0; key < 32; key++) assert.equal(limiter.take(`${key}`).ok, true);
+  assert.equal(limiter.take("one more").ok, true);
+  assert.deepEqual(["2", "31", "one more"].map((key) => limiter.take(key).ok), [false, false, false]);
+  assert.equal(limiter.take("1").ok, true, "one more key made room for two");
+});

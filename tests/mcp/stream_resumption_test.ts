@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createStreamResumption } from "../../src/mcp/stream_resumption.ts";
 import { until } from "../fixtures/until.ts";
+import { principalWith } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
 Deno.test("a request that its client gave up before it was stored is withdrawn once it is", async () => {
@@ -25,7 +26,7 @@ Deno.test("a request that its client gave up before it was stored is withdrawn o
     limits: { resumeWindowMs: 60_000, resumeAnswerMs: 60_000, toolTimeoutMs: 60_000 },
   });
   const to = { onFrame: () => assert.fail("a frame"), onEnd: () => assert.fail("an end") };
-  const request = resumption.ask({ resumeId: "stream", after: 0 }, to);
+  const request = resumption.ask({ resumeId: "stream", after: 0 }, principalWith([]), to);
   request.stop();
   assert.equal(await request.answered, false);
   gate.resolve();

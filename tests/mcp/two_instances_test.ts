@@ -57,8 +57,13 @@ const withProgress = (id: number) => ({
   params: { name: "run", arguments: {}, _meta: { progressToken: id } },
 });
 
-async function openStream(harness: Harness, session: Record<string, string>, lastEventId: string) {
-  const headers = { authorization: "Bearer all-scopes", ...session, "last-event-id": lastEventId };
+async function openStream(
+  harness: Harness,
+  session: Record<string, string>,
+  lastEventId: string,
+  token = "all-scopes",
+) {
+  const headers = { authorization: `Bearer ${token}`, ...session, "last-event-id": lastEventId };
   const response = await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
   return readEvents(response, legacyCall);
 }
@@ -205,6 +210,25 @@ Deno.test("a stream taken up elsewhere has every message, once and in order", as
   assert.deepEqual(progress, [...Array.from({ length: 40 }, (_, at) => at + 1), undefined]);
   assert.ok("result" in (events.at(-1)?.message ?? {}));
   assert.deepEqual(events.map(({ id }) => Number(id?.split(".")[1])), Array.from({ length: 41 }, (_, at) => at + 1));
+  await close(origin, other);
+});
+
+Deno.test("a token with fewer scopes takes up no stream of its session's wider token, on this instance or another", async () => {
+  const [origin, other] = pair(createMemoryStorage(), (context) => {
+    context.progress({ progress: 1 });
+    return Promise.resolve(done);
+  }, { resumeAnswerMs: 20 });
+  const session = await origin.openSession("2025-11-25");
+  const [primed] = await readEvents(await origin.post(withProgress(1), session), legacyCall).rest();
+  for (const harness of [origin, other]) {
+    const fresh = await openStream(harness, session, primed?.id ?? "", "read-only");
+    const first = await fresh.next();
+    assert.equal(first?.message, null);
+    assert.notEqual(first?.id?.split(".")[0], primed?.id?.split(".")[0], "a stream of its own");
+    await fresh.cancel();
+  }
+  const whole = await openStream(origin, session, primed?.id ?? "");
+  assert.ok("result" in ((await whole.rest()).at(-1)?.message ?? {}));
   await close(origin, other);
 });
 
