@@ -1,17 +1,13 @@
 /** The counts of several servers as those of one. */
 import { createHistogram, type Histogram } from "./histogram.ts";
-import type { Counts, LimitName, Outcomes, Statuses, ToolCounts, Totals } from "./metrics.ts";
+import { type Counts, type LimitName, noTotals, type Outcomes, type Statuses, type ToolCounts } from "./metrics.ts";
 
 /** Adds them up. */
 export function addCounts(all: readonly Counts[]): Counts {
   const requests = new Map<string, Outcomes>();
   const answers = new Map<string, Statuses>();
   const tools = new Map<string, ToolCounts>();
-  const totals: Totals = {
-    refusedTokens: 0,
-    storageErrors: 0,
-    rateLimited: { tool_calls: 0, oauth: 0, registration: 0, health: 0 },
-  };
+  const totals = noTotals();
   for (const counts of all) {
     for (const [method, outcomes] of counts.requests) {
       requests.set(method, addOutcomes(requests.get(method) ?? {}, outcomes));

@@ -47,6 +47,11 @@ export interface Totals {
   readonly rateLimited: Record<LimitName, number>;
 }
 
+/** Totals of a server that has counted nothing yet. */
+export function noTotals(): Totals {
+  return { refusedTokens: 0, storageErrors: 0, rateLimited: { tool_calls: 0, oauth: 0, registration: 0, health: 0 } };
+}
+
 /** Upper ends of the duration's buckets in seconds: from a file's read to a model's long answer. */
 const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300];
 
@@ -57,11 +62,7 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
   requests.set("other", others);
   const answers = new Map<string, Statuses>();
   const tools = new Map<string, ToolCounts>();
-  const totals: Totals = {
-    refusedTokens: 0,
-    storageErrors: 0,
-    rateLimited: { tool_calls: 0, oauth: 0, registration: 0, health: 0 },
-  };
+  const totals = noTotals();
   return {
     requests,
     answers,

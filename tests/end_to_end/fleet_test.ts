@@ -3,7 +3,7 @@
  * the next one, and two workers on one SQLite; official clients and plain ones keep calling while one of the two ends.
  */
 import assert from "node:assert/strict";
-import { toolCall } from "../fixtures/mcp_call.ts";
+import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import { createFleetClient, type FleetClient } from "../fixtures/fleet_client.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
@@ -124,18 +124,8 @@ Deno.test({ name: edits, ignore: Deno.build.os !== "linux" }, async () => {
   await using server = await startServer(place, { env });
   const token = await fileToken(place.dataDir, env);
   const edit = async (old_text: string, new_text: string): Promise<boolean> => {
-    using client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
-    const response = await fetch(`${server.url}/mcp`, {
-      client,
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${token}`,
-      },
-      body: JSON.stringify(toolCall("file_edit", { filename: "shared.txt", old_text, new_text })),
-    });
-    return (await response.text()).includes('"isError":false');
+    const message = toolCall("file_edit", { filename: "shared.txt", old_text, new_text });
+    return (await postMcpAnew(server.url, message, token)).text.includes('"isError":false');
   };
   const file = `${place.workspaceDir}/shared.txt`;
   const numbers = Array.from({ length: 16 }, (_, number) => number);

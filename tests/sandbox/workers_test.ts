@@ -1,6 +1,6 @@
 /** Several workers on one port, with tools that end them: `serve --workers` as it is started. */
 import assert from "node:assert/strict";
-import { toolCall } from "../fixtures/mcp_call.ts";
+import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { createToken } from "./call.ts";
@@ -18,20 +18,9 @@ const onLinux = { ignore: Deno.build.os !== "linux" };
 
 /** Calls a tool on a connection of its own, as a client that just came; `null` when the connection broke. */
 async function callAnew(url: string, token: string, name: string, input: object): Promise<string | null> {
-  using client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
   try {
-    const response = await fetch(`${url}/mcp`, {
-      client,
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${token}`,
-      },
-      body: JSON.stringify(toolCall(name, { ...input })),
-    });
-    const text = await response.text();
-    assert.equal(response.status, 200, text);
+    const { status, text } = await postMcpAnew(url, toolCall(name, { ...input }), token);
+    assert.equal(status, 200, text);
     return JSON.parse(text).result.content[0]?.text ?? "";
   } catch (error) {
     if (error instanceof assert.AssertionError) throw error;
