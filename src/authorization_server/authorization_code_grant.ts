@@ -12,6 +12,7 @@ import { type Stored, unchanged } from "./record_family.ts";
 import { type AuthorizationCode, authorizationCodes } from "./records/authorization_code.ts";
 import type { Client } from "./records/client.ts";
 import { type Grant, putsOfGrant, revokeGrant } from "./records/grant.ts";
+import { isSameRedirectUri } from "./redirect_uri.ts";
 import { grantExpiresAt, startRefreshFamily } from "./refresh_token.ts";
 import type { RefusalReason } from "./refusal.ts";
 import type { Parameters } from "./request_body.ts";
@@ -73,7 +74,7 @@ function findProblem(
   if (code.clientId !== client.id) return "code_of_another_client";
   const redirectUri = parameters.get("redirect_uri");
   // RFC 6749 §4.1.3; OAuth 2.1 §10.2 lets clients leave it out, since PKCE does what it was for.
-  if (redirectUri !== undefined && redirectUri !== code.redirectUri) return "redirect_uri_mismatch";
+  if (redirectUri !== undefined && !isSameRedirectUri(redirectUri, code.redirectUri)) return "redirect_uri_mismatch";
   if (!isAcceptedResource(parameters.getAll("resource"))) return "resource_mismatch";
   const verifier = parameters.get("code_verifier");
   if (verifier === undefined) return "missing_code_verifier";

@@ -13,7 +13,6 @@ export type AuthorizationError =
   | "unauthorized_client"
   | "access_denied"
   | "unsupported_response_type"
-  | "invalid_scope"
   | "invalid_target"
   | "login_required"
   | "consent_required"

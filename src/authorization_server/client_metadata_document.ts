@@ -70,10 +70,11 @@ export function parseClientDocument(
   }
   const document = parsed.data;
   if (document.client_id !== clientId) return failure("client_id_mismatch"); // §4: simple string comparison
-  const redirectUris = [...new Set(document.redirect_uris)];
-  if (
-    redirectUris.some((uri) => classifyRedirectUri(uri) === "forbidden") || !redirectUris.some(isUsableRedirectUri)
-  ) return failure("unusable_redirect_uri");
+  const named = [...new Set(document.redirect_uris)];
+  const redirectUris = named.filter(isUsableRedirectUri);
+  if (redirectUris.length === 0 || named.some((uri) => classifyRedirectUri(uri) === "forbidden")) {
+    return failure("unusable_redirect_uri");
+  }
   const grantTypes = (["authorization_code", "refresh_token"] as const)
     .filter((name) => document.grant_types?.includes(name) ?? true);
   if (!grantTypes.includes("authorization_code") || !(document.response_types?.includes("code") ?? true)) {

@@ -9,8 +9,11 @@ import type { GrantTypeName } from "./token.ts";
 
 const cacheControl = "public, max-age=300";
 
-function publicJson(body: unknown): Response {
-  return Response.json(body, { headers: { "cache-control": cacheControl } });
+/** Sent by MCP client libraries, which cannot hold a registration token, and not by ServiceNow, which can. */
+const mcpClientHeader = "mcp-protocol-version";
+
+function publicJson(body: unknown, vary?: string): Response {
+  return Response.json(body, { headers: { "cache-control": cacheControl, ...(vary === undefined ? {} : { vary }) } });
 }
 
 /** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
@@ -27,7 +30,6 @@ export function createMetadataEndpoint(
     issuer,
     authorization_endpoint: `${issuer}/oauth/authorize`,
     token_endpoint: `${issuer}/oauth/token`,
-    ...(registration.mode === "off" ? {} : { registration_endpoint: `${issuer}/oauth/register` }),
     revocation_endpoint: `${issuer}/oauth/revoke`,
     introspection_endpoint: `${issuer}/oauth/introspect`,
     introspection_endpoint_auth_methods_supported: provingMethods,
@@ -45,9 +47,20 @@ export function createMetadataEndpoint(
     ...(fetchDocument === undefined ? {} : { client_id_metadata_document_supported: true }),
     authorization_response_iss_parameter_supported: true, // RFC 9207 §3
   };
+  const withRegistration = { ...document, registration_endpoint: `${issuer}/oauth/register` };
+  const documentFor = (request: Request): Response => {
+    switch (registration.mode) {
+      case "open":
+        return publicJson(withRegistration);
+      case "token":
+        return publicJson(request.headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
+      case "off":
+        return publicJson(document);
+    }
+  };
   return (request) =>
     Promise.resolve(
-      request.method === "GET" || request.method === "HEAD" ? publicJson(document) : methodNotAllowed("GET", "HEAD"),
+      request.method === "GET" || request.method === "HEAD" ? documentFor(request) : methodNotAllowed("GET", "HEAD"),
     );
 }
 

@@ -1,12 +1,16 @@
-/** Redirect URIs: which may be registered, which may be used, and when a request's matches a registered one. */
+/** Redirect URIs: which may be registered, and when a request's matches a registered one. */
+import { nativeApplicationOf } from "./native_redirect_uri.ts";
 
 /** What a redirect URI is good for. */
 export type RedirectUriKind =
   | "https"
   /** http on this machine, for native clients (RFC 8252 §7.3). */
   | "loopback"
-  /** A private-use scheme such as `cursor:`. Kept at registration because real clients list it; never redirected to. */
-  | "private_use"
+  /** A known desktop application's own scheme (RFC 8252 §7.1). */
+  | "native_application"
+  /** Well-formed, but nothing is sent there: http to another machine, a scheme of an unknown application. */
+  | "unsupported"
+  /** Malformed, or a scheme that browsers act on. No honest client lists one. */
   | "forbidden";
 
 const maxUriLength = 2_048;
@@ -51,35 +55,48 @@ export function classifyRedirectUri(uri: string): RedirectUriKind {
   if (url.protocol === "https:") return /^https:\/\/[^/]/i.test(uri) && url.hostname !== "" ? "https" : "forbidden";
   if (url.protocol === "http:") {
     const match = loopbackPattern.exec(uri);
-    return match !== null && isPort(match[2]) ? "loopback" : "forbidden";
+    return match !== null && isPort(match[2]) ? "loopback" : "unsupported";
   }
+  if (nativeApplicationOf(uri) !== null) return "native_application";
   const scheme = url.protocol.slice(0, -1);
-  return /^[a-z][a-z0-9+.-]+$/.test(scheme) && !activeSchemes.has(scheme) ? "private_use" : "forbidden";
+  return /^[a-z][a-z0-9+.-]+$/.test(scheme) && !activeSchemes.has(scheme) ? "unsupported" : "forbidden";
 }
 
 function isPort(port: string | undefined): boolean {
   return port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
 }
 
+/** What stands after host and port; an empty path is `/` (RFC 3986 §6.2.3). */
+function pathOf(rest: string | undefined): string {
+  return rest?.startsWith("/") ? rest : `/${rest ?? ""}`;
+}
+
 /**
  * Whether the requested URI is the registered one: the same text exactly (RFC 9700 §2.1), except that the port of a
- * loopback URI may differ (RFC 8252 §7.3), since a native client takes any free one.
+ * loopback URI may differ (RFC 8252 §7.3), since a native client takes any free one, and its empty path is `/`.
  */
 export function matchesRedirectUri(requested: string, registered: string): boolean {
   if (requested === registered) return true;
   const left = loopbackPattern.exec(requested);
   const right = loopbackPattern.exec(registered);
   if (left === null || right === null || classifyRedirectUri(requested) !== "loopback") return false;
-  return left[1] === right[1] && left[3] === right[3];
+  return left[1] === right[1] && pathOf(left[3]) === pathOf(right[3]);
+}
+
+/** Whether two texts are one address, port included: what a token request names, and what the code was sent to. */
+export function isSameRedirectUri(one: string, other: string): boolean {
+  if (one === other) return true;
+  const [left, right] = [loopbackPattern.exec(one), loopbackPattern.exec(other)];
+  return left !== null && right !== null && left[2] === right[2] && matchesRedirectUri(one, other);
 }
 
 /**
- * The redirect URI to use: the requested one if it is registered, the only usable one if none was requested. `null`
+ * The redirect URI to use: the requested one if it is registered, the only registered one if none was requested. `null`
  * when there is none, and then nobody is redirected anywhere.
  */
 export function selectRedirectUri(requested: string | undefined, registered: readonly string[]): string | null {
   const usable = registered.filter((uri) => isUsableRedirectUri(uri));
-  // OAuth 2.1 §2.3.3: with several registered, or one that is only stored, the request has to name one.
+  // OAuth 2.1 §2.3.3: with several registered, the request has to name one.
   if (requested === undefined) return registered.length === 1 ? usable[0] ?? null : null;
   return usable.some((uri) => matchesRedirectUri(requested, uri)) ? requested : null;
 }
@@ -87,5 +104,5 @@ export function selectRedirectUri(requested: string | undefined, registered: rea
 /** Whether an authorization response may be sent there. */
 export function isUsableRedirectUri(uri: string): boolean {
   const kind = classifyRedirectUri(uri);
-  return kind === "https" || kind === "loopback";
+  return kind === "https" || kind === "loopback" || kind === "native_application";
 }

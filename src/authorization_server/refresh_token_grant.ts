@@ -1,5 +1,4 @@
 /** The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse. */
-import { effectiveScopes } from "../scopes.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { GrantTypeDeps } from "./authorization_code_grant.ts";
 import { type Stored, unchanged } from "./record_family.ts";
@@ -63,13 +62,14 @@ export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
     });
 }
 
-/** RFC 6749 §6: the same scope or a narrower one, for this access token only. */
+/**
+ * RFC 6749 §6: the same scope or a narrower one, for this access token only. Unknown names are left out, as at the
+ * authorization endpoint: clients repeat the scope that they asked for there.
+ */
 function narrowedScopes(grant: Grant, parameters: Parameters): string[] | null {
-  const scope = parameters.get("scope");
-  if (scope === undefined) return grant.scopes;
-  const requested = parseScope(scope);
-  if (!isWithinScopes(requested, grant.scopes)) return null;
-  return knownScopes(requested).filter((name) => effectiveScopes(grant.scopes).has(name));
+  const requested = knownScopes(parseScope(parameters.get("scope") ?? ""));
+  if (requested.length === 0) return grant.scopes;
+  return isWithinScopes(requested, grant.scopes) ? requested : null;
 }
 
 /** Issues tokens; rotates unless `generation` says which successor was given before. */

@@ -105,13 +105,12 @@ const refusals = {
   unusable_client_keys: badMetadata("private_key_jwt needs jwks with public keys, or an https jwks_uri, not both"),
   no_supported_grant_type: badMetadata("grant_types must include authorization_code"),
   unsupported_response_type: badMetadata("response_types must be code"),
-  metadata_uri_not_https: badMetadata("URIs in the client metadata must be https"),
+  metadata_uri_not_https: badMetadata("jwks_uri, sector_identifier_uri and request_uris must be https"),
   missing_redirect_uris: badRedirect("redirect_uris must have at least one entry"),
   too_many_redirect_uris: badRedirect("redirect_uris has too many entries"),
   forbidden_redirect_uri: badRedirect(
-    "Redirect URIs must be https, or http on 127.0.0.1, [::1] or localhost, without fragment, credentials or wildcard",
+    "Redirect URIs must be https, http on 127.0.0.1, [::1] or localhost, or a known application's own callback, without fragment, credentials or wildcard",
   ),
-  no_usable_redirect_uri: badRedirect("At least one redirect URI must be https or http on loopback"),
 } as const satisfies Record<string, WireError>;
 
 /** A reason for a refusal; a stable name for the audit log. */

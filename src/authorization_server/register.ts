@@ -1,9 +1,9 @@
 /** Dynamic client registration (RFC 7591). */
-import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AuthorizationServerDeps, Limits, Registration } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { cleanClientName } from "./client_name.ts";
+import { calledAddressesAreHttps, type ClientMetadata, parseClientMetadata } from "./client_metadata.ts";
 import { isClientDocumentUrl } from "./client_metadata_document.ts";
 import { parsePublicJwks } from "./jwks.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
@@ -14,30 +14,6 @@ import { readJsonBody } from "./request_body.ts";
 import { knownScopes, parseScope } from "./scope.ts";
 import { storeRegisteredClient } from "./store_registered_client.ts";
 
-// Unknown members are ignored (RFC 7591 §2); `token_value` is the ServiceNow guide's place for the registration token.
-const metadataSchema = z.object({
-  token_value: z.string().optional(),
-  client_name: z.string().max(2_000).optional(),
-  redirect_uris: z.array(z.string()).optional(),
-  grant_types: z.array(z.string()).optional(),
-  response_types: z.array(z.string()).optional(),
-  token_endpoint_auth_method: z.string().optional(),
-  scope: z.string().max(10_000).optional(),
-  jwks: z.unknown().optional(),
-  jwks_uri: z.string().optional(),
-});
-type Metadata = z.output<typeof metadataSchema>;
-
-const uriMembers = [
-  "client_uri",
-  "logo_uri",
-  "tos_uri",
-  "policy_uri",
-  "jwks_uri",
-  "sector_identifier_uri",
-  "initiate_login_uri",
-  "request_uris",
-];
 const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
 
 /** Builds `POST /oauth/register`. */
@@ -49,12 +25,16 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
     if (registration.mode === "off") return refused("registration_off");
     const body = await readJsonBody(request, limits);
     if (!body.ok) return refused(body.error);
-    const parsed = metadataSchema.safeParse(body.value);
+    const metadata = parseClientMetadata(body.value);
     // The token is looked at first: a stranger learns nothing about what else is wrong.
-    if (!mayRegister(registration, request, parsed.data?.token_value)) return refused("wrong_registration_token");
-    if (!parsed.success) return refused("malformed_client_metadata");
-    if (!urisAreHttps(body.value as Record<string, unknown>)) return refused("metadata_uri_not_https");
-    const made = makeClient(parsed.data, { limits, now: clock(), mayFetchKeys: deps.fetchDocument !== undefined });
+    if (!mayRegister(registration, request, metadata?.token_value)) return refused("wrong_registration_token");
+    if (metadata === null) return refused("malformed_client_metadata");
+    if (!calledAddressesAreHttps(body.value)) return refused("metadata_uri_not_https");
+    const redirects = sortRedirectUris(metadata.redirect_uris ?? [], limits);
+    if (!redirects.ok) return refused(redirects.error);
+    const { kept, dropped } = redirects.value;
+    const mayFetchKeys = deps.fetchDocument !== undefined;
+    const made = makeClient(metadata, { redirectUris: kept, now: clock(), mayFetchKeys });
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
     if (!await storeRegisteredClient(deps, client)) return refused("too_many_unused_clients");
@@ -63,10 +43,11 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
       client: client.id,
       clientName: client.name,
       redirectUris: client.redirectUris,
+      droppedRedirectUris: dropped.length,
       authentication: client.authentication,
       address: peer.address,
     });
-    return jsonResponse(registrationResponse(client, secret), { status: 201 });
+    return jsonResponse(registrationResponse(client, secret, dropped), { status: 201 });
   };
 }
 
@@ -77,20 +58,23 @@ function mayRegister(registration: Registration, request: Request, tokenValue: s
   return presented !== undefined && equalInConstantTime(hashSecret(presented), hashSecret(registration.token));
 }
 
-/** Nothing is fetched here; what is not https could only be an address inside somebody's network (SSRF). */
-function urisAreHttps(body: Record<string, unknown>): boolean {
-  const values = uriMembers.flatMap((name) => body[name] ?? []);
-  return values.every((value) => typeof value === "string" && URL.parse(value)?.protocol === "https:");
+/** The addresses to keep, and those that are well-formed but not allowed: real clients list both kinds together. */
+function sortRedirectUris(
+  named: readonly string[],
+  { maxRedirectUris }: Limits,
+): Result<{ readonly kept: string[]; readonly dropped: string[] }, RefusalReason> {
+  if (named.length === 0) return failure("missing_redirect_uris");
+  if (named.length > maxRedirectUris) return failure("too_many_redirect_uris");
+  if (named.some((uri) => classifyRedirectUri(uri) === "forbidden")) return failure("forbidden_redirect_uri");
+  const [kept, dropped] = [new Set<string>(), new Set<string>()];
+  for (const uri of named) (isUsableRedirectUri(uri) ? kept : dropped).add(uri);
+  return kept.size === 0 ? failure("forbidden_redirect_uri") : success({ kept: [...kept], dropped: [...dropped] });
 }
 
 function makeClient(
-  metadata: Metadata,
-  { limits, now, mayFetchKeys }: { limits: Limits; now: number; mayFetchKeys: boolean },
+  metadata: ClientMetadata,
+  { redirectUris, now, mayFetchKeys }: { redirectUris: string[]; now: number; mayFetchKeys: boolean },
 ): Result<{ client: Client; secret: string | null }, RefusalReason> {
-  const { redirect_uris: named = [] } = metadata;
-  const redirectProblem = findRedirectProblem(named, limits);
-  if (redirectProblem !== null) return failure(redirectProblem);
-  const redirectUris = [...new Set(named)];
   // Without grant_types we register both, not RFC 7591's default alone: clients that leave it out expect to refresh.
   const grantTypes = supportedGrantTypes.filter((name) => metadata.grant_types?.includes(name) ?? true);
   if (!grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");
@@ -118,15 +102,8 @@ function makeClient(
   return success({ client, secret });
 }
 
-function findRedirectProblem(redirectUris: readonly string[], limits: Limits): RefusalReason | null {
-  if (redirectUris.length === 0) return "missing_redirect_uris";
-  if (redirectUris.length > limits.maxRedirectUris) return "too_many_redirect_uris";
-  if (redirectUris.some((uri) => classifyRedirectUri(uri) === "forbidden")) return "forbidden_redirect_uri";
-  return redirectUris.some(isUsableRedirectUri) ? null : "no_usable_redirect_uri";
-}
-
 /** RFC 7591 §2: `jwks` or `jwks_uri`, never both. */
-function readKeys(metadata: Metadata, mayFetchKeys: boolean): Pick<Client, "jwks" | "jwksUri"> | null {
+function readKeys(metadata: ClientMetadata, mayFetchKeys: boolean): Pick<Client, "jwks" | "jwksUri"> | null {
   const { jwks_uri: jwksUri } = metadata;
   if (jwksUri !== undefined) {
     const isUsable = metadata.jwks === undefined && mayFetchKeys && isClientDocumentUrl(jwksUri);
@@ -150,8 +127,15 @@ function toAuthentication(method: string | undefined): Client["authentication"] 
   }
 }
 
-/** RFC 7591 §3.2.1: everything that was registered, with what the server put in the place of what was asked. */
-function registrationResponse(client: Client, secret: string | null): Record<string, unknown> {
+/**
+ * RFC 7591 §3.2.1: everything that was registered, with what the server put in the place of what was asked.
+ * `dropped_redirect_uris` is our own member: the redirect URIs that were asked for and not registered.
+ */
+function registrationResponse(
+  client: Client,
+  secret: string | null,
+  dropped: readonly string[],
+): Record<string, unknown> {
   const { authentication } = client;
   return {
     client_id: client.id,
@@ -159,6 +143,7 @@ function registrationResponse(client: Client, secret: string | null): Record<str
     ...(secret === null ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
     client_name: client.name,
     redirect_uris: client.redirectUris,
+    ...(dropped.length === 0 ? {} : { dropped_redirect_uris: dropped }),
     grant_types: client.grantTypes,
     response_types: ["code"],
     token_endpoint_auth_method: authentication === "client_secret_any" ? "client_secret_basic" : authentication,

@@ -7,9 +7,13 @@ function canonicalUrl(text: string): string | null {
   return url === null ? null : url.href.replace(/\/$/, "");
 }
 
-/** Builds the predicate: every value is one of the accepted spellings. No value at all is fine. */
+/**
+ * Builds the predicate: every value is one of the accepted spellings, or the origin of one, since the MCP endpoint is
+ * the only resource there. No value at all is fine.
+ */
 export function createResourceCheck(accepted: readonly string[]): (values: readonly string[]) => boolean {
-  const known = new Set(accepted.map(canonicalUrl).filter((url) => url !== null));
+  const spellings = accepted.flatMap((resource) => [resource, new URL(resource).origin]);
+  const known = new Set(spellings.map(canonicalUrl).filter((url) => url !== null));
   return (values) =>
     values.every((value) => {
       const url = canonicalUrl(value);

@@ -50,9 +50,6 @@ export function validateAuthorizationRequest(
   const refused = findProblem(client, parameters, isAcceptedResource);
   if (refused !== null) return { kind: "redirect", target, error: refused[0], description: refused[1] };
   const scopes = requestedScopes(client, parameters.get("scope"), offeredScopes);
-  if (scopes.length === 0) {
-    return { kind: "redirect", target, error: "invalid_scope", description: "No known scope was requested" };
-  }
   return {
     kind: "valid",
     request: {
@@ -100,12 +97,14 @@ function promptsOf(parameters: Parameters): string[] {
 }
 
 /**
- * The offered ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). Without a request, those that the
- * client registered, or all. A client is not held to what it registered, since the person decides about each scope and
- * clients step up to scopes that they learn of later (MCP authorization, scope challenges).
+ * The offered ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). A request without a known one, as
+ * of clients that ask every server for `openid offline_access`, gets the default: what the client registered, or all. A
+ * client is not held to what it registered, since the person decides about each scope and clients step up to scopes that
+ * they learn of later (MCP authorization, scope challenges).
  */
 function requestedScopes(client: Client, scope: string | undefined, offered: readonly string[]): readonly string[] {
-  if (scope !== undefined) return knownScopes(parseScope(scope), offered);
+  const requested = knownScopes(parseScope(scope ?? ""), offered);
+  if (requested.length > 0) return requested;
   const registered = knownScopes(client.scopes, offered);
   return registered.length > 0 ? registered : offered;
 }

@@ -4,6 +4,7 @@ import {
   connect,
   decide,
   type Harness,
+  isAccepted,
   issuer,
   locationOf,
   obtainCode,
@@ -11,6 +12,7 @@ import {
   reachConsent,
   redeem,
   redirectUri,
+  refresh,
   register,
   resource,
   startHarness,
@@ -193,7 +195,7 @@ Deno.test("B5: code_challenge_method sent twice is refused, not guessed about", 
   await assertLocal(await harness.fetch(`${authorizePath(client_id)}&code_challenge_method=plain`), 400);
 });
 
-Deno.test("response types and modes that do not exist, request objects and unknown scopes are refused by redirect", async () => {
+Deno.test("response types and modes that do not exist, and request objects are refused by redirect", async () => {
   await using harness = await startHarness();
   const { client_id } = await register(harness);
   const refused: [Record<string, string | null>, string][] = [
@@ -203,7 +205,6 @@ Deno.test("response types and modes that do not exist, request objects and unkno
     [{ response_mode: "fragment" }, "invalid_request"],
     [{ request: "e30." }, "request_not_supported"],
     [{ request_uri: "http://169.254.169.254/" }, "request_uri_not_supported"],
-    [{ scope: "admin root" }, "invalid_scope"],
   ];
   for (const [parameters, error] of refused) {
     await assertRedirect(await harness.fetch(authorizePath(client_id, parameters)), error);
@@ -220,6 +221,34 @@ Deno.test("scopes: commas are understood, unknown names dropped, none means thos
   assert.deepEqual(await scopesOf({ scope: "llm:generate,files:read,offline_access" }), ["files:read", "llm:generate"]);
   assert.deepEqual(await scopesOf({ scope: null }), ["files:read", "files:write", "llm:generate"]);
   assert.deepEqual(await scopesOf({ scope: null }, { scope: "files:read" }), ["files:read"]);
+});
+
+Deno.test("a request for unknown scopes alone gets the defaults, through to a refresh that repeats it", async () => {
+  await using harness = await startHarness();
+  for (const scope of ["openid offline_access", "claudeai", " offline_access", "", "profile,email", "admin root"]) {
+    for (
+      const [registered, expected] of [[undefined, "files:read files:write llm:generate"], ["files:read", "files:read"]]
+    ) {
+      const client = await register(harness, { scope: registered });
+      const { body } = await redeem(harness, client, await obtainCode(harness, client, { scope }));
+      assert.equal(body.scope, expected);
+      const refreshed = await refresh(harness, client, body.refresh_token, { scope });
+      assert.equal(refreshed.status, 200, JSON.stringify(refreshed.body));
+      assert.equal(refreshed.body.scope, expected);
+    }
+  }
+});
+
+Deno.test("the origin, with or without a slash, is the resource, in every request that names one", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  for (const named of [issuer, `${issuer}/`, resource, `${resource}/`]) {
+    const code = await obtainCode(harness, client, { resource: named });
+    const { status, body } = await redeem(harness, client, code, { resource: named });
+    assert.equal(status, 200, named);
+    assert.equal((await refresh(harness, client, body.refresh_token, { resource: named })).status, 200, named);
+    assert.ok(await isAccepted(harness, body.access_token));
+  }
 });
 
 Deno.test("other verbs than GET are 405 with Allow", async () => {

@@ -178,7 +178,6 @@ Deno.test("a bad request of a client that nobody approved leads nowhere by itsel
     { response_type: "token" },
     { code_challenge_method: "plain" },
     { resource: "https://other.test/" },
-    { scope: "nonsense" },
     { prompt: "none" },
   ];
   for (const parameters of bad) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
   classifyRedirectUri,
+  isSameRedirectUri,
   matchesRedirectUri,
   selectRedirectUri,
 } from "../../src/authorization_server/redirect_uri.ts";
@@ -23,7 +24,32 @@ const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
     "http://localhost",
     "http://127.0.0.1:3000?x=1",
   ],
-  private_use: ["cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/cb", "vscode://host/cb"],
+  native_application: [
+    "cursor://anysphere.cursor-mcp/oauth/callback",
+    "claude://claude.ai/mcp-auth-callback/sdk",
+    "warp://mcp/oauth2callback",
+  ],
+  unsupported: [
+    "cursor://anysphere.cursor-mcp/oauth/callback/",
+    "cursor://anysphere.cursor-mcp/oauth/callback?x=1",
+    "cursor://anysphere.cursor-mcp/oauth/Callback",
+    "cursor://anysphere.cursor-mcp:80/oauth/callback",
+    "CURSOR://anysphere.cursor-mcp/oauth/callback",
+    "cursor://evil/oauth/callback",
+    "claude://claude.ai/mcp-auth-callback",
+    "com.example.app:/cb",
+    "vscode://host/cb",
+    "constructor:/cb",
+    "http://evil.com/cb",
+    "http://192.168.1.7:8123/auth/callback",
+    "http://127.0.0.1.evil.com/cb",
+    "http://localhost.evil.com/cb",
+    "http://0.0.0.0/cb",
+    "http://10.0.0.1/cb",
+    "http://2130706433/cb",
+    "http://127.0.0.1:0/cb",
+    "http://LOCALHOST/cb",
+  ],
   forbidden: [
     "javascript:alert(1)",
     "JavaScript://%0aalert(1)",
@@ -36,22 +62,16 @@ const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
     "ws://x/",
     "ftp://x/",
     "intent://x#Intent;end",
-    "http://evil.com/cb",
-    "http://127.0.0.1.evil.com/cb",
     "http://127.0.0.1@evil.com/cb",
     "http://127.0.0.1:80@evil.com/cb",
-    "http://localhost.evil.com/cb",
-    "http://0.0.0.0/cb",
-    "http://10.0.0.1/cb",
-    "http://2130706433/cb",
-    "http://127.0.0.1:0/cb",
     "http://127.0.0.1:65536/cb",
-    "http://LOCALHOST/cb",
     "https://x/#f",
     "https://x/cb#",
     "https://u:p@x/",
     "https://u@x/",
     "https://@x/",
+    "cursor://anysphere.cursor-mcp/oauth/callback#f",
+    "cursor://u@anysphere.cursor-mcp/oauth/callback",
     "*",
     "https://*.x/",
     "https://x/*",
@@ -126,11 +146,32 @@ Deno.test("A9: an omitted redirect_uri selects the only registered one, and noth
   assert.equal(selectRedirectUri(undefined, []), null);
 });
 
-Deno.test("a private-use redirect is stored beside others but never used", () => {
-  const registered = ["cursor://cb", "https://a.example/"];
-  assert.equal(selectRedirectUri("cursor://cb", registered), null);
+Deno.test("an empty loopback path is `/`, at the authorization and at the token endpoint (RFC 3986 §6.2.3)", () => {
+  const [bare, slash] = ["http://127.0.0.1:33418", "http://127.0.0.1:33418/"];
+  for (const [one, other] of [[bare, slash], [slash, bare], ["http://[::1]?x=1", "http://[::1]/?x=1"]] as const) {
+    assert.ok(matchesRedirectUri(one, other));
+    assert.ok(isSameRedirectUri(one, other));
+  }
+  assert.ok(matchesRedirectUri("http://127.0.0.1:4000", slash));
+  assert.ok(!isSameRedirectUri("http://127.0.0.1:4000", slash), "a code goes to one port");
+  assert.ok(!matchesRedirectUri("http://127.0.0.1:33418//", slash));
+  assert.ok(!matchesRedirectUri("https://app.example", "https://app.example/"), "https is compared exactly");
+});
+
+Deno.test("a redirect URI that a client stored before it was refused is never used", () => {
+  const registered = ["vscode://cb", "https://a.example/"];
+  assert.equal(selectRedirectUri("vscode://cb", registered), null);
   assert.equal(selectRedirectUri(undefined, registered), null);
   assert.equal(selectRedirectUri("https://a.example/", registered), "https://a.example/");
+});
+
+Deno.test("a known application's callback matches itself alone", () => {
+  const cursor = "cursor://anysphere.cursor-mcp/oauth/callback";
+  assert.equal(selectRedirectUri(cursor, [cursor]), cursor);
+  assert.equal(selectRedirectUri(undefined, [cursor]), cursor);
+  for (const uri of [`${cursor}/`, `${cursor}?x`, "cursor://other/oauth/callback"]) {
+    assert.equal(selectRedirectUri(uri, [cursor, uri]), null);
+  }
 });
 
 Deno.test("no single change to an https redirect URI matches it (property)", () => {

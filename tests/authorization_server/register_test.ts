@@ -4,10 +4,12 @@ import { clients } from "../../src/authorization_server/records/client.ts";
 import {
   authorizePath,
   connect,
+  decide,
   type Harness,
   obtainCode,
   openBrowser,
   reachConsent,
+  redeem,
   redirectUri,
   refresh,
   register,
@@ -71,7 +73,8 @@ for (
     Array.from({ length: 1_000 }, (_, index) => `https://x/${index}`),
     Array.from({ length: 1_000 }, () => redirectUri),
     [redirectUri, "javascript:alert(1)"],
-    ["cursor://only/private"],
+    ["unknown://only/private"],
+    ["http://192.168.1.7/cb", "unknown://x/y"],
   ]
 ) {
   Deno.test(`I1: redirect_uris ${JSON.stringify(uris)?.slice(0, 60)} are invalid_redirect_uri (RFC 7591 §3.2.2)`, async () => {
@@ -82,14 +85,102 @@ for (
   });
 }
 
-Deno.test("a private-use redirect beside an https one is stored, and refused when it is used", async () => {
+const cursor = "cursor://anysphere.cursor-mcp/oauth/callback";
+
+Deno.test("Cursor's three addresses register and are sent to, its own scheme included (RFC 8252 §7.1)", async () => {
   await using harness = await startHarness();
-  const cursor = "cursor://anysphere.cursor-mcp/oauth/callback";
-  const client = await register(harness, { redirect_uris: [redirectUri, cursor] });
-  assert.deepEqual(client["redirect_uris"], [redirectUri, cursor]);
-  const refused = await harness.fetch(authorizePath(client.client_id, { redirect_uri: cursor }));
+  const uris = [cursor, "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"];
+  for (const redirect_uris of [uris, [cursor]]) {
+    const client = await register(harness, { client_name: "Cursor", redirect_uris });
+    assert.deepEqual(client["redirect_uris"], redirect_uris);
+    assert.equal(client["dropped_redirect_uris"], undefined);
+    const browser = openBrowser(harness);
+    const page = await reachConsent(browser, authorizePath(client.client_id, { redirect_uri: cursor }));
+    const location = (await decide(browser, page)).headers.get("location") ?? "";
+    assert.ok(location.startsWith(`${cursor}?code=pca_`), location);
+    const code = new URL(location).searchParams.get("code") ?? "";
+    assert.equal((await redeem(harness, client, code, { redirect_uri: cursor })).status, 200);
+  }
+});
+
+Deno.test("of several redirect URIs the allowed are kept, and the reply names the dropped (RFC 7591 §3.2.1)", async () => {
+  await using harness = await startHarness();
+  const dropped = ["unknown://app/cb", "http://192.168.1.7:8123/cb"];
+  const client = await register(harness, { redirect_uris: [redirectUri, ...dropped] });
+  assert.deepEqual(client["redirect_uris"], [redirectUri]);
+  assert.deepEqual(client["dropped_redirect_uris"], dropped);
+  assert.deepEqual((await clients.read(harness.storage, client.client_id))?.value.redirectUris, [redirectUri]);
+  const refused = await harness.fetch(authorizePath(client.client_id, { redirect_uri: dropped[0] ?? "" }));
   assert.equal(refused.status, 400);
   assert.equal(refused.headers.get("location"), null);
+  assert.match(await refused.text(), /not registered for it here/);
+});
+
+Deno.test("VS Code's addresses work with and without the slash, on any port", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness, {
+    redirect_uris: ["https://vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"],
+  });
+  for (const redirect_uri of ["http://127.0.0.1:33418", "http://127.0.0.1:33418/", "http://127.0.0.1:50123"]) {
+    const code = await obtainCode(harness, client, { redirect_uri });
+    const normalised = new URL(redirect_uri).href; // what a client that keeps its address as a URL sends
+    assert.equal((await redeem(harness, client, code, { redirect_uri: normalised })).status, 200);
+  }
+});
+
+const optionalMembers = [
+  "client_name",
+  "grant_types",
+  "response_types",
+  "token_endpoint_auth_method",
+  "scope",
+  "contacts",
+  "client_uri",
+  "logo_uri",
+  "tos_uri",
+  "policy_uri",
+  "jwks_uri",
+  "jwks",
+  "software_id",
+  "software_version",
+  "software_statement",
+  "application_type",
+  "sector_identifier_uri",
+  "subject_type",
+  "default_max_age",
+  "require_auth_time",
+  "initiate_login_uri",
+  "request_uris",
+  "token_value",
+];
+
+Deno.test("null, an empty text and an empty list are members left out (RFC 7591 §2)", async () => {
+  await using harness = await startHarness();
+  const plain = await (await post(harness, valid)).json();
+  for (const name of optionalMembers) {
+    for (const empty of [null, "", []]) {
+      const response = await post(harness, { ...valid, [name]: empty });
+      const body = await response.json();
+      assert.equal(response.status, 201, `${name} ${JSON.stringify(empty)}: ${JSON.stringify(body)}`);
+      assert.deepEqual(body.grant_types, plain.grant_types);
+      assert.equal(body.token_endpoint_auth_method, plain.token_endpoint_auth_method);
+      assert.ok(!JSON.stringify(body).includes("null"));
+    }
+  }
+  const everything = Object.fromEntries(optionalMembers.map((name) => [name, null]));
+  assert.equal((await post(harness, { ...valid, ...everything })).status, 201);
+});
+
+Deno.test("the address of a page about the client may be anything: it is neither kept nor fetched nor shown", async () => {
+  await using harness = await startHarness();
+  for (const name of ["client_uri", "logo_uri", "tos_uri", "policy_uri", "initiate_login_uri"]) {
+    for (const uri of ["http://localhost:5173", "http://[::1]:80/logo.png", "http://192.168.1.7/", "not an address"]) {
+      const client = await register(harness, { [name]: uri });
+      assert.equal(client[name], undefined);
+      const stored = await clients.read(harness.storage, client.client_id);
+      assert.ok(!JSON.stringify(stored?.value).includes(uri));
+    }
+  }
 });
 
 Deno.test("I3: unused clients make room, used ones stay, and a flood is 429 with Retry-After", async () => {
@@ -159,7 +250,18 @@ Deno.test("registration can be off, and is then not advertised (H3)", async () =
   assert.equal(metadata.registration_endpoint, undefined);
 });
 
-for (const name of ["jwks_uri", "logo_uri", "client_uri", "sector_identifier_uri", "request_uris"]) {
+Deno.test("in token mode registration is advertised to ServiceNow, not to MCP libraries that hold no token", async () => {
+  await using harness = await startHarness({ registration: { mode: "token", token: "t".repeat(32) } });
+  const read = async (headers: Record<string, string>) => {
+    const response = await harness.fetch("/.well-known/oauth-authorization-server", { headers });
+    assert.equal(response.headers.get("vary"), "mcp-protocol-version");
+    return (await response.json()).registration_endpoint;
+  };
+  assert.equal(await read({}), "https://mcp.test/oauth/register");
+  assert.equal(await read({ "mcp-protocol-version": "2025-11-25" }), undefined);
+});
+
+for (const name of ["jwks_uri", "sector_identifier_uri", "request_uris"]) {
   Deno.test(`I7: ${name} that is not https is refused, and nothing is fetched`, async () => {
     await using harness = await startHarness();
     for (const uri of ["http://169.254.169.254/", "http://localhost:6379", "file:///etc/passwd", 7]) {

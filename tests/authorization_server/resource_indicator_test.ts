@@ -15,6 +15,9 @@ for (
     "http://127.0.0.1:3000/mcp/",
     "https://mcp.test:443/mcp",
     "HTTPS://MCP.test/mcp",
+    "https://mcp.test/",
+    "https://mcp.test",
+    "http://localhost:3000",
   ]
 ) {
   Deno.test(`A19: resource ${resource} is this server's`, () => assert.ok(isAccepted([resource])));
@@ -30,7 +33,10 @@ for (
     "https://mcp.test/MCP",
     "https://mcp.test/mcp//",
     "https://mcp.test/mcp?x",
-    "https://mcp.test/",
+    "https://mcp.test/other",
+    "https://mcp.test/?x",
+    "https://mcp.test//",
+    "https://mcp.test/#",
     "https://u@mcp.test/mcp",
     "https://mcp.test.evil.test/mcp",
     "http://mcp.test/mcp",

@@ -38,7 +38,7 @@ const texts = {
   unsupported_document_authentication: unusable("token_endpoint_auth_method has to be none or private_key_jwt."),
   unsupported_document_grant: unusable("it has to allow the grant authorization_code and the response type code."),
   unusable_redirect_uri: unusable(
-    "each of its redirect_uris has to be https, or http on 127.0.0.1, [::1] or localhost, without fragment or credentials.",
+    "at least one of its redirect_uris has to be https, or http on 127.0.0.1, [::1] or localhost, and none may have a fragment, credentials or a scheme that browsers act on.",
   ),
   unusable_keys: unusable("private_key_jwt needs public keys in jwks, or an https jwks_uri, not both."),
 } as const satisfies Record<ClientDocumentProblem | DocumentProblem, typeof unreachable>;

@@ -21,7 +21,8 @@ const dead = {
   redirect_uri_not_registered: {
     status: 400,
     title: "The return address does not match",
-    advice: "The application asked to send you to an address that it did not register, so you were not sent anywhere.",
+    advice:
+      "The application asked to send you to an address that is not registered for it here, so you were not sent anywhere. Remove the connection in the application and add it again.",
   },
   not_set_up: {
     status: 503,

@@ -36,13 +36,13 @@ export const signInSettings = {
   }),
   authorizationCodeLifetimeSeconds: required({
     env: "AUTHORIZATION_CODE_LIFETIME",
-    default: "60",
+    default: "300", // people paste codes by hand where the browser runs on another machine
     parse: parseInteger(1, 600), // RFC 6749 §4.1.2: at most ten minutes
     help: "life of an authorization code in seconds",
   }),
   refreshGraceSeconds: required({
     env: "REFRESH_GRACE",
-    default: "30",
+    default: "120", // hosted clients refresh from several machines, up to 90 s apart
     parse: parseInteger(0, 300),
     help: "seconds in which the previous refresh token still gives the same successor",
   }),
