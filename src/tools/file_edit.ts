@@ -3,7 +3,7 @@ import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { type EditRefusal, replaceText } from "../workspace/text_edit.ts";
+import { differsInLineEnds, type EditRefusal, replaceText } from "../workspace/text_edit.ts";
 import { decodeText, showName, showText } from "./file_display.ts";
 import { filenameInput, filenameOutput, ifMatchInput, sha256Output } from "./file_input.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
@@ -70,10 +70,13 @@ async function edit(workspace: Workspace, path: WorkspacePath, request: Input): 
     const text = decodeText(bytes);
     if (text === null) return refuse("not_text", `its content is not text in UTF-8 (${showName(path.text)})`);
     const replacement = { oldText: request.old_text, newText: request.new_text, all: request.replace_all };
-    const edited = replaceText(text, replacement, showName(path.text));
+    const edited = replaceText(text, replacement, {
+      name: showName(path.text),
+      maxBytes: workspace.limits.maxWriteBytes,
+      maxDiffCharacters,
+    });
     if (!edited.ok) return toEditFailure(edited.error, text, request.old_text);
-    const { count } = edited.value;
-    const diff = cutDiff(edited.value.diff);
+    const { count, diff } = edited.value;
     const content = encoder.encode(edited.value.text);
     const facts = { filename: path.text, replacements: count, diff };
     const shown = showText(diff);
@@ -103,13 +106,6 @@ async function edit(workspace: Workspace, path: WorkspacePath, request: Input): 
   }
 }
 
-/** Replacing all of something short in a large file would make an answer larger than the file. */
-function cutDiff(diff: string): string {
-  if (diff.length <= maxDiffCharacters) return diff;
-  const end = diff.lastIndexOf("\n", maxDiffCharacters) + 1;
-  return `${diff.slice(0, end === 0 ? maxDiffCharacters : end).toWellFormed()}(the diff is longer and cut here)\n`;
-}
-
 function toEditFailure(refusal: EditRefusal, text: string, oldText: string): ToolOutcome {
   switch (refusal.reason) {
     case "empty_old_text":
@@ -121,15 +117,18 @@ function toEditFailure(refusal: EditRefusal, text: string, oldText: string): Too
         "not_unique",
         `old_text is there ${refusal.count} times; add text around it, or set replace_all to replace all of them`,
       );
-    case "not_there": {
-      const isLineEnds = text.replaceAll("\r\n", "\n").includes(oldText.replaceAll("\r\n", "\n"));
+    case "too_large":
+      return refuse(
+        "too_large",
+        `the file would have ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}; replace less at a time`,
+      );
+    case "not_there":
       return refuse(
         "not_there",
-        isLineEnds
+        differsInLineEnds(text, oldText)
           ? "old_text is there only with other line ends (CRLF against LF)"
           : "old_text is not in the file; it must match exactly, with blanks and line ends",
       );
-    }
   }
 }
 

@@ -1,18 +1,24 @@
-/** Exact replacements in a text, and the unified diff that shows them: pure functions. */
+/** Exact replacements in a text: how large the result is before it is made, and what changed. Pure functions. */
+import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../lib/result.ts";
+import { toEditDiff } from "./edit_diff.ts";
+import { createTextFinder, type TextFinder } from "./text_finder.ts";
 
 /** Why a replacement is refused. `count` is how often the old text is there. */
 export type EditRefusal =
   | { readonly reason: "empty_old_text" }
   | { readonly reason: "same_text" }
   | { readonly reason: "not_there" }
-  | { readonly reason: "not_unique"; readonly count: number };
+  | { readonly reason: "not_unique"; readonly count: number }
+  /** The result would be larger than allowed; it was not made. */
+  | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number };
 
 /** A text with its replacements made. */
 export interface EditedText {
   readonly text: string;
   /** How many replacements there are. */
   readonly count: number;
+  /** A unified diff, cut where it is long. */
   readonly diff: string;
 }
 
@@ -24,133 +30,48 @@ export interface Replacement {
   readonly all: boolean;
 }
 
-interface Change {
-  /** Line numbers from 0; the end is not included. */
-  readonly oldStart: number;
-  readonly oldEnd: number;
-  readonly newLines: readonly string[];
+/** Bounds of the result, and the file's name in the diff. */
+export interface EditOptions {
+  readonly name: string;
+  /** The largest result, in bytes of UTF-8. */
+  readonly maxBytes: number;
+  readonly maxDiffCharacters: number;
 }
 
-const contextLines = 3;
-
-/** Replaces `oldText`, found from the start without overlaps. `name` is the file's name in the diff. */
+/** Replaces `oldText`, found from the start without overlaps. */
 export function replaceText(
   text: string,
   { oldText, newText, all }: Replacement,
-  name: string,
+  { name, maxBytes, maxDiffCharacters }: EditOptions,
 ): Result<EditedText, EditRefusal> {
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
-  const starts = findAll(text, oldText);
-  if (starts.length === 0) return failure({ reason: "not_there" });
-  if (starts.length > 1 && !all) return failure({ reason: "not_unique", count: starts.length });
-  const edited = text.split(oldText).join(newText);
-  return success({ text: edited, count: starts.length, diff: toDiff(text, starts, oldText.length, newText, name) });
+  const kept = splitAt(text, oldText.length, createTextFinder(oldText));
+  const count = kept.length - 1;
+  if (count === 0) return failure({ reason: "not_there" });
+  if (count > 1 && !all) return failure({ reason: "not_unique", count });
+  const sizeBytes = Buffer.byteLength(text) + count * (Buffer.byteLength(newText) - Buffer.byteLength(oldText));
+  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
+  const diff = toEditDiff({ text, kept, oldLength: oldText.length, newText }, {
+    name,
+    maxCharacters: maxDiffCharacters,
+  });
+  return success({ text: kept.join(newText), count, diff });
 }
 
-function findAll(text: string, wanted: string): number[] {
-  const starts: number[] = [];
-  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) starts.push(at);
-  return starts;
+/** Says whether `oldText` is in `text` but for its line ends (CRLF against LF). */
+export function differsInLineEnds(text: string, oldText: string): boolean {
+  return createTextFinder(oldText.replaceAll("\r\n", "\n"))(text.replaceAll("\r\n", "\n"), 0) !== -1;
 }
 
-function toDiff(text: string, starts: readonly number[], oldLength: number, newText: string, name: string): string {
-  const lines = splitLines(text);
-  const hunks = groupChanges(toChanges(text, lines, starts, oldLength, newText), lines.length);
-  // joined piece by piece: a hunk may have more lines than a call may have arguments
-  let output = `--- a/${name}\n+++ b/${name}\n`;
-  let growth = 0;
-  for (const { start, end, changes } of hunks) {
-    let body = "";
-    let at = start;
-    let newCount = 0;
-    for (const { oldStart, oldEnd, newLines } of changes) {
-      body += toDiffLines(" ", lines.slice(at, oldStart)) + toDiffLines("-", lines.slice(oldStart, oldEnd));
-      body += toDiffLines("+", newLines);
-      newCount += oldStart - at + newLines.length;
-      at = oldEnd;
-    }
-    body += toDiffLines(" ", lines.slice(at, end));
-    newCount += end - at;
-    output += `@@ -${toRange(start, end - start)} +${toRange(start + growth, newCount)} @@\n${body}`;
-    growth += newCount - (end - start);
+/** What lies before, between and behind the occurrences. */
+function splitAt(text: string, length: number, find: TextFinder): string[] {
+  const kept: string[] = [];
+  let from = 0;
+  for (let at = find(text, 0); at !== -1; at = find(text, from)) {
+    kept.push(text.slice(from, at));
+    from = at + length;
   }
-  return output;
-}
-
-/** The lines, each with its own end. */
-function splitLines(text: string): string[] {
-  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-}
-
-/** The changed lines; replacements that touch the same line are one change. */
-function toChanges(
-  text: string,
-  lines: readonly string[],
-  starts: readonly number[],
-  oldLength: number,
-  newText: string,
-): Change[] {
-  const changes: Change[] = [];
-  let line = 0;
-  let lineOffset = 0;
-  for (let index = 0; index < starts.length;) {
-    const first = starts[index] ?? 0;
-    while (lineOffset + (lines[line]?.length ?? Infinity) <= first) lineOffset += lines[line++]?.length ?? 0;
-    const oldStart = line;
-    let replaced = text.slice(lineOffset, first);
-    let position = first;
-    // take in all lines up to the end of the last replacement that touches them
-    for (;;) {
-      const next = starts[index];
-      const lineEnd = lineOffset + (lines[line]?.length ?? 0);
-      if (next !== undefined && next < lineEnd) {
-        replaced += text.slice(position, next) + newText;
-        position = next + oldLength;
-        index++;
-      } else if (position > lineEnd || (position === lineEnd && !replaced.endsWith("\n") && line + 1 < lines.length)) {
-        lineOffset = lineEnd;
-        line++;
-      } else {
-        replaced += text.slice(position, lineEnd);
-        lineOffset = lineEnd;
-        line++;
-        break;
-      }
-    }
-    changes.push({ oldStart, oldEnd: line, newLines: splitLines(replaced) });
-  }
-  return changes;
-}
-
-interface Hunk {
-  readonly start: number;
-  end: number;
-  readonly changes: Change[];
-}
-
-function groupChanges(changes: readonly Change[], lineCount: number): Hunk[] {
-  const hunks: Hunk[] = [];
-  for (const change of changes) {
-    const start = Math.max(0, change.oldStart - contextLines);
-    const end = Math.min(lineCount, change.oldEnd + contextLines);
-    const last = hunks.at(-1);
-    if (last !== undefined && start <= last.end) {
-      last.end = end;
-      last.changes.push(change);
-    } else {
-      hunks.push({ start, end, changes: [change] });
-    }
-  }
-  return hunks;
-}
-
-function toDiffLines(mark: string, lines: readonly string[]): string {
-  return lines.map((line) => line.endsWith("\n") ? mark + line : `${mark}${line}\n\\ No newline at end of file\n`).join(
-    "",
-  );
-}
-
-function toRange(start: number, count: number): string {
-  return `${count === 0 ? start : start + 1},${count}`;
+  kept.push(text.slice(from));
+  return kept;
 }

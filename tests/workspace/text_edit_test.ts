@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { replaceText } from "../../src/workspace/text_edit.ts";
 
+const bounds = { name: "n.txt", maxBytes: 1_000_000, maxDiffCharacters: 50_000 };
+
 Deno.test("replaceText() replaces one exact occurrence and shows it as a unified diff", () => {
   const text = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
-  const edited = replaceText(text, { oldText: "five", newText: "5\n5½", all: false }, "n.txt");
+  const edited = replaceText(text, { oldText: "five", newText: "5\n5½", all: false }, bounds);
   assert.deepEqual(edited, {
     ok: true,
     value: {
@@ -17,7 +19,7 @@ Deno.test("replaceText() replaces one exact occurrence and shows it as a unified
 
 Deno.test("replaceText() refuses what is not there, not unique, empty or without effect", () => {
   const refusal = (oldText: string, newText = "x"): unknown => {
-    const edited = replaceText("a b a", { oldText, newText, all: false }, "n");
+    const edited = replaceText("a b a", { oldText, newText, all: false }, bounds);
     return edited.ok ? null : edited.error;
   };
   assert.deepEqual(refusal("c"), { reason: "not_there" });
@@ -27,7 +29,7 @@ Deno.test("replaceText() refuses what is not there, not unique, empty or without
 });
 
 Deno.test("replaceText() inserts the new text as it is, without patterns", () => {
-  const edited = replaceText("a.b$1", { oldText: ".b", newText: "$& $1 $$", all: false }, "n");
+  const edited = replaceText("a.b$1", { oldText: ".b", newText: "$& $1 $$", all: false }, bounds);
   assert.equal(edited.ok && edited.value.text, "a$& $1 $$$1");
 });
 
@@ -38,13 +40,48 @@ Deno.test("the diff applied strictly turns the old text into the new, for random
   const piece = fc.array(fc.constantFrom("a", "b", "\n", "c"), { maxLength: 3 }).map((parts) => parts.join(""));
   fc.assert(
     fc.property(text, piece, piece, (before, oldText, newText) => {
-      const edited = replaceText(before, { oldText, newText, all: true }, "n.txt");
+      const edited = replaceText(before, { oldText, newText, all: true }, bounds);
       fc.pre(edited.ok);
       assert.equal(edited.value.text, before.replaceAll(oldText, () => newText));
       assert.equal(applyDiff(before, edited.value.diff), edited.value.text, edited.value.diff);
     }),
     { numRuns: 3000 },
   );
+});
+
+Deno.test("replaceText() refuses a result over the limit by its size, which it need not make to know", () => {
+  const refusal = (text: string, oldText: string, newText: string, maxBytes: number): unknown => {
+    const edited = replaceText(text, { oldText, newText, all: true }, { ...bounds, maxBytes });
+    return edited.ok ? edited.value.text : edited.error;
+  };
+  const [text, newText] = ["a".repeat(1_000_000), "\n".repeat(1_000_000)]; // 10^12 characters: nothing could hold them
+  assert.deepEqual(refusal(text, "a", newText, 1_000_000), {
+    reason: "too_large",
+    sizeBytes: 1e12,
+    limitBytes: 1_000_000,
+  });
+  assert.deepEqual(refusal("aüa", "a", "ü", 5), { reason: "too_large", sizeBytes: 6, limitBytes: 5 });
+  assert.equal(refusal("aüa", "a", "ü", 6), "üüü");
+});
+
+Deno.test("replaceText() makes of a diff no more than it shows, and the counts of a cut one are right", () => {
+  const cases = [
+    ["a\n".repeat(100_000), "a", "b"],
+    ["a\n".repeat(100_000), "\n", "x"], // every line is joined to the next
+    ["a".repeat(100_000), "a", "\n"],
+    [`${"a".repeat(100_000)}\n`, "a", "ab"],
+  ] as const;
+  for (const [text, oldText, newText] of cases) {
+    const edited = replaceText(text, { oldText, newText, all: true }, { ...bounds, maxDiffCharacters: 500 });
+    assert.ok(edited.ok);
+    const { diff } = edited.value;
+    assert.ok(diff.length < 600 && diff.endsWith("(the diff is longer and cut here)\n"), diff.slice(0, 700));
+    const whole = replaceText(text, { oldText, newText, all: true }, { ...bounds, maxDiffCharacters: 10_000_000 });
+    assert.ok(whole.ok);
+    const [, , header = ""] = diff.split("\n");
+    assert.equal(header, whole.value.diff.split("\n")[2]);
+    assert.equal(applyDiff(text, whole.value.diff), whole.value.text);
+  }
 });
 
 /** Applies a unified diff; line numbers, counts, context and missing line ends must all be right. */

@@ -1,0 +1,50 @@
+/**
+ * Finds a caller's text in another in time proportional to both. The runtime's own `indexOf` compares a long text anew
+ * at each place: 500,000 letters with one odd letter in the middle, searched for in 1 MiB of letters, took 40 seconds.
+ */
+
+/** The offset of the first occurrence at or after `from`, or -1. */
+export type TextFinder = (text: string, from: number) => number;
+
+/** Up to here the runtime's search does at most so many comparisons a character. */
+const maxNativeCharacters = 32;
+
+/** Prepares the search for `wanted`, which is not empty (Knuth, Morris and Pratt). */
+export function createTextFinder(wanted: string): TextFinder {
+  if (wanted.length <= maxNativeCharacters) return (text, from) => text.indexOf(wanted, from);
+  const head = wanted.slice(0, maxNativeCharacters);
+  const borders = bordersOf(wanted);
+  return (text, from) => {
+    let matched = 0;
+    for (let at = from; at < text.length;) {
+      if (matched === 0) {
+        const start = text.indexOf(head, at);
+        if (start === -1) return -1;
+        at = start + head.length;
+        matched = head.length;
+      } else if (text.charCodeAt(at) === wanted.charCodeAt(matched)) {
+        at++;
+        matched++;
+      } else {
+        matched = borders[matched - 1] ?? 0;
+      }
+      if (matched === wanted.length) return at - matched;
+    }
+    return -1;
+  };
+}
+
+/** For each beginning of `wanted` the length of its longest proper beginning that is its end too. */
+function bordersOf(wanted: string): Uint32Array {
+  const borders = new Uint32Array(wanted.length);
+  for (let at = 1, length = 0; at < wanted.length;) {
+    if (wanted.charCodeAt(at) === wanted.charCodeAt(length)) {
+      borders[at++] = ++length;
+    } else if (length === 0) {
+      at++;
+    } else {
+      length = borders[length - 1] ?? 0;
+    }
+  }
+  return borders;
+}
