@@ -40,12 +40,12 @@ export function llmEmbedTool({ model, embeddingModels, maxNumbers = defaultMaxNu
       const events = model.embed({ model: input.model, texts: input.texts }, callOf(context, undefined));
       for await (const event of events) {
         if (event.type === "failed") return { ok: false, ...toToolFailure(event.failure) };
-        const embeddings = event.vectors.map((vector) => vector.map(toSinglePrecision));
-        const numbers = embeddings.reduce((sum, vector) => sum + vector.length, 0);
+        const numbers = event.vectors.reduce((sum, vector) => sum + vector.length, 0);
         if (numbers > maxNumbers) {
           const message = `The vectors hold ${numbers} numbers and may hold ${maxNumbers}; send fewer texts at a time.`;
           return { ok: false, code: "output_too_large", message };
         }
+        const embeddings = event.vectors.map((vector) => vector.map(toSinglePrecision));
         return {
           ok: true,
           content: [{ type: "text", text: JSON.stringify(embeddings) }],

@@ -7,6 +7,9 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 /** Deeper than anything that is meant for people. */
 export const maxSchemaDepth = 128;
 
+/** Schemas within a schema; Ollama makes a grammar of them, which takes it long before this. */
+const maxSchemaParts = 10_000;
+
 /** Keywords that change what is valid and are not checked here: a schema with one of them is refused. */
 const unsupported: ReadonlySet<string> = new Set([
   "if",
@@ -42,8 +45,9 @@ export function isTooDeep(value: unknown): boolean {
 /** A sentence about what keeps the schema from being checked, or null. */
 export function schemaProblem(root: JsonSchema): string | null {
   if (isTooDeep(root)) return "it is nested too deeply";
-  let queue: unknown[] = [root];
-  while (queue.length > 0) {
+  const queue: unknown[] = [root];
+  for (let parts = 1; queue.length > 0; parts++) {
+    if (parts + queue.length > maxSchemaParts) return `it has more than ${maxSchemaParts} parts`;
     const schema = queue.pop();
     if (typeof schema === "boolean") continue;
     if (!isObject(schema)) return "every schema in it has to be an object or a boolean";
@@ -54,11 +58,15 @@ export function schemaProblem(root: JsonSchema): string | null {
     if (ref !== undefined && (typeof ref !== "string" || resolveReference(root, ref) === undefined)) {
       return "`$ref` has to lead to a part of the same schema";
     }
-    for (const key of childMaps) if (isObject(schema[key])) queue = queue.concat(Object.values(schema[key]));
-    for (const key of [...childLists, "items"]) if (Array.isArray(schema[key])) queue = queue.concat(schema[key]);
-    for (const key of children) if (schema[key] !== undefined && !Array.isArray(schema[key])) queue.push(schema[key]);
+    for (const part of partsOf(schema)) queue.push(part);
   }
   return null;
+}
+
+function* partsOf(schema: JsonSchema): Generator<unknown> {
+  for (const key of childMaps) if (isObject(schema[key])) yield* Object.values(schema[key]);
+  for (const key of [...childLists, "items"]) yield* listOf(schema[key]);
+  for (const key of children) if (schema[key] !== undefined && !Array.isArray(schema[key])) yield schema[key];
 }
 
 /** What a reference within the schema leads to: `#`, or `#/` and a JSON pointer (RFC 6901); undefined when it leads nowhere. */

@@ -25,6 +25,7 @@ export function checkAgainstSchema(root: JsonSchema, value: unknown): Result<voi
     if (!isObject(schema)) return null;
     const inner = (part: unknown): string | null => check(part, value, at, depth + 1);
     if (typeof schema["$ref"] === "string") {
+      spend(schema["$ref"].length / 8);
       const found = inner(resolveReference(root, schema["$ref"]));
       if (found !== null) return found;
     }
@@ -51,6 +52,7 @@ export function checkAgainstSchema(root: JsonSchema, value: unknown): Result<voi
     } else if (isObject(value)) {
       const properties = isObject(schema["properties"]) ? schema["properties"] : {};
       for (const [key, item] of Object.entries(value)) {
+        spend(key.length / 8);
         const part = Object.hasOwn(properties, key) ? properties[key] : schema["additionalProperties"] ?? true;
         const found = check(part, item, `${at}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`, depth + 1);
         if (found !== null) return found;
@@ -74,6 +76,7 @@ class TooMuchWork extends Error {}
 function checkValue(schema: JsonSchema, value: unknown, spend: (amount: number) => void): string | null {
   const { type, enum: allowed } = schema;
   const same = (a: unknown, b: unknown): boolean => {
+    if (typeof a === "string" && typeof b === "string" && a.length === b.length) spend(a.length / 32);
     if (a === b || typeof a !== "object" || typeof b !== "object") return a === b;
     const [textA, textB] = [canonical(a), canonical(b)];
     spend((textA.length + textB.length) / 8);
@@ -88,8 +91,10 @@ function checkValue(schema: JsonSchema, value: unknown, spend: (amount: number) 
     return size > (limit(maximum) ?? Infinity) ? `violates ${maximum}` : null;
   };
 
-  if (type !== undefined && !(Array.isArray(type) ? type : [type]).some((name) => hasType(value, name))) {
-    return `has to be ${Array.isArray(type) ? type.join(" or ") : String(type)}`;
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  spend(types.length / 2);
+  if (type !== undefined && !types.some((name) => hasType(value, name))) {
+    return `has to be ${types.slice(0, 7).join(" or ")}`;
   }
   if (Array.isArray(allowed)) {
     spend(allowed.length);
@@ -120,7 +125,7 @@ function checkValue(schema: JsonSchema, value: unknown, spend: (amount: number) 
   const required = listOf(schema["required"]);
   spend(required.length + Object.keys(value).length);
   const missing = required.find((name) => typeof name === "string" && !Object.hasOwn(value, name));
-  if (missing !== undefined) return `lacks ${JSON.stringify(missing)}`;
+  if (missing !== undefined) return `lacks ${JSON.stringify(String(missing).slice(0, 100))}`;
   return outside(Object.keys(value).length, "minProperties", "maxProperties");
 }
 

@@ -1,5 +1,6 @@
 /** Searches one text by lines. */
 import type { LinePattern } from "./line_pattern.ts";
+import { createTextFinder } from "./text_finder.ts";
 
 /** A line that matches, with its neighbours. */
 export interface LineMatch {
@@ -37,7 +38,7 @@ const maxShownCharacters = 500;
  */
 export function* searchText(text: string, options: SearchOptions): Generator<Stretch> {
   const { pattern, contextLines, firstLine, afterLine } = options;
-  if (pattern.required !== null && !text.includes(pattern.required)) return;
+  if (pattern.required !== null && createTextFinder(pattern.required)(text, 0) === -1) return;
   let line = firstLine;
   let lineStart = 0;
   for (; line <= afterLine && lineStart < text.length; line++) lineStart = endOfLine(text, lineStart) + 1;

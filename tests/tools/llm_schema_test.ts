@@ -79,6 +79,19 @@ Deno.test("checkAgainstSchema() gives up after so many steps, whatever schema an
     [{ items: { const: big } }, Array.from({ length: 100 }, () => big)],
     [{ allOf: Array.from({ length: 5000 }, () => ({ uniqueItems: true })) }, big],
     [{ allOf: Array.from({ length: 5000 }, () => ({ minLength: 1 })) }, "x".repeat(1_000_000)],
+    [{ items: { type: [...Array(99_999).fill("string"), "number"] } }, Array(100_000).fill(1)],
+    [
+      { items: { $ref: `#/$defs/${"k".repeat(100_000)}` }, $defs: { ["k".repeat(100_000)]: {} } },
+      Array(100_000).fill(1),
+    ],
+    [{ allOf: Array.from({ length: 9000 }, () => ({ properties: {} })) }, { ["k".repeat(1_000_000)]: 1 }],
+    [
+      {
+        allOf: Array.from({ length: 9000 }, () => ({ $ref: "#/$defs/same" })),
+        $defs: { same: { const: "x".repeat(500_000) } },
+      },
+      `${"x".repeat(499_999)}${["x"].join("")}`,
+    ],
   ];
   for (const [schema, value] of cases) {
     const checked = checkAgainstSchema(schema, value);
@@ -96,6 +109,9 @@ Deno.test("schemaProblem() refuses what could not be checked", () => {
     [{ $ref: "#/$defs/missing" }, /same schema/],
     [{ $ref: "#/__proto__/x" }, /same schema/],
     [{ anyOf: [1] }, /object or a boolean/],
+    [{ anyOf: Array.from({ length: 79_000 }, () => ({ items: [] })) }, /more than 10000 parts/],
+    [{ properties: Object.fromEntries(Array.from({ length: 79_000 }, (_, key) => [key, {}])) }, /10000 parts/],
+    [{ allOf: Array.from({ length: 200 }, () => ({ items: Array(200).fill(true) })) }, /10000 parts/],
     [JSON.parse('{"items":'.repeat(200) + "{}" + "}".repeat(200)), /nested too deeply/],
     [JSON.parse(`{"const":${"[".repeat(5000)}${"]".repeat(5000)}}`), /nested too deeply/],
   ];
