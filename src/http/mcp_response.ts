@@ -36,7 +36,7 @@ export function createAnswerEncoder(
       case "stream":
         return toEventStreamResponse(answer.reader, eventStreams);
       case "method_not_allowed":
-        return methodNotAllowed(answer.allow);
+        return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":
         return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(request, answer.scopes) });
       case "rate_limited":
@@ -46,8 +46,8 @@ export function createAnswerEncoder(
 }
 
 /** The answer to a wrong verb (RFC 9110 §15.5.6). */
-export function methodNotAllowed(allow: string): Response {
-  return refuse(405, errorCode.invalidRequest, "Method not allowed", { allow });
+export function methodNotAllowed(allow: string, message = "Method not allowed"): Response {
+  return refuse(405, errorCode.invalidRequest, message, { allow });
 }
 
 /** The answer to a body that was not read. */

@@ -11,7 +11,7 @@ export type McpAnswer =
   /** Messages as they come; the last one is the response, unless the stream is of no request. */
   | { readonly kind: "stream"; readonly reader: FrameReader }
   /** A method of HTTP that is not served here. */
-  | { readonly kind: "method_not_allowed"; readonly allow: string };
+  | { readonly kind: "method_not_allowed"; readonly allow: string; readonly message?: string };
 
 /** One JSON body. */
 export interface JsonAnswer {

@@ -47,6 +47,8 @@ export interface MessageStream {
   abandon(): void;
   /** Ends the connection, not the stream: the client comes back for the rest. */
   release(): void;
+  /** Whether the stream has ended and has nothing after the frame with this number. */
+  isOverAfter(after: number): boolean;
   /** A reader that begins after the frame with this number, in place of any reader before it. */
   attach(after: number): FrameReader;
 }
@@ -125,6 +127,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
       releasedAt = nextNumber;
       notify();
     },
+    isOverAfter: (after) => (complete || abandoned) && after + 1 >= nextNumber,
     attach(after) {
       const self = reader = {};
       releasedAt = Infinity;

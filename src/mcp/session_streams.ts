@@ -41,6 +41,12 @@ export function sessionNotFound(id: RpcId | null): McpAnswer {
   return { kind: "json", status: 404, body: errorText(id, errorCode.invalidRequest, "Session not found") };
 }
 
+/**
+ * The answer to a client that resumes an answer of which nothing is left. 405 is the one refusal that
+ * MCP 2025-11-25 (basic/transports) names for GET: clients stop there, while an empty stream makes them come back.
+ */
+const nothingToResume: McpAnswer = { kind: "method_not_allowed", allow: "POST", message: "Nothing is left to resume" };
+
 interface OpenStream {
   readonly stream: MessageStream;
   readonly principal: Principal;
@@ -99,16 +105,19 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
       const position = parseEventId(exchange.header("last-event-id") ?? "");
-      const resumed = position === null ? null : streams.find(session, position.resumeId, principal);
-      if (position !== null && resumed !== null) return { kind: "stream", reader: resumed.attach(position.after) };
-      const elsewhere = position === null ? null : resumption.contentOf(session, position.resumeId);
-      if (elsewhere !== null) {
+      const content = position === null ? null : resumption.contentOf(session, position.resumeId);
+      const own = position === null ? null : streams.find(session, position.resumeId, principal);
+      if (position !== null && own !== null && !own.isOverAfter(position.after)) {
+        return { kind: "stream", reader: own.attach(position.after) };
+      }
+      const mayBeElsewhere = content !== null && own === null;
+      if (mayBeElsewhere) {
         const admission = await admit(principal); // to ask other instances is a write, so it counts like a call
         if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
       }
-      if (position !== null && elsewhere === "answer") {
-        const reader = await takeUp(principal, position);
-        if (reader !== null) return { kind: "stream", reader };
+      if (position !== null && content === "answer") {
+        const reader = mayBeElsewhere ? await takeUp(principal, position) : null;
+        return reader === null ? nothingToResume : { kind: "stream", reader };
       }
       open.get(session.key)?.stream.end();
       const stream = streams.open({
@@ -137,7 +146,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       });
       if (session.revision.primesStreams) stream.push("", false);
       // What the session's stream on another instance still had; this one tells all that is new.
-      const request = position !== null && elsewhere === "notices"
+      const request = position !== null && mayBeElsewhere
         ? resumption.ask(position, principal, {
           onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
           onEnd: () => {},

@@ -58,7 +58,7 @@ export function createPipeSender({ storage, clock, key, lifetimeMs }: PipeOption
 /** What the receiver's end calls, one after the other. */
 export interface PipeReceiver {
   readonly onText: (text: string) => void;
-  /** The sender is there. */
+  /** The sender is there and has not ended. */
   readonly onSign?: () => void;
   readonly onEnd?: () => void;
 }
@@ -75,7 +75,7 @@ export function receiveFromPipe(
     const head = await storage.get(key);
     if (stopped || head === null) return;
     const { ended } = headShape.parse(head.value);
-    to.onSign?.();
+    if (!ended) to.onSign?.();
     for (;;) {
       const found = await storage.list(key, { limit: readAtOnce, ...(last === undefined ? {} : { after: last }) });
       for (const { key: at, value } of found) {

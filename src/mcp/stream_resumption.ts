@@ -34,7 +34,7 @@ export interface OfferedStream {
 
 /** What comes of asking. */
 export interface ResumeRequest {
-  /** Whether some instance has the stream; known in time. */
+  /** Whether some instance has the stream, with something left of it; known in time. */
   readonly answered: Promise<boolean>;
   /** The client is gone, or has all. */
   stop(): void;
@@ -88,10 +88,10 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
   const requestKey = (resumeId: string): McpStorageKey => ["mcp_resume", resumeId];
   const pipeKey = (pipe: string): McpStorageKey => ["mcp_relay", pipe];
 
-  const sendOn = async (reader: FrameReader, pipe: string): Promise<void> => {
+  const sendOn = async (reader: FrameReader, pipe: string, isOver: boolean): Promise<void> => {
     const sender = createPipeSender({ storage, clock, key: pipeKey(pipe), lifetimeMs: limits.resumeWindowMs });
     try {
-      await sender.beat();
+      if (!isOver) await sender.beat();
       for (let frame = await reader.next(beatMs); frame !== null; frame = await reader.next(beatMs)) {
         await (frame === "idle" ? sender.beat() : sender.send(`${frame.id} ${frame.text}`));
       }
@@ -125,8 +125,9 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         current = null;
         if (asked === null) return;
         if (content === "notices") stream.end(); // from here on, the other instance's own stream tells
+        const isOver = stream.isOverAfter(asked.after);
         current = { pipe: asked.pipe, reader: stream.attach(asked.after) };
-        void sendOn(current.reader, asked.pipe);
+        void sendOn(current.reader, asked.pipe, isOver);
       }, log);
       const stopWatching = storage.watch(key, lookout.again);
       return () => {
@@ -155,13 +156,15 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         onEnd();
       };
       let timer = setTimeout(stop, limits.resumeAnswerMs);
+      const onSign = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(end, silenceMs);
+        resolve(true);
+      };
       const stopReceiving = receiveFromPipe({ storage, key: pipeKey(pipe), log }, {
-        onSign() {
-          clearTimeout(timer);
-          timer = setTimeout(end, silenceMs);
-          resolve(true);
-        },
+        onSign,
         onText(text) {
+          onSign();
           const space = text.indexOf(" ");
           onFrame(text.slice(0, space), text.slice(space + 1));
         },

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { until } from "../fixtures/until.ts";
-import { type EventReader, readEvents } from "./event_reader.ts";
+import { type EventReader, readEvents, type ServerEvent } from "./event_reader.ts";
 import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
@@ -36,15 +36,36 @@ function withMeta(name: string, _meta: Record<string, unknown>): Record<string, 
   return rpc("tools/call", { name, arguments: {}, _meta });
 }
 
+async function get(harness: Harness, session: Record<string, string>, lastEventId?: string): Promise<Response> {
+  const headers = new Headers({ authorization: "Bearer all-scopes", ...session });
+  if (lastEventId !== undefined) headers.set("last-event-id", lastEventId);
+  return await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
+}
+
 async function openChannel(
   harness: Harness,
   session: Record<string, string>,
   lastEventId?: string,
 ): Promise<EventReader> {
-  const headers = new Headers({ authorization: "Bearer all-scopes", ...session });
-  if (lastEventId !== undefined) headers.set("last-event-id", lastEventId);
-  const response = await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
-  return readEvents(response, { isModern: false, method: "tools/call" });
+  return readEvents(await get(harness, session, lastEventId), { isModern: false, method: "tools/call" });
+}
+
+/** Resumes as a client does that was not told to stop: from the last event that it has; gives the events. */
+async function resumeUntilRefused(
+  harness: Harness,
+  session: Record<string, string>,
+  lastEventId: string | undefined,
+): Promise<ServerEvent[]> {
+  const seen: ServerEvent[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const response = await get(harness, session, seen.at(-1)?.id ?? lastEventId);
+    if (response.status === 405) {
+      await response.body?.cancel();
+      return seen;
+    }
+    seen.push(...await readEvents(response, legacyCall).rest());
+  }
+  return assert.fail("the client is still asked to come back");
 }
 
 Deno.test("progress goes to callers that asked for it and read streams, and only ever grows", async () => {
@@ -217,6 +238,65 @@ Deno.test("notifications/cancelled stops the call it names, of the same session,
   await harness.mcp.close();
 });
 
+Deno.test("an answer of which nothing is left is refused with 405, however its call ended", async () => {
+  const finish = Promise.withResolvers<void>();
+  const ends: Record<string, (context: ToolContext) => Promise<ToolOutcome>> = {
+    well: () => Promise.resolve(done),
+    "with an error": () => Promise.reject(new Error("broken")),
+    cancelled: (context) =>
+      new Promise((resolve) => context.signal.addEventListener("abort", () => resolve(done), { once: true })),
+    abandoned: async (context) => {
+      context.release();
+      await finish.promise;
+      return done;
+    },
+  };
+  for (const version of ["2025-06-18", "2025-11-25"]) {
+    for (const [name, end] of Object.entries(ends)) {
+      const talking = tool("talk", (context) => {
+        context.progress({ progress: 1 });
+        return end(context);
+      });
+      const harness = createHarness({
+        tools: createToolRegistry([talking]),
+        limits: name === "abandoned" ? { resumeWindowMs: 1, resumeAnswerMs: 20 } : {},
+      });
+      const session = await harness.openSession(version);
+      const standing = await openChannel(harness, session);
+      const reader = readEvents(await harness.post(withMeta("talk", { progressToken: 1 }), session), legacyCall);
+      const first = await reader.next();
+      if (name === "cancelled") {
+        await harness.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } }, session);
+      }
+      const last = (await reader.rest()).at(-1) ?? first;
+      if (name === "abandoned") await until("the end of the call", () => harness.audit.length > 1);
+      await resumeUntilRefused(harness, session, first?.id);
+      assert.deepEqual(await resumeUntilRefused(harness, session, last?.id), [], `${version}, ${name}`);
+      harness.tools.remove("talk"); // the session's own stream was not replaced meanwhile
+      const notice = await standing.next().then((event) => event?.message === null ? standing.next() : event);
+      assert.equal(notice?.message?.["method"], "notifications/tools/list_changed", `${version}, ${name}`);
+      await standing.cancel();
+      await harness.mcp.close();
+    }
+  }
+  finish.resolve();
+});
+
+Deno.test("a session's own stream that has ended is opened anew for a client that resumes it", async () => {
+  const harness = createHarness();
+  const session = await harness.openSession("2025-11-25");
+  const first = await openChannel(harness, session);
+  const primed = await first.next();
+  const second = await openChannel(harness, session);
+  await second.next();
+  assert.equal(await first.next(), null); // replaced
+  const third = await openChannel(harness, session, primed?.id);
+  assert.equal((await third.next())?.message, null); // primed
+  harness.tools.remove("wait");
+  assert.equal((await third.next())?.message?.["method"], "notifications/tools/list_changed");
+  await harness.mcp.close();
+});
+
 Deno.test("a session's stream tells when the tools change, and ends with the session or the server", async () => {
   const harness = createHarness();
   const [session, other] = [await harness.openSession("2025-06-18"), await harness.openSession("2025-11-25")];
@@ -312,8 +392,8 @@ Deno.test("complete streams are kept for resumption up to a budget, the newest o
   }
   const replayed = await (await openChannel(harness, session, ids[1])).rest();
   assert.ok("result" in (replayed[0]?.message ?? {}));
-  const forgotten = await openChannel(harness, session, ids[0]); // a fresh stream, which waits for notices
-  harness.mcp.drain();
-  assert.deepEqual(await forgotten.rest(), []);
+  const evicted = await get(harness, session, ids[0]);
+  assert.equal(evicted.status, 405);
+  await evicted.body?.cancel();
   await harness.mcp.close();
 });

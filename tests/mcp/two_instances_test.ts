@@ -57,15 +57,18 @@ const withProgress = (id: number) => ({
   params: { name: "run", arguments: {}, _meta: { progressToken: id } },
 });
 
-async function openStream(
+async function resume(
   harness: Harness,
   session: Record<string, string>,
   lastEventId: string,
   token = "all-scopes",
-) {
+): Promise<Response> {
   const headers = { authorization: `Bearer ${token}`, ...session, "last-event-id": lastEventId };
-  const response = await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
-  return readEvents(response, legacyCall);
+  return await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
+}
+
+async function openStream(harness: Harness, session: Record<string, string>, lastEventId: string) {
+  return readEvents(await resume(harness, session, lastEventId), legacyCall);
 }
 
 async function close(...harnesses: readonly Harness[]): Promise<void> {
@@ -125,7 +128,7 @@ Deno.test("what a session writes for other instances counts like a call: replaye
   assert.equal((await refused.json()).id, null);
   assert.equal(writes(), 0);
   isAdmitted = true;
-  await (await openStream(left, session, primed?.id ?? "")).cancel();
+  await (await resume(left, session, primed?.id ?? "")).body?.cancel();
   assert.ok(writes() > 0);
   await close(left);
 });
@@ -169,7 +172,7 @@ Deno.test("an issued id is known by any instance with the key, for its own sessi
   assert.notEqual(ids.issue("session"), id);
 });
 
-Deno.test("a stream of an instance that is gone: the client waits for an answer, then gets a stream of notices", async () => {
+Deno.test("an answer of an instance that is gone cannot be resumed: 405, and no further stream is opened", async () => {
   const storage = createMemoryStorage();
   const [gone, left] = pair(storage, (context) => {
     context.progress({ progress: 1 });
@@ -178,13 +181,27 @@ Deno.test("a stream of an instance that is gone: the client waits for an answer,
   const session = await gone.openSession("2025-11-25");
   const [primed] = await readEvents(await gone.post(withProgress(1), session), legacyCall).rest();
   await close(gone);
-  const fresh = await openStream(left, session, primed?.id ?? "");
-  left.tools.remove("run");
-  assert.equal((await fresh.next())?.message, null); // primed anew
-  assert.equal((await fresh.next())?.message?.["method"], "notifications/tools/list_changed");
-  await fresh.cancel();
-  assert.equal(await storage.get(["mcp_resume", primed?.id?.split(".")[0] ?? ""]), null, "the request is taken back");
+  const refused = await resume(left, session, primed?.id ?? "");
+  assert.equal(refused.status, 405);
+  assert.equal((await refused.json()).error.message, "Nothing is left to resume");
+  assert.equal(left.mcp.openStreams, 0);
+  assert.equal(await storage.get(["mcp_resume", primed?.id?.split(".")[0] ?? ""]), null, "the request is withdrawn");
   await close(left);
+});
+
+Deno.test("an answer of which nothing is left cannot be resumed at another instance either", async () => {
+  const [origin, other] = pair(createMemoryStorage(), (context) => {
+    context.progress({ progress: 1 });
+    return Promise.resolve(done);
+  }, { resumeAnswerMs: 60_000 });
+  const session = await origin.openSession("2025-11-25");
+  const events = await readEvents(await origin.post(withProgress(1), session), legacyCall).rest();
+  const before = await (await openStream(other, session, events.at(-2)?.id ?? "")).rest();
+  assert.deepEqual(before.map(({ id }) => id), [events.at(-1)?.id]);
+  const refused = await resume(other, session, events.at(-1)?.id ?? "");
+  assert.equal(refused.status, 405);
+  await refused.body?.cancel();
+  await close(origin, other);
 });
 
 Deno.test("a stream taken up elsewhere has every message, once and in order", async () => {
@@ -221,11 +238,9 @@ Deno.test("a token with fewer scopes takes up no stream of its session's wider t
   const session = await origin.openSession("2025-11-25");
   const [primed] = await readEvents(await origin.post(withProgress(1), session), legacyCall).rest();
   for (const harness of [origin, other]) {
-    const fresh = await openStream(harness, session, primed?.id ?? "", "read-only");
-    const first = await fresh.next();
-    assert.equal(first?.message, null);
-    assert.notEqual(first?.id?.split(".")[0], primed?.id?.split(".")[0], "a stream of its own");
-    await fresh.cancel();
+    const refused = await resume(harness, session, primed?.id ?? "", "read-only");
+    assert.equal(refused.status, 405);
+    await refused.body?.cancel();
   }
   const whole = await openStream(origin, session, primed?.id ?? "");
   assert.ok("result" in ((await whole.rest()).at(-1)?.message ?? {}));
