@@ -6,6 +6,7 @@ import type { Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
+import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 import { readRequestText } from "../lib/request_text.ts";
 import type { Exchange } from "../mcp/exchange.ts";
 import { errorCode, refusalCode } from "../mcp/jsonrpc.ts";
@@ -119,6 +120,11 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     try {
       return await handle(request, peer);
     } catch (error) {
+      if (error instanceof StorageUnavailableError) {
+        return refuse(503, refusalCode.unavailable, unavailableText(error), {
+          "retry-after": String(error.retryAfterSeconds),
+        });
+      }
       log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
       return refuse(500, errorCode.internalError, "Internal server error");
     }

@@ -39,6 +39,8 @@ export function createAnswerEncoder(
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":
         return respond(403, answer.body, { "www-authenticate": challenge.insufficientScope(request, answer.scopes) });
+      case "unavailable":
+        return respond(503, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
       case "rate_limited":
         return respond(429, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
     }

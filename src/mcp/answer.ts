@@ -8,6 +8,8 @@ export type McpAnswer =
   | { readonly kind: "accepted"; readonly status: number }
   | { readonly kind: "insufficient_scope"; readonly scopes: readonly string[]; readonly body: string }
   | { readonly kind: "rate_limited"; readonly retryAfterSeconds: number; readonly body: string }
+  /** The database is lost for the moment. */
+  | { readonly kind: "unavailable"; readonly retryAfterSeconds: number; readonly body: string }
   /** Messages as they come; the last one is the response, unless the stream is of no request. */
   | { readonly kind: "stream"; readonly reader: FrameReader }
   /** A method of HTTP that is not served here. */

@@ -8,6 +8,7 @@ export type AuditOutcome =
   | "insufficient_scope"
   | "rate_limited"
   | "cancelled"
+  | "unavailable"
   | "internal_error";
 
 /** One record per JSON-RPC request. */

@@ -1,8 +1,9 @@
 /** One request on its way through the server, and the answers that end it. */
-import type { JsonAnswer } from "./answer.ts";
+import { type StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
+import type { JsonAnswer, McpAnswer } from "./answer.ts";
 import type { AuditOutcome } from "./audit.ts";
 import type { Exchange } from "./exchange.ts";
-import { errorText, resultText, type RpcRequest } from "./jsonrpc.ts";
+import { errorText, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
 import type { Outlet } from "./outlet.ts";
 import type { ResultType, Revision } from "./revisions/revision.ts";
 import type { Runtime } from "./runtime.ts";
@@ -45,4 +46,13 @@ export function answerError(call: Call, code: number, message: string, data?: un
     status: call.revision.errorStatus(code),
     body: errorText(call.request.id, code, message, data),
   };
+}
+
+/** The answer to a call that lost the database on its way. */
+export function answerUnavailable(call: Call, error: StorageUnavailableError): McpAnswer {
+  const { retryAfterSeconds } = error;
+  call.outcome = "unavailable";
+  call.code = "storage_unavailable";
+  const body = errorText(call.request.id, refusalCode.unavailable, unavailableText(error), { retryAfterSeconds });
+  return { kind: "unavailable", retryAfterSeconds, body };
 }

@@ -46,7 +46,13 @@ export const mcpErrorCode = {
  * Codes of our own for refusals that HTTP states too. They equal the HTTP status: new codes stay outside
  * -32768..-32000 (MCP 2026-07-28, basic: error codes).
  */
-export const refusalCode = { unauthorized: 401, insufficientScope: 403, rateLimited: 429, cancelled: 499 } as const;
+export const refusalCode = {
+  unauthorized: 401,
+  insufficientScope: 403,
+  rateLimited: 429,
+  cancelled: 499,
+  unavailable: 503,
+} as const;
 
 /** What a parsed body is. Everything but the first three is refused. */
 export type MessageKind = "request" | "notification" | "response" | "wrong_version" | "malformed";

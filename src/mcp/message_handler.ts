@@ -2,7 +2,8 @@
 import { type Admission, type Admit, tooManyCalls } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
-import { answerError, type Call } from "./call.ts";
+import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
+import { answerError, answerUnavailable, type Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject } from "../lib/is_object.ts";
 import {
@@ -150,6 +151,7 @@ function refuseMessage(message: unknown, revision: Revision, text: string): McpA
 }
 
 function answerFailure(call: Call, error: unknown): McpAnswer {
+  if (error instanceof StorageUnavailableError) return answerUnavailable(call, error);
   call.runtime.log.write("error", "request_failed", {
     requestId: call.exchange.requestId,
     method: call.request.method.slice(0, 100),

@@ -4,7 +4,8 @@
  */
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
-import { answerError, answerResult, type Call } from "./call.ts";
+import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
+import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
 import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
 import { encodeRequiredCapabilities } from "./client_capabilities.ts";
 import { errorCode, errorText, mcpErrorCode, refusalCode } from "./jsonrpc.ts";
@@ -37,7 +38,7 @@ export function runInContext<Outcome>(
     outcome = work.run(context);
   } catch (error) {
     context.end();
-    return work.crash(error);
+    return answerCrash(call, work, error);
   }
   if (outcome instanceof Promise) return settle(call, principal, work, context, outcome);
   context.end();
@@ -83,9 +84,9 @@ async function settle<Outcome>(
       if (context.interruption !== null) return answerInterruption(call, principal, work, context.interruption);
       if (context.cancelled) return answerCancelled(call);
       if (context.task !== null) return answerTaskCrash(call, work, error);
-      return work.crash(error instanceof CallInterrupted ? new Error("interrupted for no reason") : error);
+      return answerCrash(call, work, error instanceof CallInterrupted ? new Error("interrupted for no reason") : error);
     },
-  ).catch((error) => work.crash(error));
+  ).catch((error) => answerCrash(call, work, error));
 
   const answer = await Promise.race([
     done,
@@ -101,6 +102,10 @@ async function settle<Outcome>(
   if ("describe" in answer) return answerTask(call, answer, done, context);
   context.end();
   return answer;
+}
+
+function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+  return error instanceof StorageUnavailableError ? answerUnavailable(call, error) : work.crash(error);
 }
 
 /** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
@@ -154,6 +159,7 @@ function answerCancelled(call: Call): McpAnswer {
 
 /** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
 function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+  if (error instanceof StorageUnavailableError) return answerUnavailable(call, error);
   work.crash(error);
   return answerError(call, errorCode.internalError, "Internal error");
 }
@@ -170,9 +176,18 @@ function answerTask(call: Call, task: RunningTask, done: Promise<McpAnswer>, con
     context.whenCancelled.then(() => null),
     expired.then(() => answerError(call, errorCode.internalError, "The task took too long")),
   ]);
-  end.then((answer) => task.settle(answer)).catch((error) =>
-    call.runtime.log.write("error", "task_not_settled", { requestId: call.exchange.requestId, error: String(error) })
-  ).finally(() => {
+  const started = performance.now();
+  const settle = async (): Promise<void> => {
+    const { requestId, principal } = call.exchange;
+    const fields = { requestId, subject: principal?.subject, clientId: principal?.clientId, tool: call.tool };
+    try {
+      const outcome = await task.settle(await end);
+      call.runtime.log.write("audit", "task_ended", { ...fields, outcome, durationMs: performance.now() - started });
+    } catch (error) {
+      call.runtime.log.write("error", "task_not_settled", { ...fields, error: String(error) });
+    }
+  };
+  settle().finally(() => {
     clearTimeout(limit);
     context.end();
   });

@@ -140,6 +140,7 @@ function textOf(answer: Exclude<McpAnswer, { kind: "stream" }>): string | null {
     case "json":
     case "insufficient_scope":
     case "rate_limited":
+    case "unavailable":
       return answer.body;
     case "accepted":
     case "method_not_allowed":

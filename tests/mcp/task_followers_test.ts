@@ -24,7 +24,7 @@ Deno.test("who looked a task up before another follower heard of its end hears o
   const followers = createTaskFollowers({ storage, store, log, publish: (record) => void published.push(record) });
   const limits = { now: Date.now(), taskTtlMs: 60_000, taskPollIntervalMs: 1_000 };
   const working = newTaskRecord(principal, { tool: "run", scopes: [] }, limits);
-  await store.save(working);
+  await store.create(working);
   const known = visibleState(toTaskView(working));
 
   const stopFirst = followers.follow(working.taskId, known);

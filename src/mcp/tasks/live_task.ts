@@ -2,6 +2,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLookout } from "../../lib/lookout.ts";
+import type { Pause } from "../../lib/pause.ts";
 import type { Result } from "../../lib/result.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { McpStorage } from "../mcp_storage.ts";
@@ -10,7 +11,11 @@ import type { ProgressUpdate } from "../tool.ts";
 import { endOf } from "./task_ends.ts";
 import { createTaskQuestions } from "./task_questions.ts";
 import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
-import { taskInboxKey, type TaskStore } from "./task_store.ts";
+import { presumedDeadMs, taskExpiresAt, taskInboxKey, type TaskStore } from "./task_store.ts";
+
+/** How soon an end that could not be stored is tried again: at first, and at most. */
+const firstRetryMs = 100;
+const maxRetryMs = 5_000;
 
 /** The running half of a task, for the call that was handed out. */
 export interface RunningTask {
@@ -22,61 +27,88 @@ export interface RunningTask {
   describe(update: ProgressUpdate): void;
   /** Puts questions to whoever polls the task. */
   ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>>;
-  /** Ends the task with the answer of its call, or (`null`) as cancelled. */
-  settle(answer: McpAnswer | null): Promise<void>;
+  /**
+   * Ends the task with the answer of its call, or (`null`) as cancelled, and gives the status that it ended with. Tries
+   * until that is stored; rejects when the task has expired, or the server stops, before the storage is back.
+   */
+  settle(answer: McpAnswer | null): Promise<TaskRecord["status"]>;
 }
 
 /** A task that this process runs. */
 export interface LiveTask {
   readonly record: TaskRecord;
   readonly running: RunningTask;
-  /** Fulfilled when the end is stored, or could not be. */
+  /** Fulfilled when the end is stored, or cannot be. */
   readonly settled: Promise<void>;
-  save(): Promise<void>;
-  /** Says that this process lives. */
+  /** Stores it for the first time. Where that fails there is no task, and nothing of it is left here. */
+  start(): Promise<void>;
+  /** Says that this process lives; finds out when another one has ended the task meanwhile. */
   beat(): Promise<void>;
+  /** Whether other instances may take this process for dead, so that the task may have ended without it. */
+  readonly isLapsed: boolean;
   requestCancel(): void;
   /** Takes answers to its questions; gives the key of one that has the wrong shape. */
   answer(responses: Readonly<Record<string, unknown>>): Promise<string | null>;
 }
 
-/** What a running task stands on. */
+/** What a running task depends on. */
 export interface LiveTaskOptions {
   readonly storage: McpStorage;
   readonly store: TaskStore;
   readonly clock: Clock;
+  readonly pause: Pause;
   readonly log: Log;
+  /** Aborts when the server stops: the end of the task is then tried once more and given up. */
+  readonly closing: AbortSignal;
   readonly publish: (record: TaskRecord) => void;
   /** Stops the call. */
   readonly onCancel: () => void;
   readonly onSettled: () => void;
 }
 
-/** Starts to look after a task; nothing is stored before the first {@link LiveTask.save}. */
+/** Looks after a task from here on; nothing is stored before {@link LiveTask.start}. */
 export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): LiveTask {
-  const { storage, store, clock, log, publish } = options;
+  const { storage, store, clock, pause, log, closing, publish } = options;
   const { taskId, ttlMs } = first;
   const questions = createTaskQuestions();
   const settled = Promise.withResolvers<void>();
+  /** As it is stored, but for the progress, which is only published. */
   let record = first;
   let cancelRequested = false;
   // The last write: the next one waits for it, so that a late sign of life cannot overwrite the end.
   let saved = Promise.resolve();
 
-  const save = (): Promise<void> => {
-    saved = saved.catch(() => {}).then(() => store.save(record));
+  const change = (fields: () => Partial<TaskRecord>): Promise<void> => {
+    saved = saved.catch(() => {}).then(async () => {
+      if (isTerminal(record)) return;
+      const changes = { ...fields(), aliveAt: clock() };
+      const next = { ...record, ...changes };
+      const stored = await store.save(next);
+      if (stored === next) record = { ...record, ...changes };
+      else endElsewhere(stored);
+    });
     return saved;
   };
-  const change = async (fields: Partial<TaskRecord>): Promise<void> => {
-    record = { ...record, ...fields, lastUpdatedAt: clock(), aliveAt: clock() };
-    await save();
+  /** Another instance took this process for dead, or the task has expired: the call has nobody to answer. */
+  const endElsewhere = (stored: TaskRecord | null): void => {
+    record = stored ?? { ...record, status: "cancelled" };
+    cancelRequested = true;
+    options.onCancel();
+  };
+  const showChange = async (fields: () => Partial<TaskRecord>): Promise<void> => {
+    await change(() => ({ ...fields(), lastUpdatedAt: clock() }));
     publish(record);
   };
-  const showQuestions = (): Promise<void> => change({ status: "input_required", inputRequests: questions.open() });
+  const showQuestions = (): Promise<void> =>
+    showChange(() => ({ status: "input_required", inputRequests: questions.open() }));
   const afterAnswers = async (): Promise<void> => {
     if (record.status !== "input_required") return;
-    if (Object.keys(questions.open()).length > 0) return await showQuestions();
-    await change({ status: "working", inputRequests: undefined });
+    const open = Object.keys(questions.open()).length;
+    if (open > 0) {
+      if (open < Object.keys(record.inputRequests ?? {}).length) await showQuestions();
+      return;
+    }
+    await showChange(() => ({ status: "working", inputRequests: undefined }));
     questions.proceed();
   };
   const requestCancel = (): void => {
@@ -86,13 +118,35 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
   };
   const collect = async (): Promise<void> => {
     const left = await store.collect(taskId);
-    if (left === null) return;
-    if (left.cancel) requestCancel();
-    questions.take(left.responses);
-    await afterAnswers();
+    if (left?.cancel) requestCancel();
+    if (left !== null) questions.take(left.responses);
+    await afterAnswers(); // also of answers taken earlier, when the storage was away
   };
   const lookout = createLookout(collect, log);
   const stopWatching = storage.watch(taskInboxKey(taskId), lookout.again);
+  const release = (): void => {
+    lookout.stop();
+    stopWatching();
+    options.onSettled();
+    settled.resolve();
+  };
+  const storeEnd = async (end: Partial<TaskRecord>): Promise<void> => {
+    for (let wait = firstRetryMs;; wait = Math.min(2 * wait, maxRetryMs)) {
+      try {
+        return await showChange(() => end);
+      } catch (error) {
+        if (closing.aborted || clock() >= taskExpiresAt(record)) throw error;
+        log.write("warn", "task_end_not_stored", { error: String(error), retryInMs: wait });
+      }
+      await pause(wait, closing);
+    }
+  };
+  const isLapsed = (): boolean => clock() - record.aliveAt > presumedDeadMs;
+  let beating: Promise<void> | null = null;
+  const beat = (): Promise<void> =>
+    beating ??= change(() => ({})).finally(() => {
+      beating = null;
+    });
 
   const running: RunningTask = {
     seed: toTaskView(first),
@@ -102,18 +156,21 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     },
     describe({ progress, total, message }) {
       const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
+      if (isTerminal(record) || isLapsed()) return; // it may be known as ended
       record = { ...record, statusMessage, lastUpdatedAt: clock() };
       publish(record);
     },
-    ask: (asked) => questions.ask(asked, showQuestions),
+    ask: (asked) =>
+      questions.ask(asked, async () => {
+        await showQuestions();
+        lookout.again(); // answers may be there already
+      }),
     async settle(answer) {
       try {
-        await change(endOf(answer));
+        await storeEnd(endOf(answer));
+        return record.status;
       } finally {
-        lookout.stop();
-        stopWatching();
-        options.onSettled();
-        settled.resolve();
+        release();
       }
     },
   };
@@ -121,18 +178,31 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     get record() {
       return record;
     },
+    get isLapsed() {
+      return isLapsed();
+    },
     running,
     settled: settled.promise,
-    save,
-    async beat() {
-      record = { ...record, aliveAt: clock() };
-      await save();
+    async start() {
+      try {
+        await store.create(first);
+      } catch (error) {
+        release();
+        throw error;
+      }
     },
+    beat,
     requestCancel,
     async answer(responses) {
       const wrong = questions.take(responses);
-      if (wrong === null) await afterAnswers();
-      return wrong;
+      if (wrong !== null) return wrong;
+      try {
+        await afterAnswers();
+      } catch (error) {
+        lookout.again(); // the answers are taken: the task goes on once this can be stored
+        throw error;
+      }
+      return null;
     },
   };
 }

@@ -41,7 +41,12 @@ export function createTaskQuestions(): TaskQuestions {
       }
       const { promise, resolve } = Promise.withResolvers<void>();
       onAnswered = resolve;
-      await onChange();
+      try {
+        await onChange();
+      } catch (error) {
+        for (const name of names.values()) open.delete(name); // the client never sees them
+        throw error;
+      }
       await promise;
       const given: Record<string, Answer> = {};
       for (const [key, name] of names) {

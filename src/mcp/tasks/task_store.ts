@@ -5,7 +5,7 @@ import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
 import { isTerminal, parseTaskInbox, parseTaskRecord, type TaskInbox, type TaskRecord } from "./task_record.ts";
 
 /** A process that has said nothing for so long runs its tasks no more. */
-const presumedDeadMs = 30_000;
+export const presumedDeadMs = 30_000;
 
 /** Where a task's record is. */
 export function taskKey(taskId: string): McpStorageKey {
@@ -17,10 +17,16 @@ export function taskInboxKey(taskId: string): McpStorageKey {
   return ["mcp_task_inbox", taskId];
 }
 
-/** Keeps tasks. */
+/** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
 export interface TaskStore {
-  save(record: TaskRecord): Promise<void>;
-  /** The task; one whose process is presumed dead has failed. */
+  /** Stores a task that begins. */
+  create(record: TaskRecord): Promise<void>;
+  /**
+   * Stores the task as its owner knows it, unless it has ended. Gives what is stored now: the record, or the end that
+   * was there before; `null` when the task has expired.
+   */
+  save(record: TaskRecord): Promise<TaskRecord | null>;
+  /** The task; one whose process is presumed dead has failed, for good. */
   load(taskId: string): Promise<TaskRecord | null>;
   /** Leaves a wish for cancellation, and answers, for the process that runs the task. */
   leave(record: TaskRecord, left: TaskInbox): Promise<void>;
@@ -28,23 +34,44 @@ export interface TaskStore {
   collect(taskId: string): Promise<TaskInbox | null>;
 }
 
+/** When the storage may drop the record of a task. */
+export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
+  return createdAt + ttlMs + presumedDeadMs;
+}
+
 /** Keeps tasks in `storage`. */
 export function createTaskStore(storage: McpStorage, clock: Clock): TaskStore {
-  const save = async (record: TaskRecord): Promise<void> => {
-    const expiresAt = record.createdAt + record.ttlMs + presumedDeadMs;
-    await storage.commit({ puts: [{ key: taskKey(record.taskId), value: record, expiresAt }] });
+  /** `false` when another instance wrote the record since it had this version. */
+  const write = (record: TaskRecord, version: string | null): Promise<boolean> => {
+    const key = taskKey(record.taskId);
+    return storage.commit({
+      checks: [{ key, version }],
+      puts: [{ key, value: record, expiresAt: taskExpiresAt(record) }],
+    });
   };
   return {
-    save,
+    async create(record) {
+      await write(record, null);
+    },
+    async save(record) {
+      for (;;) {
+        const stored = await storage.get(taskKey(record.taskId));
+        if (stored === null) return null;
+        const found = parseTaskRecord(stored.value);
+        if (isTerminal(found)) return found;
+        if (await write(record, stored.version)) return record;
+      }
+    },
     async load(taskId) {
-      const stored = await storage.get(taskKey(taskId));
-      if (stored === null) return null;
-      const record = parseTaskRecord(stored.value);
-      if (isTerminal(record) || clock() - record.aliveAt <= presumedDeadMs) return record;
-      const error = { code: errorCode.internalError, message: "The server stopped while the task ran" };
-      const failed: TaskRecord = { ...record, status: "failed", error, lastUpdatedAt: clock() };
-      await save(failed);
-      return failed;
+      for (;;) {
+        const stored = await storage.get(taskKey(taskId));
+        if (stored === null) return null;
+        const record = parseTaskRecord(stored.value);
+        if (isTerminal(record) || clock() - record.aliveAt <= presumedDeadMs) return record;
+        const error = { code: errorCode.internalError, message: "The server stopped while the task ran" };
+        const failed: TaskRecord = { ...record, status: "failed", error, lastUpdatedAt: clock() };
+        if (await write(failed, stored.version)) return failed;
+      }
     },
     async leave(record, { cancel, responses }) {
       const key = taskInboxKey(record.taskId);

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { type Pause, pause as systemPause } from "../../lib/pause.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { ChangeHub } from "../change_hub.ts";
 import type { McpStorage } from "../mcp_storage.ts";
@@ -14,10 +15,11 @@ import { createTaskFollowers, visibleState } from "./task_followers.ts";
 import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { createTaskStore } from "./task_store.ts";
 
-/** What tasks stand on. */
+/** What tasks depend on. */
 export interface TasksOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
+  readonly pause?: Pause;
   readonly log: Log;
   readonly changes: ChangeHub;
   readonly limits: {
@@ -44,7 +46,7 @@ export interface Tasks {
   follow(tasks: readonly TaskView[]): () => void;
   /** Asks for the task's end; `false` when there is none. */
   cancel(principal: Principal, taskId: string): Promise<boolean>;
-  /** Stops saying that this process lives, and cancels what it runs; resolves when all of that is stored. */
+  /** Stops saying that this process lives, and cancels what it runs; resolves when that is stored, or cannot be. */
   close(): Promise<void>;
 }
 
@@ -55,7 +57,8 @@ export type UpdateOutcome =
 
 /** Opens the tasks. */
 export function createTasks(options: TasksOptions): Tasks {
-  const { storage, clock, log, changes, limits } = options;
+  const { storage, clock, pause = systemPause, log, changes, limits } = options;
+  const closing = new AbortController();
   const store = createTaskStore(storage, clock);
   const live = new Map<string, LiveTask>();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
@@ -77,7 +80,9 @@ export function createTasks(options: TasksOptions): Tasks {
     heartbeat = undefined;
   };
   const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
-    const record = live.get(taskId)?.record ?? await store.load(taskId);
+    const task = live.get(taskId);
+    if (task?.isLapsed) await task.beat();
+    const record = task?.record ?? await store.load(taskId);
     if (record === null || record.subject !== principal.subject || record.clientId !== principal.clientId) return null;
     // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
     return hasScopes(principal, record.scopes) ? record : null;
@@ -93,7 +98,9 @@ export function createTasks(options: TasksOptions): Tasks {
         storage,
         store,
         clock,
+        pause,
         log,
+        closing: closing.signal,
         publish,
         onCancel,
         onSettled: () => {
@@ -102,7 +109,7 @@ export function createTasks(options: TasksOptions): Tasks {
         },
       });
       live.set(record.taskId, task);
-      await task.save();
+      await task.start();
       keepBeating();
       return task.running;
     },
@@ -138,6 +145,7 @@ export function createTasks(options: TasksOptions): Tasks {
     },
     async close() {
       stopBeating();
+      closing.abort();
       const running = [...live.values()];
       for (const task of running) task.requestCancel();
       await Promise.all(running.map(({ settled }) => settled));

@@ -1,0 +1,202 @@
+/** Tasks on a storage that fails for a while, and tasks whose owner was paused. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { inTime, until } from "../fixtures/until.ts";
+import { makeFailing } from "./failing_storage.ts";
+import { createHarness, type Harness } from "./harness.ts";
+import { createMemoryStorage } from "./memory_storage.ts";
+
+const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
+const done: ToolOutcome = { ok: true, content: [{ type: "text", text: "done" }] };
+
+function tool(name: string, run: (context: ToolContext) => Promise<ToolOutcome>): Tool {
+  return defineTool({
+    name,
+    title: name,
+    description: `Does ${name}.`,
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    run: (_input, context) => run(context),
+  });
+}
+
+/** A tool that is handed out and then waits for the gate. */
+function gated(): { readonly tool: Tool; readonly open: () => void; readonly stopped: () => boolean } {
+  const gate = Promise.withResolvers<void>();
+  let stopped = false;
+  return {
+    tool: tool("long", async (context) => {
+      await context.handOut();
+      context.signal.addEventListener("abort", () => stopped = true);
+      await gate.promise;
+      return done;
+    }),
+    open: gate.resolve,
+    stopped: () => stopped,
+  };
+}
+
+interface Task {
+  readonly taskId: string;
+  readonly status: string;
+  readonly inputRequests?: Record<string, unknown>;
+}
+
+async function send(harness: Harness, method: string, params: Record<string, unknown>): Promise<Response> {
+  return await harness.modern(method, params, { capabilities });
+}
+
+async function call(harness: Harness, method: string, params: Record<string, unknown>): Promise<Task> {
+  const response = await send(harness, method, params);
+  assert.equal(response.status, 200);
+  return (await response.json()).result;
+}
+
+const begin = (harness: Harness): Promise<Task> => call(harness, "tools/call", { name: "long", arguments: {} });
+
+function taskThat(harness: Harness, taskId: string, status: string): Promise<Task> {
+  return until(`a task that is ${status}`, async () => {
+    const task = await call(harness, "tasks/get", { taskId });
+    return task.status === status && task;
+  });
+}
+
+Deno.test("tasks that could not be stored take no place: the call is refused, later ones begin, and the server closes", async () => {
+  for (const fault of ["refused", "done_but_lost"] as const) {
+    const storage = makeFailing(createMemoryStorage());
+    const { tool, open } = gated();
+    const tools = createToolRegistry([tool]);
+    const harness = createHarness({ storage, tools, limits: { maxTasksPerPrincipal: 2 } });
+    storage.fault = fault;
+    for (let count = 0; count < 5; count += 1) {
+      const refused = await send(harness, "tools/call", { name: "long", arguments: {} });
+      assert.equal(refused.status, 503);
+      assert.ok(Number(refused.headers.get("retry-after")) >= 1);
+      assert.equal((await refused.json()).error.code, 503);
+    }
+    storage.fault = null;
+    for (let count = 0; count < 2; count += 1) assert.equal((await begin(harness)).status, "working");
+    storage.fault = fault;
+    await inTime("the server to close", harness.mcp.close());
+    open();
+  }
+});
+
+Deno.test("the end of a task that comes while the storage is away is stored and audited, once, when it is back", async () => {
+  for (const fault of ["refused", "done_but_lost"] as const) {
+    const storage = makeFailing(createMemoryStorage());
+    const { tool, open } = gated();
+    const harness = createHarness({ storage, tools: createToolRegistry([tool]) });
+    const { taskId } = await begin(harness);
+    storage.fault = fault;
+    open();
+    await until(
+      "a first attempt that fails",
+      () => harness.logged.some(({ event }) => event === "task_end_not_stored"),
+    );
+    storage.fault = null;
+    await taskThat(harness, taskId, "completed");
+    const other = createHarness({ storage, tools: createToolRegistry([tool]) });
+    await taskThat(other, taskId, "completed");
+    const audited = await until("the audit", () => harness.logged.find(({ event }) => event === "task_ended"));
+    assert.equal(audited.fields?.["outcome"], "completed");
+    assert.equal(audited.fields?.["tool"], "long");
+    assert.equal(harness.logged.filter(({ event }) => event === "task_ended").length, 1);
+    await harness.mcp.close();
+    await other.mcp.close();
+  }
+});
+
+Deno.test("a task is not said to have ended before its end is stored", async () => {
+  const storage = makeFailing(createMemoryStorage());
+  const { tool, open } = gated();
+  const harness = createHarness({ storage, tools: createToolRegistry([tool]) });
+  const { taskId } = await begin(harness);
+  storage.fault = "refused";
+  open();
+  await until("a first attempt that fails", () => harness.logged.some(({ event }) => event === "task_end_not_stored"));
+  assert.equal((await call(harness, "tasks/get", { taskId })).status, "working");
+  storage.fault = null;
+  await taskThat(harness, taskId, "completed");
+  await harness.mcp.close();
+});
+
+Deno.test("a server stops although the end of a task cannot be stored, and logs that", async () => {
+  const storage = makeFailing(createMemoryStorage());
+  const { tool, open } = gated();
+  const harness = createHarness({ storage, tools: createToolRegistry([tool]) });
+  await begin(harness);
+  storage.fault = "refused";
+  open();
+  await inTime("the server to close", harness.mcp.close());
+  await until("the log line", () => harness.logged.some(({ event }) => event === "task_not_settled"));
+});
+
+Deno.test("a task that an instance called failed stays so when its owner wakes up: the owner stops and says the same", async () => {
+  for (const wakes of ["by a heartbeat", "by a question about the task", "by the end of the call"] as const) {
+    let now = 1_000_000;
+    const storage = createMemoryStorage();
+    const { tool, open, stopped } = gated();
+    const options = { storage, tools: createToolRegistry([tool]), clock: () => now };
+    const taskHeartbeatMs = wakes === "by a heartbeat" ? 20 : 3_600_000;
+    const [owner, other] = [createHarness({ ...options, limits: { taskHeartbeatMs } }), createHarness(options)];
+    const { taskId } = await begin(owner);
+    // One turn of the event loop: the owner's heartbeat has no chance in between, as in a process that is stopped.
+    now += 31_000;
+    assert.equal((await call(other, "tasks/get", { taskId })).status, "failed", wakes);
+    if (wakes === "by the end of the call") open();
+    if (wakes === "by a heartbeat") await until("the call to be stopped", stopped);
+    assert.equal((await call(owner, "tasks/get", { taskId })).status, "failed", wakes);
+    await until("the audit", () => owner.logged.some(({ event }) => event === "task_ended"));
+    open();
+    for (const each of [owner, other]) assert.equal((await call(each, "tasks/get", { taskId })).status, "failed");
+    await owner.mcp.close();
+    await other.mcp.close();
+  }
+});
+
+Deno.test("of an owner that ends a task and an instance that presumes it dead, both at once, one wins for all", async () => {
+  for (let round = 0; round < 20; round += 1) {
+    let now = 1_000_000;
+    const storage = createMemoryStorage();
+    const { tool, open } = gated();
+    const options = { storage, tools: createToolRegistry([tool]), clock: () => now };
+    const [owner, other] = [createHarness(options), createHarness(options)];
+    const { taskId } = await begin(owner);
+    now += 31_000;
+    open();
+    for (let turns = 0; turns < round; turns += 1) await Promise.resolve();
+    const { status } = await call(other, "tasks/get", { taskId });
+    assert.ok(status === "failed" || status === "completed", status);
+    await until("the end", () => owner.logged.some(({ event }) => event === "task_ended"));
+    for (const each of [owner, other]) assert.equal((await call(each, "tasks/get", { taskId })).status, status);
+    await owner.mcp.close();
+    await other.mcp.close();
+  }
+});
+
+Deno.test("answers that were taken while the storage was away let the task go on when it is back", async () => {
+  const form = {
+    method: "elicitation/create" as const,
+    params: { message: "Well?", requestedSchema: { type: "object" as const, properties: {} } },
+  };
+  const storage = makeFailing(createMemoryStorage());
+  const asking = tool("long", async (context) => {
+    await context.handOut();
+    await context.ask({ well: form });
+    return done;
+  });
+  const harness = createHarness({ storage, tools: createToolRegistry([asking]) });
+  const { taskId } = await begin(harness);
+  await taskThat(harness, taskId, "input_required");
+  storage.fault = "refused";
+  const answer = await send(harness, "tasks/update", { taskId, inputResponses: { well: { action: "decline" } } });
+  assert.equal(answer.status, 503);
+  await answer.body?.cancel();
+  storage.fault = null;
+  await taskThat(harness, taskId, "completed");
+  await harness.mcp.close();
+});
