@@ -4,6 +4,7 @@ import type { Config } from "./config/config.ts";
 import { createMetricsEndpoint } from "./http/metrics.ts";
 import { knownNames } from "./http/origin.ts";
 import type { Log } from "./lib/log.ts";
+import { listenPersistently, type PersistentListener } from "./lib/persistent_listener.ts";
 import { addCounts } from "./metrics/add_counts.ts";
 import { expose, expositionType } from "./metrics/exposition.ts";
 import type { Counts } from "./metrics/metrics.ts";
@@ -31,14 +32,18 @@ export function listenForMetrics(
   config: Config,
   port: number,
   { gatherReports, startedAt, log }: MetricsListenerOptions,
-): Deno.HttpServer<Deno.NetAddr> {
+): PersistentListener {
   const ready = Promise.withResolvers<ReturnType<typeof createMetricsEndpoint>>();
-  const server = Deno.serve(
-    { hostname: config.metricsHost, port, onListen: () => {} },
-    async (request, { remoteAddr }) => await (await ready.promise)(request, { address: remoteAddr.hostname }),
-  );
+  const server = listenPersistently({
+    listen: (again) =>
+      Deno.serve(
+        { hostname: config.metricsHost, port: again ?? port, onListen: () => {} },
+        async (request, { remoteAddr }) => await (await ready.promise)(request, { address: remoteAddr.hostname }),
+      ),
+    log,
+  });
   ready.resolve(createMetricsEndpoint({
-    names: knownNames([`http://localhost:${server.addr.port}`], [], config.allowedHosts ?? []),
+    names: knownNames([`http://localhost:${server.port}`], [], config.allowedHosts ?? []),
     contentType: expositionType,
     expose: async () => {
       const reports = await gatherReports();
@@ -56,7 +61,7 @@ export function listenForMetrics(
       });
     },
   }));
-  log.write("info", "metrics_listening", { host: config.metricsHost, port: server.addr.port });
+  log.write("info", "metrics_listening", { host: config.metricsHost, port: server.port });
   return server;
 }
 

@@ -9,6 +9,7 @@ import type { Peer } from "./lib/endpoint.ts";
 import { openInstallation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import { type HttpServer, listenPersistently, type PersistentListener } from "./lib/persistent_listener.ts";
 import { failure, type Result, success } from "./lib/result.ts";
 import type { TrustedProxies } from "./lib/trusted_proxies.ts";
 import { methodNames } from "./mcp/method_names.ts";
@@ -61,12 +62,14 @@ export interface StartServerOptions {
   readonly onInstallationOpen: () => void;
   /** For one of several. */
   readonly team?: Team;
+  /** Taken if free where the configuration leaves the port to the system: with permissions by port, the only one that can be taken again. */
+  readonly preferredPort?: number;
 }
 
 /** Starts the server. Throws for what nobody foresaw, with everything closed again. */
 export async function startServer(
   config: Config,
-  { log, clock, extraTools, fetchDocument, onInstallationOpen, team }: StartServerOptions,
+  { log, clock, extraTools, fetchDocument, onInstallationOpen, team, preferredPort }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
   if (config.signIn === "local" && !await hasArgon2id()) {
     const runtime = `this runtime (Deno ${Deno.version.deno})`;
@@ -93,8 +96,8 @@ export async function startServer(
   if (!installation.ok) return installation;
   onInstallationOpen();
   let app: App | undefined;
-  let server: Deno.HttpServer<Deno.NetAddr> | undefined;
-  let metricsServer: Deno.HttpServer<Deno.NetAddr> | undefined;
+  let server: PersistentListener | undefined;
+  let metricsServer: PersistentListener | undefined;
   let listening = `${config.host} port ${config.port}`;
   let otherAddress = "choose another with --port or --host";
   const close = async (): Promise<void> => {
@@ -105,12 +108,16 @@ export async function startServer(
   try {
     const ready = Promise.withResolvers<App>();
     if (team?.opensPort) requireFreePort(config);
-    server = listen(
-      config,
-      team !== undefined,
-      (request, peer) => app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer)),
-    );
-    const serverUrl = serverUrlFor(config, server.addr.port);
+    const answer: App["fetch"] = (request, peer) =>
+      app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
+    server = listenPersistently({
+      listen: (again) => {
+        const on = (port: number) => listen({ ...config, port }, team !== undefined, answer);
+        return again === null ? listenFirst(config.port, preferredPort, on) : on(again);
+      },
+      log,
+    });
+    const serverUrl = serverUrlFor(config, server.port);
     const { metricsPort } = config;
     const metrics = metricsPort === undefined ? undefined : createMetrics({ methods: methodNames });
     const { storage, secrets } = installation.value;
@@ -152,7 +159,7 @@ export async function startServer(
     const mainServer = server;
     return success({
       serverUrl,
-      port: server.addr.port,
+      port: server.port,
       setUpLink,
       report,
       async stop() {
@@ -188,6 +195,17 @@ const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.
 /** Throws where somebody listens: with `reusePort`, another server of the same user would be joined without a word. */
 function requireFreePort({ host: hostname, port }: Config): void {
   if (port !== 0) Deno.listen({ hostname, port }).close();
+}
+
+/** Another program may have taken the preferred port in the meantime. */
+function listenFirst(port: number, preferred: number | undefined, listen: (port: number) => HttpServer): HttpServer {
+  if (port !== 0 || preferred === undefined) return listen(port);
+  try {
+    return listen(preferred);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    return listen(port);
+  }
 }
 
 /** With `reusePort`, Linux spreads new connections over all who listen. */

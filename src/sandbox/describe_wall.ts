@@ -24,7 +24,7 @@ export function describeWall(
     `tools reach ${
       [upstreams.join(", "), ...files.length === 0 ? [] : [`the files in ${files.join(", ")}`]].join(" and ")
     }, and nothing else`,
-    `until it answers, the server also holds ${listenAddresses.join(", ")} to listen on, and ${dataDir.join(", ")}`,
+    `the server also holds ${listenAddresses.join(", ")} to listen on and, until it answers, ${dataDir.join(", ")}`,
     "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links",
   ];
   if (clientMetadataDocuments) {

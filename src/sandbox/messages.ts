@@ -12,7 +12,7 @@ export type Seat = Pick<Team, "isFirst" | "opensPort"> | null;
 /** To the worker. */
 export type ToWorker =
   /** Once, as the answer to `loaded`. */
-  | { readonly kind: "start"; readonly config: Config; readonly seat: Seat }
+  | { readonly kind: "start"; readonly config: Config; readonly seat: Seat; readonly preferredPort: number }
   /** The answer to `fetch_document`. */
   | { readonly kind: "document"; readonly id: number; readonly document: Awaited<ReturnType<FetchDocument>> }
   /** Answer `report`. */

@@ -61,7 +61,12 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
       const config = Object.freeze(data.config);
       log = stderrLog(config);
       const team = teamOf(data.seat, gatherReports);
-      running = start(config, { log, extraTools, fetchDocument, ...team }, (message) => scope.postMessage(message));
+      const { preferredPort } = data;
+      running = start(
+        config,
+        { log, extraTools, fetchDocument, preferredPort, ...team },
+        (message) => scope.postMessage(message),
+      );
     } else void stop(running, log).then(() => scope.postMessage({ kind: "stopped" }));
   };
   scope.postMessage({ kind: "loaded" });
@@ -73,7 +78,7 @@ function teamOf(seat: Seat, gatherReports: Team["gatherReports"]): { readonly te
 
 async function start(
   config: Config,
-  options: Pick<StartServerOptions, "log" | "extraTools" | "fetchDocument" | "team">,
+  options: Pick<StartServerOptions, "log" | "extraTools" | "fetchDocument" | "preferredPort" | "team">,
   tell: (message: FromWorker) => void,
 ): Promise<RunningServer | null> {
   try {
@@ -87,7 +92,8 @@ async function start(
       tell({ kind: "refused", text: `error: ${started.error.problem}\nhint: ${started.error.remedy}\n` });
       return null;
     }
-    listenAddresses(config).forEach(giveUpHost); // port 0 would let a tool listen wherever there is a free one
+    // The port itself stays: it is listened on again when accepting fails. Port 0 would let a tool listen anywhere.
+    listenAddresses(config).filter((address) => address.endsWith(":0")).forEach(giveUpHost);
     const { serverUrl, port, setUpLink } = started.value;
     tell({ kind: "ready", serverUrl, port, setUpLink });
     return started.value;

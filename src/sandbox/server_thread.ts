@@ -2,7 +2,7 @@
 import type { FetchDocument } from "../authorization_server/public_document.ts";
 import type { Config } from "../config/config.ts";
 import type { Failed, FromWorker, Ready, Refused, Seat, ServerReport, Stopped, ToWorker } from "./messages.ts";
-import { realPathOf, serverPermissions } from "./permissions.ts";
+import { hostAndPort, realPathOf, serverPermissions } from "./permissions.ts";
 
 /** A server behind the wall. */
 export interface ServerThread {
@@ -37,7 +37,13 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
   const { net, read, write, ...never } = serverPermissions(config, realPathOf);
-  const permissions = { net: [...net], read: [...read], write: [...write], ...never };
+  const preferredPort = config.port === 0 ? freePort(config.host) : config.port;
+  const permissions = {
+    net: [...new Set([...net, hostAndPort(config.host, preferredPort)])],
+    read: [...read],
+    write: [...write],
+    ...never,
+  };
   const worker = new Worker(entry, { type: "module", name: "server", deno: { permissions } });
   const send = (message: ToWorker): void => worker.postMessage(message);
   const reports = new Map<number, (report: ServerReport | null) => void>();
@@ -50,7 +56,7 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
     switch (data.kind) {
       case "loaded":
         onLoaded();
-        return send({ kind: "start", config, seat });
+        return send({ kind: "start", config, seat, preferredPort });
       case "fetch_document":
         if (!URL.canParse(data.url)) return; // the server parses it first; a tool that is broken may not
         return void fetchDocument?.(data.url).then((document) => send({ kind: "document", id: data.id, document }));
@@ -83,4 +89,14 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
       }),
     terminate: () => worker.terminate(),
   };
+}
+
+/** A port that is free now, so that the worker can be given the permission for it; 0 where the host cannot be listened on. */
+function freePort(hostname: string): number {
+  try {
+    using listener = Deno.listen({ hostname, port: 0 });
+    return listener.addr.port;
+  } catch {
+    return 0; // the worker meets the same problem, and says so
+  }
 }

@@ -13,7 +13,7 @@ const permissions: ServerPermissions = {
   import: false,
 };
 
-Deno.test("describeWall() says what tools reach, and that the data directory and the listen address are gone by then", () => {
+Deno.test("describeWall() says what tools reach, what the server listens on, and that the data directory is gone by then", () => {
   const [reached, before] = describeWall({
     permissions: { ...permissions, net: ["127.0.0.1:3000", "127.0.0.1:9464", "127.0.0.1:11434"] },
     listenAddresses: ["127.0.0.1:3000", "127.0.0.1:9464"],
@@ -25,7 +25,7 @@ Deno.test("describeWall() says what tools reach, and that the data directory and
   assert.equal(reached, "tools reach 127.0.0.1:11434 and the files in /srv/files, and nothing else");
   assert.equal(
     before,
-    "until it answers, the server also holds 127.0.0.1:3000, 127.0.0.1:9464 to listen on, and /srv/data",
+    "the server also holds 127.0.0.1:3000, 127.0.0.1:9464 to listen on and, until it answers, /srv/data",
   );
 });
 
