@@ -17,9 +17,12 @@ import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
 import { knownNames } from "./http/origin.ts";
 import { createRouter } from "./http/router.ts";
 import type { Installation } from "./installation.ts";
+import { createAgreedClock } from "./lib/agreed_clock.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { summariseStrangers } from "./lib/summarised_log.ts";
+import { systemTimers, type Timers } from "./lib/timers.ts";
+import { watchWallClock } from "./lib/wall_clock_watch.ts";
 import type { LimitName, Metrics } from "./metrics/metrics.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
@@ -58,6 +61,7 @@ export interface AppDependencies extends Installation {
   readonly serverUrl: string;
   readonly log: Log;
   readonly clock: Clock;
+  readonly timers?: Timers | undefined;
   /** Fetches client metadata documents; see `createDocumentFetcher`. */
   readonly fetchDocument: FetchDocument;
   /** Tools beside those that the configuration gives; see docs/tools.md. */
@@ -76,8 +80,10 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     maxKinds: config.logMaxRepeatKinds,
     maxLines: config.logMaxLinesOfKind,
   });
-  const dependencies = { ...given, log };
-  const { serverUrl, storage, secrets, clock, metrics, telemetry } = dependencies;
+  const { clock, timers = systemTimers } = given;
+  const agreedClock = createAgreedClock(clock, timers);
+  const dependencies = { ...given, log, timers, agreedClock };
+  const { serverUrl, storage, secrets, metrics, telemetry } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config);
@@ -96,6 +102,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     storage,
     secrets,
     clock,
+    timers,
+    agreedClock,
     log,
     registration: registrationOf(config),
     ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
@@ -196,9 +204,11 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ],
   );
 
-  const sweeper = setInterval(() => {
+  const wallClock = watchWallClock({ clock, timers, log });
+  const stopSweeping = timers.every(config.sweepIntervalSeconds * 1_000, () => {
+    if (!wallClock.isSteady()) return;
     storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
-  }, config.sweepIntervalSeconds * 1_000);
+  });
   return {
     fetch,
     issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralHosts(config) }),
@@ -210,7 +220,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     },
     drain: mcp.drain,
     async close() {
-      clearInterval(sweeper);
+      stopSweeping();
+      wallClock.close();
       await mcp.close();
       servicenow?.close();
       await toolbox.close();

@@ -5,6 +5,7 @@ import { createRateLimiter, type RateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import { systemTimers, type Timers } from "./lib/timers.ts";
 import type { AuditEntry } from "./mcp/audit.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "./mcp/mcp_server.ts";
 import { createPromptRegistry, type Prompt } from "./mcp/prompt.ts";
@@ -21,6 +22,7 @@ export interface ProtocolServerDependencies
   readonly prompts: readonly Prompt[];
   readonly log: Log;
   readonly clock: Clock;
+  readonly timers?: Timers | undefined;
   /** Hears of every request that was answered, beside the audit. */
   readonly countRequest?: (entry: AuditEntry) => void;
   /** Counts the calls of each user and client; in this process only when absent. */
@@ -37,7 +39,8 @@ export function createProtocolServer(
   const { tools, resources, prompts, storage, secrets, log, clock, noteClient, watchToken, countRequest, tracer } =
     dependencies;
   const rate = { count: config.toolCallsPerMinute, windowMilliseconds: minute };
-  const { toolCalls = createRateLimiter({ ...rate, clock }) } = dependencies;
+  const { timers = systemTimers } = dependencies;
+  const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
   return createMcpServer({
     tools: createToolRegistry(tools),
     resources: createResourceRegistry(resources),
@@ -59,6 +62,7 @@ export function createProtocolServer(
     secretBox: secrets,
     storage,
     clock,
+    timers,
     limits: mcpLimitsOf(config),
   });
 }

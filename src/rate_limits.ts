@@ -2,10 +2,12 @@
 import { Buffer } from "node:buffer";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "./http/rate_limit.ts";
+import type { AgreedClock } from "./lib/agreed_clock.ts";
 import { createSharedRateLimiter, type SharedRateLimiter } from "./http/shared_rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import type { Timers } from "./lib/timers.ts";
 
 /** Every limit of a server that answers over HTTP. */
 export interface RateLimits {
@@ -23,13 +25,21 @@ const minute = 60_000;
 /** One instance alone on its storage counts in memory only. */
 export function createRateLimits(
   config: Config,
-  { storage, secrets, clock, log }: Installation & { readonly clock: Clock; readonly log: Log },
+  { storage, secrets, clock, agreedClock, timers, log }: Installation & {
+    readonly clock: Clock;
+    readonly agreedClock: AgreedClock;
+    readonly timers: Timers;
+    readonly log: Log;
+  },
 ): RateLimits {
   const hideKey = (key: string): string => Buffer.from(secrets.authenticate("rate-limit", key)).toString("base64url");
   const shared: SharedRateLimiter[] = [];
   const limiter = (name: string, count: number, windowMilliseconds: number): RateLimiter => {
-    if (!mayHaveSeveralInstances(config)) return createRateLimiter({ count, windowMilliseconds, clock });
-    const made = createSharedRateLimiter({ name, count, windowMilliseconds, storage, hideKey, clock, log });
+    if (!mayHaveSeveralInstances(config)) {
+      return createRateLimiter({ count, windowMilliseconds, clock: timers.elapsed });
+    }
+    const rate = { name, count, windowMilliseconds };
+    const made = createSharedRateLimiter({ ...rate, storage, hideKey, clock, agreedClock, timers, log });
     shared.push(made);
     return made;
   };
@@ -38,7 +48,11 @@ export function createRateLimits(
     servicenowCalls: limiter("servicenow_calls", config.servicenowCallsPerMinute, minute),
     oauthAttempts: limiter("oauth_attempts", config.oauthFailuresPerQuarterHour, 15 * minute),
     registrations: limiter("registrations", config.registrationsPerHour, 60 * minute),
-    healthChecks: createRateLimiter({ count: config.healthChecksPerMinute, windowMilliseconds: minute, clock }),
+    healthChecks: createRateLimiter({
+      count: config.healthChecksPerMinute,
+      windowMilliseconds: minute,
+      clock: timers.elapsed,
+    }),
     close: async () => void await Promise.all(shared.map((each) => each.close())),
   };
 }

@@ -7,6 +7,7 @@ import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
+import { systemTimers } from "./lib/timers.ts";
 import type { Servicenow } from "./servicenow/servicenow.ts";
 
 /** What the instance stands on. */
@@ -31,7 +32,7 @@ export async function openServicenow(
   const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
   const rate = { count: config.servicenowCallsPerMinute, windowMilliseconds: minute };
-  const { calls = createRateLimiter({ ...rate, clock }) } = dependencies;
+  const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
   const [current, ...previous] = tokenBoxes(config, secrets);
   if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);
   return createServicenow({

@@ -10,7 +10,9 @@ import { createClientCredentialsGrant } from "./client_credentials_grant.ts";
 import { createClientDirectory } from "./client_directory.ts";
 import { createConsentEndpoint } from "./consent.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
+import { createAgreedClock } from "../lib/agreed_clock.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
+import { systemTimers } from "../lib/timers.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
 import { createIntrospectEndpoint } from "./introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
@@ -58,7 +60,8 @@ export interface AuthorizationServer {
 
 /** Builds the authorization server of one issuer for one resource. */
 export function createAuthorizationServer(deps: AuthorizationServerDeps): AuthorizationServer {
-  const { issuer, resource, storage, clock, lifetimes, limits } = deps;
+  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, limits } = deps;
+  const { agreedClock = createAgreedClock(clock, timers) } = deps;
   const isAcceptedResource = createResourceCheck([resource, ...deps.resourceAliases]);
   const users = createUserDirectory(storage, deps.ownerPasswordHash);
   const browsers = createBrowsers({
@@ -73,7 +76,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const passwords = createPasswordHasher(limits);
-  const throttle = createPasswordThrottle(deps);
+  const throttle = createPasswordThrottle({ ...deps, agreedClock });
   const directory = createClientDirectory({ ...deps, fetchDocument: deps.fetchDocument });
   const findClient = directory.find;
   const authenticateClient = createClientAuthenticator({
@@ -124,7 +127,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       callback: createServicenowCallback({ ...interaction, instance: servicenow.instance }),
       link: createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
     },
-    verifier: createVerifier({ storage, users, signingKeys, accessTokens, isLiveToken, log: deps.log }),
+    verifier: createVerifier({ ...deps, timers, users, signingKeys, accessTokens, isLiveToken }),
     async redirectHosts(clientId) {
       const client = await findClient(clientId);
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);

@@ -1,7 +1,9 @@
 /** What the endpoints of the authorization server are built from. */
 import type { Clock } from "../lib/clock.ts";
+import type { AgreedClock } from "../lib/agreed_clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { Storage } from "../storage/port.ts";
 import type { FetchDocument } from "./public_document.ts";
 import type { ServicenowUse } from "./servicenow_port.ts";
@@ -111,6 +113,9 @@ export interface AuthorizationServerDeps {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
+  readonly timers?: Timers;
+  /** For attempts to sign in, which the instances count together; one of its own when absent. */
+  readonly agreedClock?: AgreedClock;
   readonly log: Log;
   readonly registration: Registration;
   /** The ServiceNow instance that people link accounts of, or sign in at. */

@@ -4,6 +4,7 @@
  * storage: attempts that are spread over instances gain nothing, nor does waiting for a restart.
  */
 import { Buffer } from "node:buffer";
+import type { AgreedClock } from "../lib/agreed_clock.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
@@ -29,6 +30,7 @@ export interface PasswordThrottleDeps {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
+  readonly agreedClock: AgreedClock;
 }
 
 interface Bucket {
@@ -45,20 +47,25 @@ const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
  * Builds the throttle. `known` attempts come from a browser in which the same person signed in before: they skip the
  * common delay, so that a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
-export function createPasswordThrottle({ storage, secrets, clock }: PasswordThrottleDeps): PasswordThrottle {
+export function createPasswordThrottle(
+  { storage, secrets, clock, agreedClock }: PasswordThrottleDeps,
+): PasswordThrottle {
   const bucketsOf = (address: string, known: boolean): readonly Bucket[] => {
     const id = Buffer.from(secrets.authenticate("sign-in-attempts", address)).toString("base64url");
     const own: Bucket = { id, freeFailures: 5, maxDelaySeconds: 300 };
     return known ? [own] : [own, everyone];
   };
-  const read = (buckets: readonly Bucket[]): Promise<readonly (Stored<SignInAttempts> | null)[]> =>
-    Promise.all(buckets.map(({ id }) => signInAttempts.read(storage, id)));
+  const read = async (buckets: readonly Bucket[]): Promise<readonly (Stored<SignInAttempts> | null)[]> => {
+    const found = await Promise.all(buckets.map(({ id }) => signInAttempts.read(storage, id)));
+    for (const stored of found) if (stored !== null) agreedClock.catchUp(stored.value.lastAt);
+    return found;
+  };
   const commit = (
     buckets: readonly Bucket[],
     before: readonly (Stored<SignInAttempts> | null)[],
     change: (attempts: SignInAttempts, bucket: Bucket) => SignInAttempts,
   ): Promise<boolean> => {
-    const now = clock();
+    const now = agreedClock.now();
     return storage.commit({
       checks: buckets.map(({ id }, index) => {
         const stored = before[index] ?? null;
@@ -66,7 +73,7 @@ export function createPasswordThrottle({ storage, secrets, clock }: PasswordThro
       }),
       puts: buckets.map((bucket, index) => {
         const next = change(attemptsOf(before[index] ?? null, now), bucket);
-        return signInAttempts.put(bucket.id, next, now + forgetAfterMilliseconds);
+        return signInAttempts.put(bucket.id, next, clock() + forgetAfterMilliseconds);
       }),
     });
   };
@@ -75,7 +82,7 @@ export function createPasswordThrottle({ storage, secrets, clock }: PasswordThro
     async begin(address, known) {
       const buckets = bucketsOf(address, known);
       const waitOf = (before: readonly (Stored<SignInAttempts> | null)[]): number =>
-        Math.max(...buckets.map((bucket, index) => remaining(bucket, before[index] ?? null, clock())));
+        Math.max(...buckets.map((bucket, index) => remaining(bucket, before[index] ?? null, agreedClock.now())));
       // Before the queue: whoever has to wait is told so at once, and a flood of them writes nothing.
       const wait = waitOf(await read(buckets));
       if (wait > 0) return { ok: false, retryAfterSeconds: wait };
@@ -84,7 +91,7 @@ export function createPasswordThrottle({ storage, secrets, clock }: PasswordThro
           const before = await read(buckets);
           const retryAfterSeconds = waitOf(before);
           if (retryAfterSeconds > 0) return { ok: false, retryAfterSeconds };
-          const now = clock();
+          const now = agreedClock.now();
           const done = await commit(buckets, before, (attempts, bucket) => countFailure(attempts, bucket, now));
           return done ? { ok: true } : conflict;
         })
@@ -106,9 +113,8 @@ export function createPasswordThrottle({ storage, secrets, clock }: PasswordThro
   };
 }
 
-/** Whatever a clock that was wrong for a while left behind counts as nothing, so that no delay lasts longer than said. */
 function attemptsOf(stored: Stored<SignInAttempts> | null, now: number): SignInAttempts {
-  const isFresh = stored !== null && Math.abs(now - stored.value.lastAt) < forgetAfterMilliseconds;
+  const isFresh = stored !== null && now - stored.value.lastAt < forgetAfterMilliseconds;
   return isFresh ? stored.value : noAttempts;
 }
 

@@ -2,6 +2,7 @@
 import { createLookout } from "../lib/lookout.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import { operatorClientId } from "./operator_token.ts";
 import { grants } from "./records/grant.ts";
@@ -21,12 +22,13 @@ interface Group {
 
 /** Builds the watch. Whatever hangs on one token is looked at together. */
 export function createTokenWatch(
-  { storage, isLive, keyIdOf, log }: {
+  { storage, isLive, keyIdOf, log, timers }: {
     readonly storage: Storage;
     readonly isLive: (principal: Principal) => Promise<boolean>;
     /** The key that signed the principal's token, if one did. */
     readonly keyIdOf: (principal: Principal) => string | undefined;
     readonly log: Log;
+    readonly timers?: Timers | undefined;
   },
 ): TokenWatch {
   const groups = new Map<string, Group>();
@@ -37,7 +39,7 @@ export function createTokenWatch(
       if (await isLive(principal)) return;
       for (const end of [...ends]) if (ends.delete(end)) end();
       leave(name);
-    }, log);
+    }, { log, timers });
     const watches = recordsOf(principal, keyIdOf(principal)).map((key) => storage.watch(key, lookout.again));
     lookout.again(); // it may have ended since the request's token was verified
     return {

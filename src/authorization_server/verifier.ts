@@ -1,6 +1,7 @@
 /** Tells the resource server whom a bearer token speaks for, and whether that still holds. */
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
+import type { Timers } from "../lib/timers.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { effectiveScopes } from "../scopes.ts";
 import type { Storage } from "../storage/port.ts";
@@ -40,9 +41,10 @@ export function createLivenessCheck(storage: Storage, users: UserDirectory): Liv
 
 /** Builds the verifier. */
 export function createVerifier(
-  { storage, users, signingKeys, accessTokens, isLiveToken, log }: {
+  { storage, users, signingKeys, accessTokens, isLiveToken, log, timers }: {
     readonly storage: Storage;
     readonly log: Log;
+    readonly timers?: Timers | undefined;
     readonly signingKeys: Pick<SigningKeys, "find">;
     readonly users: UserDirectory;
     readonly accessTokens: AccessTokens;
@@ -93,7 +95,7 @@ export function createVerifier(
       return await isLive(principal) ? success(principal) : failure("revoked_token");
     },
     isLive,
-    watch: createTokenWatch({ storage, isLive, keyIdOf: (principal) => keyIds.get(principal), log }),
+    watch: createTokenWatch({ storage, isLive, keyIdOf: (principal) => keyIds.get(principal), log, timers }),
     changeCount: () => storage.changeCount(),
   };
 }

@@ -38,7 +38,11 @@ export function forgottenAtOnce(maxKeys: number): number {
  * that, those with a full allowance go first, then the oldest.
  */
 export function createRateLimiter(
-  { count, windowMilliseconds, clock, maxKeys = 100_000 }: Rate & { readonly clock: Clock; readonly maxKeys?: number },
+  { count, windowMilliseconds, clock, maxKeys = 100_000 }: Rate & {
+    /** Only differences are used: `Timers.elapsed`, which no change of the wall clock disturbs. */
+    readonly clock: Clock;
+    readonly maxKeys?: number;
+  },
 ): LocalRateLimiter {
   const interval = windowMilliseconds / count;
   // Per key: the time at which its allowance is full again.

@@ -7,11 +7,15 @@
  * nothing for what they refuse. Charges, which come after the fact, may go beyond that by the requests in flight. An
  * instance that is killed forgets at most its sixteenth; one that stops settles it. What was admitted counts as if at
  * the moment of settling, so that a steady caller may find the allowance up to a sixteenth smaller. While the storage is
- * lost, each instance counts for itself. Instances whose clocks differ by d refuse d too early or too late.
+ * lost, each instance counts for itself. Times are of the agreed clock; what an instance had settled before another one
+ * with a later clock first settled may be admitted once more. Instances whose wall clocks are over two minutes apart take
+ * the entries of the later one only into account: the other counts for itself.
  */
 import { z } from "zod";
+import type { AgreedClock } from "../lib/agreed_clock.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import {
   type Admission,
@@ -36,7 +40,10 @@ export interface SharedRateLimitOptions extends Rate {
   readonly storage: Storage;
   /** Turns a key into the text under which it is stored: addresses are nobody's business. */
   readonly hideKey: (key: string) => string;
+  /** When entries expire. */
   readonly clock: Clock;
+  readonly agreedClock: AgreedClock;
+  readonly timers?: Timers | undefined;
   readonly log: Log;
   readonly maxKeys?: number;
 }
@@ -45,7 +52,10 @@ const shares = 16;
 const keysAtOnce = 50;
 const maxAttempts = 20;
 const pauseAfterFailureMilliseconds = 1_000;
-const stored = z.object({ fullAt: z.number() });
+/** An entry outlives its debt by so much, since entries expire by the wall clock, and wall clocks differ. */
+const clockToleranceMilliseconds = 120_000;
+/** `at` is when it was settled; entries of earlier versions lack it. */
+const stored = z.object({ fullAt: z.number(), at: z.number().optional() });
 
 interface Account {
   readonly key: StorageKey;
@@ -57,7 +67,8 @@ interface Account {
 
 /** Allows `count` within `windowMilliseconds`, in a burst or spread out, over all instances as the module says. */
 export function createSharedRateLimiter(options: SharedRateLimitOptions): SharedRateLimiter {
-  const { name, count, windowMilliseconds, storage, hideKey, clock, log, maxKeys = 100_000 } = options;
+  const { name, count, windowMilliseconds, storage, hideKey, clock, agreedClock, log, maxKeys = 100_000 } = options;
+  const { timers = systemTimers } = options;
   const interval = windowMilliseconds / count;
   const ownShare = Math.max(interval, windowMilliseconds / shares);
   const accounts = new Map<string, Account>();
@@ -67,7 +78,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   const accountOf = (key: string): Account => {
     const present = accounts.get(key);
     if (present !== undefined) return present;
-    if (accounts.size >= maxKeys) forget(clock());
+    if (accounts.size >= maxKeys) forget(agreedClock.now());
     const account: Account = { key: ["rate_limit", name, hideKey(key)], fullAt: 0, unsettled: 0 };
     accounts.set(key, account);
     return account;
@@ -87,15 +98,21 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   /** One commit for all of them; `false` when another instance settled one of them in between. */
   const settleOnce = async (batch: readonly Account[]): Promise<boolean> => {
     const entries = await Promise.all(batch.map(({ key }) => storage.get(key)));
-    const now = clock();
+    const found = entries.map((entry) => stored.safeParse(entry?.value).data);
+    for (const entry of found) if (entry?.at !== undefined) agreedClock.catchUp(entry.at);
+    const now = agreedClock.now();
     const most = now + maxDebtWindows * windowMilliseconds;
     const settled = batch.map((account, index) => {
-      const before = stored.safeParse(entries[index]?.value).data?.fullAt ?? 0;
+      const before = Math.min(found[index]?.fullAt ?? 0, most);
       return { account, debt: account.unsettled, fullAt: Math.min(Math.max(before, now) + account.unsettled, most) };
     });
     const done = await storage.commit({
       checks: batch.map(({ key }, index) => ({ key, version: entries[index]?.version ?? null })),
-      puts: settled.map(({ account: { key }, fullAt }) => ({ key, value: { fullAt }, expiresAt: fullAt })),
+      puts: settled.map(({ account: { key }, fullAt }) => ({
+        key,
+        value: { fullAt, at: now },
+        expiresAt: clock() + fullAt - now + clockToleranceMilliseconds,
+      })),
     });
     if (!done) return false;
     for (const { account, debt, fullAt } of settled) {
@@ -113,7 +130,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
         return;
       }
     } catch (error) {
-      lostUntil = clock() + pauseAfterFailureMilliseconds;
+      lostUntil = agreedClock.now() + pauseAfterFailureMilliseconds;
       log.write("warn", "rate_limit_not_shared", { limit: name, error: String(error) });
     }
   };
@@ -127,13 +144,13 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   const settleAll = async (): Promise<void> => {
     await Promise.all(settling.values());
     const waiting = [...accounts.values()].filter(({ unsettled }) => unsettled > 0);
-    for (let start = 0; start < waiting.length && clock() >= lostUntil; start += keysAtOnce) {
+    for (let start = 0; start < waiting.length && agreedClock.now() >= lostUntil; start += keysAtOnce) {
       await settle(waiting.slice(start, start + keysAtOnce));
     }
   };
 
   const takeNow = (account: Account, cost: number): Admission | null => {
-    const now = clock();
+    const now = agreedClock.now();
     const debt = interval * cost;
     const refusal = refusalOf(Math.max(account.fullAt, now) + debt - now - windowMilliseconds);
     if (refusal !== null) return refusal;
@@ -150,19 +167,19 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   };
 
   let running: Promise<void> = Promise.resolve();
-  const timer = setInterval(() => {
+  const stopSettling = timers.every(windowMilliseconds / shares, () => {
     running = running.then(settleAll);
-  }, windowMilliseconds / shares);
+  });
   return {
     take(key, cost = 1) {
       const account = accountOf(key);
       return takeNow(account, cost) ?? takeWhenSettled(account, cost);
     },
     charge(key, cost) {
-      spend(accountOf(key), interval * cost, clock());
+      spend(accountOf(key), interval * cost, agreedClock.now());
     },
     async close() {
-      clearInterval(timer);
+      stopSettling();
       await running;
       await settleAll();
     },

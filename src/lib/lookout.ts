@@ -1,6 +1,7 @@
 /** Looks at something again whenever it may have changed, for watches that say no more than that. */
 
 import type { Log } from "./log.ts";
+import { systemTimers, type Timers } from "./timers.ts";
 
 /** Looks when told to. */
 export interface Lookout {
@@ -13,11 +14,14 @@ export interface Lookout {
 const retryMilliseconds = 1_000;
 
 /** One look at a time; one that rejects, since the storage is lost, is logged and repeated. */
-export function createLookout(look: () => Promise<void>, log: Log): Lookout {
+export function createLookout(
+  look: () => Promise<void>,
+  { log, timers = systemTimers }: { readonly log: Log; readonly timers?: Timers | undefined },
+): Lookout {
   let isDue = false;
   let isLooking = false;
   let stopped = false;
-  let retry: ReturnType<typeof setTimeout> | undefined;
+  let stopRetry: (() => void) | undefined;
 
   const run = async (): Promise<void> => {
     isLooking = true;
@@ -28,14 +32,14 @@ export function createLookout(look: () => Promise<void>, log: Log): Lookout {
       } catch (error) {
         if (stopped) break;
         log.write("error", "look_failed", { error: error instanceof Error ? error.stack : String(error) });
-        retry ??= setTimeout(again, retryMilliseconds);
+        stopRetry ??= timers.after(retryMilliseconds, again);
       }
     }
     isLooking = false;
   };
   const again = (): void => {
-    clearTimeout(retry);
-    retry = undefined;
+    stopRetry?.();
+    stopRetry = undefined;
     isDue = true;
     if (!isLooking) void run();
   };
@@ -43,7 +47,7 @@ export function createLookout(look: () => Promise<void>, log: Log): Lookout {
     again,
     stop() {
       stopped = true;
-      clearTimeout(retry);
+      stopRetry?.();
     },
   };
 }

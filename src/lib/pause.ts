@@ -1,18 +1,23 @@
 /** Waiting that ends early when nobody waits any more. */
+import { systemTimers, type Timers } from "./timers.ts";
 
 /** Resolves after so many milliseconds, or at once when the signal aborts. */
 export type Pause = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
-/** The pause that a timer gives. */
-export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal?.addEventListener("abort", done, { once: true });
-  });
+/** The pause that timers give. */
+export function createPause(timers: Timers): Pause {
+  return (milliseconds, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const done = (): void => {
+        stopTimer();
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const stopTimer = timers.after(milliseconds, done);
+      signal?.addEventListener("abort", done, { once: true });
+    });
 }
+
+/** The pause of the machine's own timers. */
+export const pause: Pause = createPause(systemTimers);

@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
 
@@ -24,6 +25,7 @@ export interface InFlight {
 export interface InFlightOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
+  readonly timers?: Timers | undefined;
   readonly log: Log;
 }
 
@@ -31,7 +33,7 @@ export interface InFlightOptions {
 const cancellationLifetimeMs = 60_000;
 
 /** Makes an empty table. */
-export function createInFlight({ storage, clock, log }: InFlightOptions): InFlight {
+export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {
   const calls = new Map<string, (() => void)[]>();
   const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
   const storedAt = (owner: string, id: RpcId): McpStorageKey => ["mcp_cancel", hash("sha256", keyOf(owner, id))];
@@ -59,7 +61,7 @@ export function createInFlight({ storage, clock, log }: InFlightOptions): InFlig
       const key = storedAt(owner, id);
       const lookout = createLookout(async () => {
         if (await storage.get(key) !== null) cancel(owner, id);
-      }, log);
+      }, { log, timers });
       const stopWatching = storage.watch(key, lookout.again);
       lookout.again();
       return () => {

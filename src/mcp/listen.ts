@@ -92,7 +92,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     if (isListChanged && wantedChanges.lists) tell(notificationText("notifications/resources/list_changed", { _meta }));
   });
   const stopFollowing = runtime.tasks.follow(tasks);
-  const keepOpen = endWithToken(principal, runtime.clock, end);
+  const keepOpen = endWithToken(principal, runtime, end);
   options.enders.add(end);
   stream.push(
     notificationText("notifications/subscriptions/acknowledged", {

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import type { Admit } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
@@ -54,6 +55,7 @@ export interface McpServerOptions {
   /** Calls back when the principal's token is revoked, which ends its streams, until the returned function is called. */
   readonly watchToken?: (principal: Principal, onRevoked: () => void) => () => void;
   readonly clock?: Clock;
+  readonly timers?: Timers | undefined;
   /** Those that are left out are {@link defaultMcpLimits}. */
   readonly limits?: Partial<McpLimits>;
 }
@@ -76,7 +78,7 @@ export interface McpServer {
 
 /** Builds the protocol server. */
 export function createMcpServer(options: McpServerOptions): McpServer {
-  const { tools, log, secretBox, storage, clock = systemClock } = options;
+  const { tools, log, secretBox, storage, clock = systemClock, timers = systemTimers } = options;
   const limits: McpLimits = { ...defaultMcpLimits, ...options.limits };
   const prompts = options.prompts ?? createPromptRegistry([]);
   const resources = options.resources ?? createResourceRegistry([]);
@@ -87,10 +89,11 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   };
 
   const changes = createChangeHub();
-  const sessions = createSessions({ secretBox, storage, clock, log, ...limits });
-  const resumption = createStreamResumption({ storage, secretBox, clock, log, limits });
+  const sessions = createSessions({ secretBox, storage, clock, timers, log, ...limits });
+  const resumption = createStreamResumption({ storage, secretBox, clock, timers, log, limits });
   const streams = createStreamTable({
     limits,
+    timers,
     resumption,
     watchEnd(principal, session, onEnd) {
       const stopToken = options.watchToken?.(principal, onEnd);
@@ -103,19 +106,29 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       };
     },
   });
-  const tasks = createTasks({ storage, clock, log, changes, limits });
-  const sessionStreams = createSessionStreams({ ...options, sessions, streams, changes, clock, resources, resumption });
+  const tasks = createTasks({ storage, clock, timers, log, changes, limits });
+  const sessionStreams = createSessionStreams({
+    ...options,
+    sessions,
+    streams,
+    changes,
+    clock,
+    timers,
+    resources,
+    resumption,
+  });
   const enders = new Set<() => void>();
   const runtime: Runtime = {
     log,
     tracer: options.tracer ?? noTracer,
     clock,
+    timers,
     secretBox,
     limits,
     streams,
     tasks,
-    questions: createPendingQuestions({ storage, secretBox, clock, log, ...limits }),
-    inFlight: createInFlight({ storage, clock, log }),
+    questions: createPendingQuestions({ storage, secretBox, clock, timers, log, ...limits }),
+    inFlight: createInFlight({ storage, clock, timers, log }),
   };
   const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, enders };
   const answerMessage = createMessageHandler({

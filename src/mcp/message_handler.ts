@@ -57,7 +57,7 @@ export function createMessageHandler({ runtime, methods, admit, open, audit }: M
   };
 
   const answerRequest = (call: Call): McpAnswer | Promise<McpAnswer> => {
-    const started = performance.now();
+    const started = runtime.timers.elapsed();
     const { request, exchange } = call;
     const parent = traceContextOf(request.params, exchange);
     const span = beginRequestSpan(runtime.tracer, call, { parent, isKnownMethod: methods.has(request.method) });
@@ -163,9 +163,9 @@ function answerFailure(call: Call, error: unknown): McpAnswer {
 }
 
 function auditEntry(call: Call, started: number, traceId: string | undefined): AuditEntry {
-  const { requestId, principal } = call.exchange;
+  const { runtime, exchange: { requestId, principal } } = call;
   const entry: AuditEntry = {
-    time: Date.now(),
+    time: runtime.clock(),
     requestId,
     subject: principal === null ? null : principal.subject,
     clientId: principal === null ? null : principal.clientId,
@@ -173,7 +173,7 @@ function auditEntry(call: Call, started: number, traceId: string | undefined): A
     tool: call.tool,
     outcome: call.outcome,
     code: call.code,
-    durationMs: performance.now() - started,
+    durationMs: runtime.timers.elapsed() - started,
   };
   return traceId === undefined ? entry : { ...entry, traceId };
 }

@@ -2,6 +2,7 @@
  * A queue of messages on their way to one client, bounded, with one reader at a time. A resumable stream keeps what was
  * read, so that a client that lost its connection gets the rest from a new one (MCP 2025-11-25, basic/transports).
  */
+import { systemTimers, type Timers } from "../lib/timers.ts";
 
 /** One message, or (`text` is empty) an event that only tells its id. */
 export interface Frame {
@@ -29,6 +30,7 @@ export interface MessageStreamOptions {
   readonly resumeWindowMs: number;
   /** Called once, when nothing more can be sent: the stream is complete, or (`abandoned`) its client is gone. */
   readonly onClosed: (abandoned: boolean) => void;
+  readonly timers?: Timers | undefined;
 }
 
 /** The sender's side. */
@@ -55,7 +57,7 @@ export interface MessageStream {
 
 /** Opens a stream. */
 export function openMessageStream(options: MessageStreamOptions): MessageStream {
-  const { maxFrames, resumeId, resumeWindowMs, onClosed } = options;
+  const { maxFrames, resumeId, resumeWindowMs, onClosed, timers = systemTimers } = options;
   const frames: Frame[] = [];
   let firstNumber = 0; // of frames[0]
   let nextNumber = 0;
@@ -65,7 +67,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
   let reader: object | null = null;
   let releasedAt = Infinity; // the number of the first frame that the present reader does not get any more
   let wake: (() => void) | null = null;
-  let detachedTimer: ReturnType<typeof setTimeout> | undefined;
+  let stopWaiting: (() => void) | undefined;
 
   const notify = (): void => {
     const waiting = wake;
@@ -89,7 +91,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
     return frame;
   };
   const abandon = (): void => {
-    clearTimeout(detachedTimer);
+    stopWaiting?.();
     if (complete || abandoned) return;
     abandoned = true;
     notify();
@@ -99,7 +101,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
     reader = null;
     notify();
     if (resumeId === null) abandon();
-    else if (!complete && !abandoned) detachedTimer = setTimeout(abandon, resumeWindowMs);
+    else if (!complete && !abandoned) stopWaiting = timers.after(resumeWindowMs, abandon);
   };
 
   return {
@@ -116,7 +118,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
     },
     end() {
       if (complete || abandoned) return;
-      clearTimeout(detachedTimer);
+      stopWaiting?.();
       complete = true;
       notify();
       onClosed(false);
@@ -131,7 +133,7 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
     attach(after) {
       const self = reader = {};
       releasedAt = Infinity;
-      clearTimeout(detachedTimer);
+      stopWaiting?.();
       position = Math.min(Math.max(after + 1, firstNumber), nextNumber);
       notify();
       const isCurrent = (): boolean => reader === self;
@@ -143,12 +145,12 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
           if (position >= releasedAt) detach();
           if (complete || abandoned || !isCurrent()) return null;
           return new Promise((resolve) => {
-            const timer = setTimeout(() => {
+            const stopTimer = timers.after(idleMs, () => {
               wake = null;
               resolve("idle");
-            }, idleMs);
+            });
             wake = () => {
-              clearTimeout(timer);
+              stopTimer();
               resolve(isCurrent() ? take() ?? this.next(idleMs) : null);
             };
           });

@@ -6,6 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
 import type { Admission } from "./admission.ts";
 import { createIssuedIds } from "./issued_id.ts";
 import { isObject } from "../lib/is_object.ts";
@@ -43,6 +44,7 @@ export interface PendingQuestionsOptions {
   readonly storage: McpStorage;
   readonly secretBox: SecretBox;
   readonly clock: Clock;
+  readonly timers?: Timers | undefined;
   readonly log: Log;
   /** How long an answer waits for the instance that asked. */
   readonly askTimeoutMs: number;
@@ -52,7 +54,7 @@ const taken: Admission = { ok: true };
 
 /** Makes an empty set of pending questions. */
 export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
-  const { storage, secretBox, clock, log, askTimeoutMs } = options;
+  const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
   const ids = createIssuedIds(secretBox, "mcp-question");
   const keyOf = (id: string): McpStorageKey => ["mcp_answer", id];
   const pending = new Map<string, { readonly owner: string; readonly settle: (response: RpcResponse) => void }>();
@@ -76,11 +78,11 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
       const { promise, resolve } = Promise.withResolvers<Result<Answer, AskFailure>>();
       const fail = (reason: AskFailure["reason"], message: string): void => resolve(failure({ reason, message }));
       const onAbort = (): void => fail("unreachable", "The caller is gone");
-      const timer = setTimeout(() => fail("timeout", "The caller did not answer in time"), timeoutMs);
+      const stopTimer = timers.after(timeoutMs, () => fail("timeout", "The caller did not answer in time"));
       signal.addEventListener("abort", onAbort, { once: true });
       const settle = (response: RpcResponse): void => resolve(readResponse(question, response));
       pending.set(id, { owner, settle });
-      const stopReceiving = receiveFromPipe({ storage, key: keyOf(id), log }, {
+      const stopReceiving = receiveFromPipe({ storage, key: keyOf(id), log, timers }, {
         onText: (text) => settle(JSON.parse(text)),
       });
       try {
@@ -89,7 +91,7 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
         }
         return await promise;
       } finally {
-        clearTimeout(timer);
+        stopTimer();
         signal.removeEventListener("abort", onAbort);
         pending.delete(id);
         stopReceiving();

@@ -53,24 +53,25 @@ async function settle<Outcome>(
   pending: Promise<Outcome>,
 ): Promise<McpAnswer> {
   const { runtime, session, request } = call;
+  const { timers } = runtime;
   const { toolTimeoutMs, streamAfterMs } = runtime.limits;
   const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
-  const timeout = setTimeout(() => {
+  const stopTimeout = timers.after(toolTimeoutMs, () => {
     context.abort(new DOMException("The call took too long", "TimeoutError"));
     onTimeout(null);
-  }, toolTimeoutMs);
+  });
   const { outlet } = context; // it must be there when the answer is first waited for
   const owner = session?.key ?? principal.tokenId;
   const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
   let stopWatching: (() => void) | undefined;
-  let later = setTimeout(() => {
+  let stopLater = timers.after(Math.min(streamAfterMs, watchAfterMs), () => {
     // Ids of requests are unique in a session only: without one, nothing is heard of other instances.
     if (session !== null) stopWatching = runtime.inFlight.watch(owner, request.id);
-    later = setTimeout(() => outlet.open(), Math.max(streamAfterMs - watchAfterMs, 0));
-  }, Math.min(streamAfterMs, watchAfterMs));
+    stopLater = timers.after(Math.max(streamAfterMs - watchAfterMs, 0), () => void outlet.open());
+  });
   const stopTimers = (): void => {
-    clearTimeout(timeout);
-    clearTimeout(later);
+    stopTimeout();
+    stopLater();
     stopWatching?.();
     leave();
   };
@@ -167,28 +168,29 @@ function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknow
 /** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
 function answerTask(call: Call, task: RunningTask, done: Promise<McpAnswer>, context: RunningContext): McpAnswer {
   const { promise: expired, resolve } = Promise.withResolvers<void>();
-  const limit = setTimeout(() => {
+  const { timers } = call.runtime;
+  const stopLimit = timers.after(task.ttlMs, () => {
     context.abort(new DOMException("The task's time is over", "TimeoutError"));
     resolve();
-  }, task.ttlMs);
+  });
   const end = Promise.race([
     done.then((answer) => context.cancelled ? null : answer),
     context.whenCancelled.then(() => null),
     expired.then(() => answerError(call, errorCode.internalError, "The task took too long")),
   ]);
-  const started = performance.now();
+  const started = timers.elapsed();
   const settle = async (): Promise<void> => {
     const { requestId, principal } = call.exchange;
     const fields = { requestId, subject: principal?.subject, clientId: principal?.clientId, tool: call.tool };
     try {
       const outcome = await task.settle(await end);
-      call.runtime.log.write("audit", "task_ended", { ...fields, outcome, durationMs: performance.now() - started });
+      call.runtime.log.write("audit", "task_ended", { ...fields, outcome, durationMs: timers.elapsed() - started });
     } catch (error) {
       call.runtime.log.write("error", "task_not_settled", { ...fields, error: String(error) });
     }
   };
   settle().finally(() => {
-    clearTimeout(limit);
+    stopLimit();
     context.end();
   });
   return answerResult(call, JSON.stringify(task.seed), "task");

@@ -2,6 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { Tracer } from "../lib/tracer.ts";
 import type { InFlight } from "./in_flight.ts";
 import type { PendingQuestions } from "./pending_questions.ts";
@@ -66,6 +67,7 @@ export interface Runtime {
   readonly log: Log;
   readonly tracer: Tracer;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly secretBox: SecretBox;
   readonly limits: McpLimits;
   readonly streams: StreamTable;

@@ -9,6 +9,7 @@ import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
 import { type LogLevel, logLevels } from "./log_level.ts";
 import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
@@ -30,6 +31,7 @@ export interface SessionOptions {
   readonly secretBox: SecretBox;
   readonly storage: McpStorage;
   readonly clock: Clock;
+  readonly timers?: Timers | undefined;
   readonly log: Log;
   readonly sessionLifetimeSeconds: number;
   /** How many sessions are kept opened in memory. */
@@ -78,7 +80,7 @@ function keyOf({ key }: Session): McpStorageKey {
 
 /** Opens the sessions. */
 export function createSessions(options: SessionOptions): Sessions {
-  const { secretBox, storage, clock, log, maxCachedSessions } = options;
+  const { secretBox, storage, clock, timers, log, maxCachedSessions } = options;
   const cache = new Map<string, OpenSession>();
   const capabilitySets = new Map<string, ClientCapabilities>();
 
@@ -168,7 +170,7 @@ export function createSessions(options: SessionOptions): Sessions {
     end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
     watch(session, onChange) {
       const opened = session as OpenSession;
-      const lookout = createLookout(async () => onChange(await refresh(opened, opened.checkedAt)), log);
+      const lookout = createLookout(async () => onChange(await refresh(opened, opened.checkedAt)), { log, timers });
       const stopWatching = storage.watch(keyOf(session), lookout.again);
       return () => {
         lookout.stop();

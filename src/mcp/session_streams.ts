@@ -1,6 +1,7 @@
 /** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
 import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
+import type { Timers } from "../lib/timers.ts";
 import { type Admit, tooManyCalls } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
@@ -19,6 +20,7 @@ export interface SessionStreamsOptions {
   readonly streams: StreamTable;
   readonly changes: ChangeHub;
   readonly clock: Clock;
+  readonly timers?: Timers | undefined;
   readonly resources: ResourceRegistry;
   readonly resumption: StreamResumption;
   readonly admit: Admit;
@@ -55,7 +57,7 @@ interface OpenStream {
 
 /** Builds the service. */
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes, clock, resources, resumption, admit } = options;
+  const { sessions, streams, changes, resources, resumption, admit } = options;
   const open = new Map<string, OpenStream>();
 
   changes.subscribe((change) => {
@@ -137,7 +139,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         const body = errorText(null, refusalCode.rateLimited, "Too many streams are open");
         return { kind: "rate_limited", retryAfterSeconds: 60, body };
       }
-      const keepOpen = endWithToken(principal, clock, () => stream.end());
+      const keepOpen = endWithToken(principal, options, () => stream.end());
       const entry: OpenStream = { stream, principal, stopWatching: () => {} };
       open.set(session.key, entry);
       follow(entry, session);

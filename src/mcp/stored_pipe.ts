@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
 
 /** So many characters have less than 524,288 bytes as JSON, whatever they are. */
@@ -65,7 +66,10 @@ export interface PipeReceiver {
 
 /** Receives until the end, or until the returned function is called. What was received is deleted. */
 export function receiveFromPipe(
-  { storage, key, log }: Pick<PipeOptions, "storage" | "key"> & { readonly log: Log },
+  { storage, key, log, timers }: Pick<PipeOptions, "storage" | "key"> & {
+    readonly log: Log;
+    readonly timers?: Timers | undefined;
+  },
   to: PipeReceiver,
 ): () => void {
   let unfinished = "";
@@ -94,7 +98,7 @@ export function receiveFromPipe(
     stop();
     to.onEnd?.();
     await storage.commit({ deletes: [key] });
-  }, log);
+  }, { log, timers });
   const stopWatching = storage.watch(key, lookout.again);
   const stop = (): void => {
     stopped = true;

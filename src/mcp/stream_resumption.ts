@@ -9,6 +9,7 @@ import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
 import { createIssuedIds } from "./issued_id.ts";
 import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
 import type { FrameReader, MessageStream } from "./message_stream.ts";
@@ -63,6 +64,7 @@ export interface StreamResumptionOptions {
   readonly storage: McpStorage;
   readonly secretBox: SecretBox;
   readonly clock: Clock;
+  readonly timers?: Timers | undefined;
   readonly log: Log;
   readonly limits: {
     readonly resumeWindowMs: number;
@@ -80,7 +82,7 @@ const requestShape = z.object({ pipe: z.string(), after: z.number(), scopes: z.a
 
 /** Builds it. */
 export function createStreamResumption(options: StreamResumptionOptions): StreamResumption {
-  const { storage, secretBox, clock, log, limits } = options;
+  const { storage, secretBox, clock, timers = systemTimers, log, limits } = options;
   const ids = {
     answer: createIssuedIds(secretBox, "mcp-answer-stream"),
     notices: createIssuedIds(secretBox, "mcp-notice-stream"),
@@ -128,7 +130,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         const isOver = stream.isOverAfter(asked.after);
         current = { pipe: asked.pipe, reader: stream.attach(asked.after) };
         void sendOn(current.reader, asked.pipe, isOver);
-      }, log);
+      }, { log, timers });
       const stopWatching = storage.watch(key, lookout.again);
       return () => {
         lookout.stop();
@@ -143,7 +145,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
       const stop = (): void => {
         if (stopped) return;
         stopped = true;
-        clearTimeout(timer);
+        stopTimer();
         stopReceiving();
         resolve(false);
         // Only what is stored can be withdrawn: the owner would send on to nobody.
@@ -155,13 +157,13 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         stop();
         onEnd();
       };
-      let timer = setTimeout(stop, limits.resumeAnswerMs);
+      let stopTimer = timers.after(limits.resumeAnswerMs, stop);
       const onSign = (): void => {
-        clearTimeout(timer);
-        timer = setTimeout(end, silenceMs);
+        stopTimer();
+        stopTimer = timers.after(silenceMs, end);
         resolve(true);
       };
-      const stopReceiving = receiveFromPipe({ storage, key: pipeKey(pipe), log }, {
+      const stopReceiving = receiveFromPipe({ storage, key: pipeKey(pipe), log, timers }, {
         onSign,
         onText(text) {
           onSign();

@@ -1,11 +1,10 @@
 /** The open streams of a server: how many there may be, how they are found again, and how they all end. */
 import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { Session } from "./session.ts";
 import type { StreamContent, StreamPosition, StreamResumption } from "./stream_resumption.ts";
-
-const longestTimerMs = 2 ** 31 - 1;
 
 /** Limits of streams. */
 export interface StreamLimits {
@@ -37,14 +36,16 @@ export interface StreamTableOptions {
   readonly resumption: StreamResumption;
   /** Calls back when a stream of this principal and session must end, until the returned function is called. */
   readonly watchEnd: (principal: Principal, session: Session | null, onEnd: () => void) => () => void;
+  readonly timers?: Timers | undefined;
 }
 
 /** Calls `end` when the principal's token ends, unless the returned function is called first. */
-export function endWithToken({ expiresAt }: Principal, clock: Clock, end: () => void): () => void {
-  const left = expiresAt - clock();
-  if (left > longestTimerMs) return () => {};
-  const timer = setTimeout(end, left);
-  return () => clearTimeout(timer);
+export function endWithToken(
+  { expiresAt }: Principal,
+  { clock, timers = systemTimers }: { readonly clock: Clock; readonly timers?: Timers | undefined },
+  end: () => void,
+): () => void {
+  return timers.after(expiresAt - clock(), end);
 }
 
 /** The open streams. */
@@ -66,7 +67,8 @@ export function parseEventId(eventId: string): StreamPosition | null {
 }
 
 /** Makes an empty table. */
-export function createStreamTable({ limits, resumption, watchEnd }: StreamTableOptions): StreamTable {
+export function createStreamTable(options: StreamTableOptions): StreamTable {
+  const { limits, resumption, watchEnd, timers = systemTimers } = options;
   const open = new Set<MessageStream>();
   const perPrincipal = new Map<string, number>();
   const resumable = new Map<
@@ -78,7 +80,7 @@ export function createStreamTable({ limits, resumption, watchEnd }: StreamTableO
       readonly withdraw: () => void;
     }
   >();
-  const complete = new Map<string, { readonly timer: ReturnType<typeof setTimeout>; readonly kept: number }>();
+  const complete = new Map<string, { readonly stopTimer: () => void; readonly kept: number }>();
   let kept = 0;
 
   const discard = (resumeId: string): void => {
@@ -88,14 +90,14 @@ export function createStreamTable({ limits, resumption, watchEnd }: StreamTableO
   const forget = (resumeId: string): void => {
     const entry = complete.get(resumeId);
     if (entry === undefined) return;
-    clearTimeout(entry.timer);
+    entry.stopTimer();
     complete.delete(resumeId);
     discard(resumeId);
     kept -= entry.kept;
   };
   const keep = (resumeId: string, stream: MessageStream): void => {
-    const timer = setTimeout(() => forget(resumeId), limits.resumeWindowMs);
-    complete.set(resumeId, { timer, kept: stream.kept });
+    const stopTimer = timers.after(limits.resumeWindowMs, () => forget(resumeId));
+    complete.set(resumeId, { stopTimer, kept: stream.kept });
     kept += stream.kept;
     for (const oldest of complete.keys()) {
       if (kept <= limits.maxReplayCharacters && complete.size <= limits.maxStreams) break;
@@ -112,6 +114,7 @@ export function createStreamTable({ limits, resumption, watchEnd }: StreamTableO
       const resumeId = session === null ? null : resumption.issueId(session, content);
       const stream = openMessageStream({
         maxFrames: limits.maxQueuedMessages,
+        timers,
         resumeId,
         resumeWindowMs: limits.resumeWindowMs,
         onClosed(abandoned) {

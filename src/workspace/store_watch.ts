@@ -92,7 +92,7 @@ export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
         notices.addAll(paths);
         if (isListChanged && !paths.every(isDenied)) notices.addListChange();
       }
-    }, log);
+    }, { log });
     const stopWatching = storage.watch(changesKey(name), lookout.again);
     lookout.again();
     return {

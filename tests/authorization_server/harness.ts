@@ -12,7 +12,9 @@ import {
 } from "../../src/authorization_server/context.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
+import { systemTimers } from "../../src/lib/timers.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 
@@ -80,6 +82,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     storage,
     secrets,
     clock,
+    timers: { ...systemTimers, elapsed: clock },
+    agreedClock: createAgreedClock(clock, { elapsed: clock }),
     log: { write: (level, event, fields = {}) => void lines.push({ level, event, fields }), flush: () => {} },
     registration: options.registration ?? { mode: "open" },
     lifetimes: options.lifetimes ?? defaultLifetimes,

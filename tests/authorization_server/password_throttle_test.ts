@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { createPasswordThrottle } from "../../src/authorization_server/password_throttle.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import type { Storage } from "../../src/storage/port.ts";
 
+const agreed = (clock: () => number) => createAgreedClock(clock, { elapsed: clock });
 const secrets = createSecretBox(new Uint8Array(32).fill(1));
 
 async function open(instanceCount = 1) {
@@ -14,7 +16,9 @@ async function open(instanceCount = 1) {
     { length: instanceCount },
     (): Storage => openSqliteStorage({ path: `${directory}/a.db`, clock }),
   );
-  const throttles = storages.map((storage) => createPasswordThrottle({ storage, secrets, clock }));
+  const throttles = storages.map((storage) =>
+    createPasswordThrottle({ storage, secrets, clock, agreedClock: agreed(clock) })
+  );
   const [throttle] = throttles;
   assert.ok(throttle !== undefined);
   return {
@@ -103,7 +107,12 @@ Deno.test("a restart forgets no failure, and everything stored about attempts en
   const { time, throttle, storages: [storage] } = place;
   assert.ok(storage !== undefined);
   for (let count = 0; count < 6; count++) await throttle.begin("192.0.2.1", false);
-  const restarted = createPasswordThrottle({ storage, secrets, clock: () => time.now });
+  const restarted = createPasswordThrottle({
+    storage,
+    secrets,
+    clock: () => time.now,
+    agreedClock: agreed(() => time.now),
+  });
   assert.ok(!(await restarted.begin("192.0.2.1", false)).ok);
   const entries = await storage.list(["sign_in_attempts"], { limit: 10 });
   assert.equal(entries.length, 2);
@@ -112,12 +121,46 @@ Deno.test("a restart forgets no failure, and everything stored about attempts en
   assert.equal(await storage.sweep(), 2);
 });
 
-Deno.test("a clock that was years ahead for a while locks nobody out once it is right again", async () => {
+const jumps = { "an hour back": -3_600_000, "half an hour back": -1_800_000, "400 days ahead": 400 * 86_400_000 };
+
+for (const [name, jump] of Object.entries(jumps)) {
+  Deno.test(`a wall clock that jumps ${name} lengthens no delay, also of an instance that starts after it`, async () => {
+    await using place = await open();
+    const { time, storages: [storage] } = place;
+    assert.ok(storage !== undefined);
+    const wall = { jump: 0 };
+    const elapsed = (): number => time.now;
+    const clock = (): number => time.now + wall.jump;
+    const start = () =>
+      createPasswordThrottle({ storage, secrets, clock, agreedClock: createAgreedClock(clock, { elapsed }) });
+    const throttle = start();
+    for (let count = 0; count < 12; count++) await throttle.begin("a", true);
+    wall.jump = jump;
+    const refused = await throttle.begin("a", true);
+    assert.ok(!refused.ok && refused.retryAfterSeconds === 1);
+    for (const each of [throttle, start()]) {
+      const next = await each.begin("a", true);
+      if (next.ok) continue;
+      assert.ok(next.retryAfterSeconds <= 2, `${next.retryAfterSeconds} s`);
+      time.now += next.retryAfterSeconds * 1_000;
+      assert.ok((await each.begin("a", true)).ok);
+    }
+  });
+}
+
+Deno.test("instances whose clocks are apart count attempts together: neither guesses for free, neither waits longer", async () => {
   await using place = await open();
-  const { time, throttle } = place;
-  const right = time.now;
-  time.now += 1e12;
-  for (let count = 0; count < 30; count++) await throttle.begin("a", false);
-  time.now = right;
-  assert.ok((await throttle.begin("a", false)).ok);
+  const { time, storages: [storage] } = place;
+  assert.ok(storage !== undefined);
+  const instances = [0, 45_000, -90_000, 600_000].map((ahead) => {
+    const clock = (): number => time.now + ahead;
+    const agreedClock = createAgreedClock(clock, { elapsed: () => time.now });
+    return createPasswordThrottle({ storage, secrets, clock: () => time.now, agreedClock });
+  });
+  for (const instance of instances) await instance.begin("a", true); // each has seen the stamps of the others
+  for (const instance of instances) await instance.begin("a", true);
+  for (const instance of instances) {
+    const refused = await instance.begin("a", true);
+    assert.ok(!refused.ok && refused.retryAfterSeconds <= 2);
+  }
 });

@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
 import { createSharedRateLimiter } from "../../src/http/shared_rate_limit.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
 
 const quiet = { write: () => {}, flush: () => {} };
 
-/** Instances of one limit on one database, under one clock that the test moves. */
-async function open(options: { readonly count: number; readonly instances: number }) {
+/** Instances of one limit on one database, in one time that the test moves; the wall clock of each may be `ahead` of it. */
+async function open(
+  options: { readonly count: number; readonly instances: number; readonly ahead?: readonly number[] },
+) {
   const directory = await Deno.makeTempDir();
-  const time = { now: 1_000_000_000 };
-  const clock = (): number => time.now;
+  const time = { now: 1_800_000_000_000 };
+  const wall = { jump: 0 };
   const lost = { isLost: false, commits: 0 };
-  const instances = Array.from({ length: options.instances }, () => {
+  const instances = Array.from({ length: options.instances }, (_, index) => {
+    const clock = (): number => time.now + wall.jump + (options.ahead?.[index] ?? 0);
     const storage = openSqliteStorage({ path: `${directory}/a.db`, clock });
     const watched: Storage = {
       ...storage,
@@ -29,6 +33,7 @@ async function open(options: { readonly count: number; readonly instances: numbe
         storage: watched,
         hideKey: (key) => `hidden ${key.length}`,
         clock,
+        agreedClock: createAgreedClock(clock, { elapsed: () => time.now }),
         log: quiet,
       });
     return { storage, make, limiter: make() };
@@ -36,6 +41,7 @@ async function open(options: { readonly count: number; readonly instances: numbe
   const at = (index: number) => instances[index % instances.length]?.limiter ?? assert.fail("no instance");
   return {
     time,
+    wall,
     lost,
     instances,
     at,
@@ -115,16 +121,54 @@ Deno.test("shared rate limit: while the storage is lost each instance counts for
   assert.equal((await place.at(1).take("a")).ok, false);
 });
 
-Deno.test("shared rate limit: a clock that was years ahead for a while locks nobody out for more than two windows", async () => {
+const jumps = { "an hour back": -3_600_000, "400 days back": -34_560_000_000, "400 days ahead": 34_560_000_000 };
+
+for (const [name, jump] of Object.entries(jumps)) {
+  Deno.test(`shared rate limit: a wall clock that jumps ${name} changes nothing, also for an instance that starts after it`, async () => {
+    await using place = await open({ count: 16, instances: 1 });
+    assert.equal(await admissions(Array.from({ length: 50 }, () => place.at(0).take("a"))), 16);
+    place.wall.jump = jump;
+    const refused = await place.at(0).take("a");
+    assert.ok(!refused.ok && refused.retryAfterSeconds <= 60, "a place is free again each minute");
+    const fresh = place.instances[0]?.make() ?? assert.fail("no instance");
+    const admitted = await admissions(Array.from({ length: 50 }, () => fresh.take("a")));
+    assert.ok(admitted <= 16, `${admitted} admitted`);
+    place.time.now += 960_000;
+    assert.equal((await fresh.take("a")).ok, true);
+    assert.equal((await place.at(0).take("a")).ok, true);
+    place.wall.jump = 0;
+    assert.equal((await fresh.take("a")).ok, true);
+    await fresh.close();
+  });
+}
+
+Deno.test("shared rate limit: an entry of an earlier version in the far future counts for two windows at most", async () => {
   await using place = await open({ count: 16, instances: 1 });
-  const right = place.time.now;
-  place.time.now += 1e12;
-  await admissions(Array.from({ length: 50 }, () => place.at(0).take("a")));
-  await place.at(0).close();
-  place.time.now = right;
-  const fresh = place.instances[0]?.make() ?? assert.fail("no instance");
-  await admissions([fresh.take("a"), fresh.take("a"), fresh.take("a")]);
+  const storage = place.instances[0]?.storage ?? assert.fail("no storage");
+  await storage.commit({
+    puts: [{ key: ["rate_limit", "test", "hidden 1"], value: { fullAt: 1e13 }, expiresAt: 1e13 }],
+  });
+  await admissions(Array.from({ length: 4 }, () => place.at(0).take("a")));
   place.time.now += 2 * 960_000;
-  assert.equal((await fresh.take("a")).ok, true);
-  await fresh.close();
+  assert.equal((await place.at(0).take("a")).ok, true);
 });
+
+for (const apart of [45_000, 90_000, 3_600_000]) {
+  Deno.test(`shared rate limit: of instances whose clocks are ${apart / 1_000} s apart neither shuts the other out`, async () => {
+    await using place = await open({ count: 64, instances: 2, ahead: [apart, 0] });
+    await admissions(Array.from({ length: 16 }, (_, index) => place.at(index).take("a"))); // both have settled
+    let admitted = 0;
+    const windows = 4;
+    for (let second = 0; second < windows * 960; second += 15) {
+      const [one, other] = [await place.at(0).take("a"), await place.at(1).take("a")];
+      for (const answer of [one, other]) {
+        if (answer.ok) admitted += 1;
+        else assert.ok(answer.retryAfterSeconds <= 60 + 15, `told to wait for ${answer.retryAfterSeconds} s`);
+      }
+      place.time.now += 15_000;
+    }
+    // 64 in a window, the burst at the beginning, a sixteenth for each instance; each for itself where far apart.
+    const most = 64 * (windows + 1) * (apart > 120_000 ? 2 : 1) + 2 * 4;
+    assert.ok(admitted >= 64 * windows * 0.9 && admitted <= most, `${admitted} admitted`);
+  });
+}

@@ -11,7 +11,7 @@ Deno.test("a lookout looks once at a time, and once more however often it was to
     looks += 1;
     if (looks === 2) second.resolve();
     await gate.promise;
-  }, quiet);
+  }, { log: quiet });
   for (let told = 0; told < 5; told++) lookout.again();
   assert.equal(looks, 1);
   const opened = gate;
@@ -34,12 +34,12 @@ Deno.test("a lookout repeats a look that failed, says why in the log, and not af
     if (looks === 1) return Promise.reject(new Error("lost"));
     done.resolve();
     return Promise.resolve();
-  }, log);
+  }, { log });
   lookout.again();
   await done.promise;
   assert.deepEqual(logged, ["look_failed"]);
   lookout.stop();
-  const failing = createLookout(() => Promise.reject(new Error("lost")), quiet);
+  const failing = createLookout(() => Promise.reject(new Error("lost")), { log: quiet });
   failing.again();
   await Promise.resolve();
   failing.stop(); // its timer would be reported as left behind

@@ -5,7 +5,7 @@ import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
 /** Attempts that count together. */
 export interface SignInAttempts {
   readonly failures: number;
-  /** The next attempt may begin then. In milliseconds since the epoch, as `lastAt`. */
+  /** The next attempt may begin then. In milliseconds of the agreed clock, as `lastAt`. */
   readonly notBefore: number;
   readonly lastAt: number;
 }

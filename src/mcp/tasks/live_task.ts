@@ -4,6 +4,7 @@ import type { Log } from "../../lib/log.ts";
 import { createLookout } from "../../lib/lookout.ts";
 import type { Pause } from "../../lib/pause.ts";
 import type { Result } from "../../lib/result.ts";
+import type { Timers } from "../../lib/timers.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import type { Answers, AskFailure, Questions } from "../question.ts";
@@ -57,6 +58,7 @@ export interface LiveTaskOptions {
   readonly store: TaskStore;
   readonly clock: Clock;
   readonly pause: Pause;
+  readonly timers?: Timers | undefined;
   readonly log: Log;
   /** Aborts when the server stops: the end of the task is then tried once more and given up. */
   readonly closing: AbortSignal;
@@ -122,7 +124,7 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     if (left !== null) questions.take(left.responses);
     await afterAnswers(); // also of answers taken earlier, when the storage was away
   };
-  const lookout = createLookout(collect, log);
+  const lookout = createLookout(collect, options);
   const stopWatching = storage.watch(taskInboxKey(taskId), lookout.again);
   const release = (): void => {
     lookout.stop();

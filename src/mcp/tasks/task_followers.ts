@@ -1,6 +1,7 @@
 /** Publishes what becomes of tasks that other instances run, for those who listen here. */
 import type { Log } from "../../lib/log.ts";
 import { createLookout } from "../../lib/lookout.ts";
+import type { Timers } from "../../lib/timers.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import { type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { taskKey, type TaskStore } from "./task_store.ts";
@@ -10,6 +11,7 @@ export interface TaskFollowersOptions {
   readonly storage: McpStorage;
   readonly store: TaskStore;
   readonly log: Log;
+  readonly timers?: Timers | undefined;
   readonly publish: (record: TaskRecord) => void;
 }
 
@@ -32,7 +34,7 @@ export function visibleState({ status, statusMessage, lastUpdatedAt }: TaskView)
 }
 
 /** Builds it. */
-export function createTaskFollowers({ storage, store, log, publish }: TaskFollowersOptions): TaskFollowers {
+export function createTaskFollowers({ storage, store, log, timers, publish }: TaskFollowersOptions): TaskFollowers {
   const followed = new Map<string, Followed>();
 
   const begin = (taskId: string, known: string): Followed => {
@@ -44,7 +46,7 @@ export function createTaskFollowers({ storage, store, log, publish }: TaskFollow
       if (state === seen) return;
       seen = state;
       publish(record);
-    }, log);
+    }, { log, timers });
     const stopWatching = storage.watch(taskKey(taskId), lookout.again);
     lookout.again(); // it may have changed since it was looked up
     return {

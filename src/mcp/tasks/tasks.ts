@@ -4,8 +4,9 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import { type Pause, pause as systemPause } from "../../lib/pause.ts";
+import { createPause, type Pause } from "../../lib/pause.ts";
 import type { Principal } from "../../lib/principal.ts";
+import { systemTimers, type Timers } from "../../lib/timers.ts";
 import type { ChangeHub } from "../change_hub.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import { hasScopes } from "../scopes.ts";
@@ -20,6 +21,7 @@ export interface TasksOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
   readonly pause?: Pause;
+  readonly timers?: Timers | undefined;
   readonly log: Log;
   readonly changes: ChangeHub;
   readonly limits: {
@@ -57,27 +59,28 @@ export type UpdateOutcome =
 
 /** Opens the tasks. */
 export function createTasks(options: TasksOptions): Tasks {
-  const { storage, clock, pause = systemPause, log, changes, limits } = options;
+  const { storage, clock, timers = systemTimers, log, changes, limits } = options;
+  const { pause = createPause(timers) } = options;
   const closing = new AbortController();
   const store = createTaskStore(storage, clock);
   const live = new Map<string, LiveTask>();
-  let heartbeat: ReturnType<typeof setInterval> | undefined;
+  let stopHeartbeat: (() => void) | undefined;
 
   const publish = (record: TaskRecord): void => {
     const { subject, clientId } = record;
     changes.publish({ kind: "task", task: toTaskView(record), subject, clientId });
   };
-  const followers = createTaskFollowers({ storage, store, log, publish });
+  const followers = createTaskFollowers({ storage, store, log, timers, publish });
   const keepBeating = (): void => {
-    heartbeat ??= setInterval(() => {
+    stopHeartbeat ??= timers.every(limits.taskHeartbeatMs, () => {
       for (const task of live.values()) {
         task.beat().catch((error) => log.write("error", "task_heartbeat_failed", { error: String(error) }));
       }
-    }, limits.taskHeartbeatMs);
+    });
   };
   const stopBeating = (): void => {
-    clearInterval(heartbeat);
-    heartbeat = undefined;
+    stopHeartbeat?.();
+    stopHeartbeat = undefined;
   };
   const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
     const task = live.get(taskId);
@@ -99,6 +102,7 @@ export function createTasks(options: TasksOptions): Tasks {
         store,
         clock,
         pause,
+        timers,
         log,
         closing: closing.signal,
         publish,
