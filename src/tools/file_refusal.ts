@@ -91,6 +91,8 @@ function denialWords(cause: DenialCause): string {
       return "access denied - files with several names (hard links) are not allowed here";
     case "reserved":
       return "access denied - the directory .portcullis is reserved for the server";
+    case "other_name":
+      return "access denied - its directory lists it under another name; use that one";
     case "denied_name":
       return "access denied - the server's settings deny this name";
     case "protected_name":

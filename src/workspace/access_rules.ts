@@ -1,8 +1,9 @@
 /**
  * Names that a workspace keeps from its callers: denied ones cannot be reached, protected ones can be read but not
- * created, changed, moved or deleted. Names are compared without regard to case, since some file systems do not.
+ * created, changed, moved or deleted. Names are compared as the least strict file systems do (see name_folding.ts).
  */
 import { matchesName } from "./glob.ts";
+import { foldedForms, foldName } from "./name_folding.ts";
 
 /** Which names are kept from callers. Each pattern is a path of names; `*` and `?` stand for any characters of a name. */
 export interface AccessPatterns {
@@ -45,11 +46,11 @@ function toPredicate(patterns: readonly Pattern[]): (segments: readonly string[]
   const prepared = patterns.filter(({ names }) => names.length > 0);
   if (prepared.length === 0) return () => false;
   return (segments) => {
-    const folded = segments.map((segment) => segment.toLowerCase());
+    const folded = segments.map(foldedForms);
     return prepared.some(({ names, isAnchored }) => {
       const lastStart = folded.length - names.length;
       for (let start = 0; start <= (isAnchored ? Math.min(0, lastStart) : lastStart); start++) {
-        if (names.every((name, index) => matchesName(name, folded[start + index] ?? ""))) return true;
+        if (names.every((name, index) => folded[start + index]?.some((form) => matchesName(name, form)))) return true;
       }
       return false;
     });
@@ -57,6 +58,6 @@ function toPredicate(patterns: readonly Pattern[]): (segments: readonly string[]
 }
 
 function toPattern(text: string): Pattern {
-  const names = text.toLowerCase().split("/").filter((name) => name !== "");
+  const names = text.split("/").filter((name) => name !== "").map(foldName);
   return { names, isAnchored: text.startsWith("/") };
 }

@@ -1,5 +1,6 @@
 /** What every operation of a disk workspace works with. */
 import type { AccessRules } from "./access_rules.ts";
+import type { DirectoryNames } from "./disk_names.ts";
 import type { DiskQuota } from "./disk_quota.ts";
 import type { DirectoryScans } from "./disk_scan.ts";
 import type { Staging } from "./disk_staging.ts";
@@ -22,6 +23,7 @@ export interface Disk {
   /** `refuse` keeps files with more than one name from being read: one of the names may be outside. */
   readonly hardLinks: "allow" | "refuse";
   readonly scans: DirectoryScans;
+  readonly names: DirectoryNames;
   readonly staging: Staging;
   readonly quota: DiskQuota;
   /** One writer at a time for each file, by its resolved path. */

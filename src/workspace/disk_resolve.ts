@@ -1,6 +1,6 @@
 /**
- * Resolves a workspace path on the disk one name at a time, following links only as long as every step of them stays
- * inside. It never looks at anything outside, so no answer can depend on what is there: a link that leaves is refused
+ * Resolves a workspace path on the disk one name at a time, each as its directory lists it, following links only as long
+ * as every step of them stays inside. It never looks at anything outside, so no answer can depend on what is there: a link that leaves is refused
  * whether its target exists or not.
  */
 import { failure, success } from "../lib/result.ts";
@@ -39,7 +39,7 @@ export function findInside(disk: Disk, path: WorkspacePath, lastLink: LastLink =
   return resolved.value.found ? success(resolved.value) : failure({ reason: "not_found" });
 }
 
-function walk({ root, rules }: Disk, segments: readonly string[], lastLink: LastLink): Outcome<Resolved> {
+function walk({ root, rules, names }: Disk, segments: readonly string[], lastLink: LastLink): Outcome<Resolved> {
   let info = Deno.lstatSync(root.path);
   // the root, or a directory above it, may have been swapped for another since it was opened
   if (!isSame(info, root.device, root.inode) || !info.isDirectory) return denied("workspace_replaced");
@@ -60,16 +60,24 @@ function walk({ root, rules }: Disk, segments: readonly string[], lastLink: Last
     inside.push(name);
     if (isReserved(inside)) return denied("reserved");
     if (rules.isDenied(inside)) return denied("denied_name");
-    const next = lstatOrNull(absolutePath(root, inside));
+    const path = absolutePath(root, inside);
+    const next = lstatOrNull(path);
     if (next === null) return missing(inside, pending);
     if (next.dev !== root.device) return denied("other_file_system");
+    const listed = names.listedAs(path, name, next, info);
+    if (listed !== name) {
+      if (listed === null) return denied("other_name");
+      inside[inside.length - 1] = listed;
+      if (isReserved(inside)) return denied("reserved");
+      if (rules.isDenied(inside)) return denied("denied_name");
+    }
     if (!next.isSymlink || (lastLink === "keep" && links === 0 && pending.length === 0)) {
       info = next;
       continue;
     }
     if (++links > maxLinks) return denied("link_loop");
     inside.pop();
-    const target = readLink(`${absolutePath(root, inside)}/${name}`);
+    const target = readLink(path);
     if (target === null) return denied("unreadable_link");
     let way = target;
     if (target.startsWith("/")) {

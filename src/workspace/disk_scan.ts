@@ -110,7 +110,7 @@ function weightOf({ entries }: Kept): number {
 }
 
 /** What changes with every change of the directory's entries; `null` when the last change is too young to tell. */
-function stampOf({ dev, ino, ctime, mtime }: Deno.FileInfo, now: number): string | null {
+export function stampOf({ dev, ino, ctime, mtime }: Deno.FileInfo, now: number): string | null {
   // nobody can set the time of a change of status back, as they can that of the content
   if (ino === null || ctime === null || mtime === null) return null;
   const changedAt = Math.max(ctime.getTime(), mtime.getTime());

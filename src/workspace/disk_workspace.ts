@@ -4,6 +4,7 @@ import { failure, success } from "../lib/result.ts";
 import { type AccessPatterns, createAccessRules } from "./access_rules.ts";
 import type { Disk, DiskRoot } from "./disk_context.ts";
 import { listDiskDirectory } from "./disk_list.ts";
+import { createDirectoryNames } from "./disk_names.ts";
 import { createDiskQuota } from "./disk_quota.ts";
 import { readDiskFile } from "./disk_read.ts";
 import { makeDiskDirectory, moveDiskEntry, removeDiskEntry } from "./disk_rearrange.ts";
@@ -50,6 +51,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     rules: createAccessRules(options.access),
     hardLinks: options.hardLinks ?? "refuse",
     scans: createDirectoryScans({ clock }),
+    names: createDirectoryNames(clock),
     staging,
     quota: createDiskQuota(root, limits, clock),
     writers: createKeyedMutex(),

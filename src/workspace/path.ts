@@ -3,6 +3,7 @@
  * a list of names below the workspace's root, so an accepted path cannot leave the workspace by its spelling.
  */
 import { failure, type Result, success } from "../lib/result.ts";
+import { foldedForms } from "./name_folding.ts";
 
 /** A path inside the workspace. The parsers here make them from callers' texts, {@link childPath} from stored names. */
 export interface WorkspacePath {
@@ -91,11 +92,10 @@ export function childPath(directory: WorkspacePath, names: readonly string[]): W
   return { text: segments.join("/"), segments };
 }
 
-/** Says whether the names lead into the staging directory; file systems that fold case are taken into account. */
+/** Says whether the names lead into the staging directory, by any spelling that a file system may take for its name. */
 export function isReserved(segments: readonly string[]): boolean {
   const first = segments[0];
-  return first !== undefined && first.length === stagingDirectoryName.length &&
-    first.toLowerCase() === stagingDirectoryName;
+  return first !== undefined && foldedForms(first).includes(stagingDirectoryName);
 }
 
 /** The rule that keeps `name` from being created, or `null`. Names that are there already may be used. */

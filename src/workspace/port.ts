@@ -14,6 +14,7 @@ export type DenialCause =
   | "other_file_system"
   | "hard_link"
   | "reserved"
+  | "other_name"
   | "denied_name"
   | "protected_name"
   | "permission"

@@ -1,0 +1,19 @@
+/** The contract on a file system that finds entries by other spellings: run where WORKSPACE_DIR is mounted as one. */
+import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { testWorkspaceContract } from "./contract.ts";
+
+const base = Deno.env.get("WORKSPACE_DIR");
+if (base === undefined) throw new Error("WORKSPACE_DIR is not set");
+let opened = 0;
+
+testWorkspaceContract("folding disk workspace", (settings) => {
+  const root = `${base}/Workspace${++opened}`;
+  const workspace = openDiskWorkspace({ root, ...settings });
+  return Promise.resolve({
+    workspace,
+    async dispose() {
+      await workspace.close();
+      Deno.removeSync(root, { recursive: true });
+    },
+  });
+});
