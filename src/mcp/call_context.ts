@@ -13,6 +13,9 @@ import { abilityFor, type Answer, type Answers, type AskFailure, type Question, 
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { RunningTask } from "./tasks/live_task.ts";
 
+const maxProgressTokenCharacters = 256;
+const maxStatusCharacters = 2_000;
+
 /** Why a call ends before its tool does; the protocol layer answers for the tool. */
 export type Interruption =
   | Exclude<FoundAnswers<string>, { readonly kind: "answered" }>
@@ -113,9 +116,10 @@ class CallContext implements RunningContext {
   progress(update: ProgressUpdate): void {
     if (this.#ended || !(update.progress > this.#progress)) return; // it must grow (MCP, basic/patterns/progress)
     this.#progress = update.progress;
-    if (this.#task !== null) return this.#task.describe(update);
+    if (this.#task !== null) return this.#task.describe(cutMessage(update));
     const progressToken = metaOf(this.#call.request.params)?.["progressToken"];
     if (typeof progressToken !== "string" && typeof progressToken !== "number") return;
+    if (String(progressToken).length > maxProgressTokenCharacters) return; // each notice would repeat it
     this.outlet.send(notificationText("notifications/progress", { progressToken, ...update }), true);
   }
 
@@ -191,4 +195,11 @@ class CallContext implements RunningContext {
     this.#interruption ??= interruption;
     throw new CallInterrupted();
   }
+}
+
+/** A task's record holds the message, and a stored value is bounded. */
+function cutMessage(update: ProgressUpdate): ProgressUpdate {
+  const { message } = update;
+  if (message === undefined || message.length <= maxStatusCharacters) return update;
+  return { ...update, message: message.slice(0, maxStatusCharacters).toWellFormed() };
 }

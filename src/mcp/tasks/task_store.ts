@@ -2,6 +2,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { errorCode } from "../jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import { withResultPieces } from "./result_pieces.ts";
 import { isTerminal, parseTaskInbox, parseTaskRecord, type TaskInbox, type TaskRecord } from "./task_record.ts";
 
 /** A process that has said nothing for so long runs its tasks no more. */
@@ -40,7 +41,8 @@ export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
 }
 
 /** Keeps tasks in `storage`. */
-export function createTaskStore(storage: McpStorage, clock: Clock): TaskStore {
+export function createTaskStore(whole: McpStorage, clock: Clock): TaskStore {
+  const storage = withResultPieces(whole);
   /** `false` when another instance wrote the record since it had this version. */
   const write = (record: TaskRecord, version: string | null): Promise<boolean> => {
     const key = taskKey(record.taskId);
