@@ -1,6 +1,6 @@
 /** Every bound of every part, as the configuration has it. */
 import type { Lifetimes, Limits } from "./authorization_server/context.ts";
-import type { DocumentLimits } from "./authorization_server/public_document.ts";
+import type { DocumentLimits } from "./authorization_server/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { EventStreamOptions } from "./http/event_stream.ts";
 import type { McpLimits } from "./mcp/runtime.ts";
