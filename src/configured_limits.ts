@@ -62,7 +62,7 @@ export function eventStreamOptionsOf(config: Config): EventStreamOptions {
 }
 
 /** Bounds of the protocol layer. */
-export function mcpLimitsOf(config: Config): McpLimits {
+export function mcpLimitsOf(config: Config): Omit<McpLimits, "beginAnswerAfterMs"> {
   return {
     maxStreams: config.maxStreams,
     maxStreamsPerPrincipal: config.maxStreamsPerUser,
@@ -72,7 +72,6 @@ export function mcpLimitsOf(config: Config): McpLimits {
     resumeAnswerMs: config.streamResumeAnswerMilliseconds,
     toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
     askTimeoutMs: config.askTimeoutSeconds * 1_000,
-    streamAfterMs: config.streamAfterSeconds * 1_000,
     requestStateLifetimeSeconds: config.requestStateLifetimeSeconds,
     sessionLifetimeSeconds: config.sessionLifetimeSeconds,
     maxCachedSessions: config.maxCachedSessions,

@@ -8,7 +8,7 @@ import type { ClientAbility } from "./client_capabilities.ts";
 import { metaOf } from "./meta.ts";
 import { notificationText } from "./jsonrpc.ts";
 import { type LogLevel, reachesLevel } from "./log_level.ts";
-import { type Outlet, outletOf } from "./outlet.ts";
+import { type Outlet, outletOf, outlivesConnection } from "./outlet.ts";
 import { abilityFor, type Answer, type Answers, type AskFailure, type Question, type Questions } from "./question.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { RunningTask } from "./tasks/live_task.ts";
@@ -63,6 +63,7 @@ class CallContext implements RunningContext {
   #cancelled = false;
   #ended = false;
   #progress = -Infinity;
+  #stopWaiting: (() => void) | undefined;
   /** The answers to earlier questions of this run. */
   #answered: Readonly<Record<string, Answer>> = {};
 
@@ -103,9 +104,7 @@ class CallContext implements RunningContext {
       if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
       else {
         const { disconnected } = this.#call.exchange;
-        const gone = (): void => {
-          if (this.#call.outlet?.isResumable !== true) this.#onGone();
-        };
+        const gone = (): void => this.#onDisconnected();
         if (disconnected.aborted) gone();
         else disconnected.addEventListener("abort", gone, { once: true });
       }
@@ -164,7 +163,6 @@ class CallContext implements RunningContext {
   }
 
   release(): void {
-    this.outlet.open();
     this.outlet.release();
   }
 
@@ -184,6 +182,16 @@ class CallContext implements RunningContext {
 
   end(): void {
     this.#ended = true;
+    this.#stopWaiting?.();
+  }
+
+  /** Where the call outlives its connection, it has as long as a stream waits for its client. */
+  #onDisconnected(): void {
+    if (!outlivesConnection(this.#call)) this.#onGone();
+    else if (this.#call.outlet?.isStreaming !== true) {
+      const { timers, limits } = this.#call.runtime;
+      this.#stopWaiting = timers.after(limits.resumeWindowMs, () => this.#onGone());
+    }
   }
 
   /** A task outlives its connection: only `tasks/cancel` cancels it. */
