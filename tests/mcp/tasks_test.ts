@@ -1,4 +1,5 @@
 /** The tasks extension (SEP-2663): calls that outlive their connection. */
+import { systemTimers } from "../../src/lib/timers.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
@@ -228,12 +229,12 @@ Deno.test("another process serves a finished task, and says when the one that ra
       return await new Promise(() => {});
     }),
   ]);
-  const clock = () => now;
-  const first = createHarness({ storage, tools, clock });
+  const timed = { clock: () => now, timers: { ...systemTimers, elapsed: () => now } };
+  const first = createHarness({ storage, tools, ...timed });
   const quick = await begin(first, "quick");
   await taskThat(first, quick.taskId, "completed");
   const endless = await begin(first, "endless");
-  const second = createHarness({ storage, tools, clock });
+  const second = createHarness({ storage, tools, ...timed });
   assert.equal((await taskThat(second, quick.taskId, "completed")).result?.isError, false);
   assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "working");
   now += 31_000; // no sign of life from the first

@@ -62,7 +62,7 @@ export function createTasks(options: TasksOptions): Tasks {
   const { storage, clock, timers = systemTimers, log, changes, limits } = options;
   const { pause = createPause(timers) } = options;
   const closing = new AbortController();
-  const store = createTaskStore(storage, clock);
+  const store = createTaskStore(storage, clock, timers);
   const live = new Map<string, LiveTask>();
   let stopHeartbeat: (() => void) | undefined;
 
