@@ -1,7 +1,7 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import { createAuthorizationServer } from "./authorization_server/authorization_server.ts";
 import type { Registration } from "./authorization_server/context.ts";
-import type { FetchDocument } from "./authorization_server/document_fetcher.ts";
+import type { FetchDocument } from "./authorization_server/public_document.ts";
 import type { Config } from "./config/config.ts";
 import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
 import type { Endpoint } from "./lib/endpoint.ts";
@@ -16,6 +16,7 @@ import { limitAttempts, limitRequests } from "./http/limited.ts";
 import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
 import { knownNames } from "./http/origin.ts";
 import { createRouter } from "./http/router.ts";
+import { createStorageProbe } from "./http/storage_probe.ts";
 import type { Installation } from "./installation.ts";
 import { createAgreedClock } from "./lib/agreed_clock.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -152,7 +153,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   let draining = false;
   const health: HealthOptions = {
     version,
-    probeStorage: () => storage.get(["health"]),
+    probeStorage: createStorageProbe({ storage, timers }),
     isDraining: () => draining,
   };
   const fetch = createRouter(

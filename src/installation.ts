@@ -2,8 +2,10 @@
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
 import { failure, type Result, success } from "./lib/result.ts";
 import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
+import { StorageUnavailableError } from "./lib/storage_unavailable.ts";
 import { bindMasterKey, masterKeyMark } from "./storage/bind_master_key.ts";
 import { dataFiles, openDataDirectory } from "./storage/data_directory.ts";
 import { openStorage } from "./storage/open_storage.ts";
@@ -21,14 +23,18 @@ export interface InstallationProblem {
   readonly remedy: string;
 }
 
-/** Opens what a configuration names, making the data directory and the database on the first start. */
+/**
+ * Opens what a configuration names, making the data directory and the database on the first start. `log` is for a
+ * server, which goes on while its database is lost.
+ */
 export async function openInstallation(
   config: Config,
   clock: Clock,
+  log?: Log,
 ): Promise<Result<Installation, InstallationProblem>> {
   const keyed = findMasterKey(config);
   if (!keyed.ok) return keyed;
-  const opened = await openStorageOf(config, clock);
+  const opened = await openStorageOf(config, clock, log);
   if (!opened.ok) return opened;
   const storage = opened.value;
   const secrets = createSecretBox(keyed.value);
@@ -41,17 +47,25 @@ export async function openInstallation(
     const bound = await bindMasterKey(storage, masterKeyMark(secrets));
     isOpen = bound.ok;
     return bound.ok ? success({ storage, secrets }) : bound;
+  } catch (error) {
+    if (!(error instanceof StorageUnavailableError)) throw error;
+    return failure({ problem: error.message, remedy: error.remedy });
   } finally {
     if (!isOpen) await storage.close();
   }
 }
 
 /** Opens the storage that a configuration names, whatever its master key. */
-export async function openStorageOf(config: Config, clock: Clock): Promise<Result<Storage, InstallationProblem>> {
+export async function openStorageOf(
+  config: Config,
+  clock: Clock,
+  log?: Log,
+): Promise<Result<Storage, InstallationProblem>> {
   return await openStorage({
     ...(config.database === undefined ? {} : { location: config.database }),
     sqlitePath: join(config.dataDir, dataFiles.database),
     clock,
+    log,
     busyTimeoutMilliseconds: config.storageBusyTimeoutMilliseconds,
     postgresLimits: {
       connections: config.postgresConnections,

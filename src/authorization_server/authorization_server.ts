@@ -78,8 +78,9 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const passwords = createPasswordHasher(limits);
   const throttle = createPasswordThrottle({ ...deps, agreedClock });
   const directory = createClientDirectory({ ...deps, fetchDocument: deps.fetchDocument });
+  const findClient = directory.find;
   const authenticateClient = createClientAuthenticator({
-    findClient: directory.find,
+    findClient,
     clock,
     verifyAssertion: createAssertionVerifier({
       storage,
@@ -93,7 +94,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     ...deps,
     users,
     browsers,
-    findClient: (id: string) => directory.find(id, "pages"),
+    findClient,
     ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
   };
   const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
@@ -128,7 +129,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     },
     verifier: createVerifier({ ...deps, timers, users, signingKeys, accessTokens, isLiveToken }),
     async redirectHosts(clientId) {
-      const client = await directory.find(clientId, "tokens");
+      const client = await findClient(clientId);
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);
     },
     issueSetUpLink: ({ isShared } = { isShared: false }) =>

@@ -30,11 +30,7 @@ export const assertionAlgorithms: readonly string[] = [
 export type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";
 
 /** Checks an assertion of a client, and uses it up. */
-export type AssertionVerifier = (
-  client: Client,
-  assertion: string,
-  asker: string,
-) => Promise<Result<Client, AssertionProblem>>;
+export type AssertionVerifier = (client: Client, assertion: string) => Promise<Result<Client, AssertionProblem>>;
 
 const maxAssertionLength = 8_192;
 const maxLifetimeSeconds = 600;
@@ -76,14 +72,14 @@ export function createAssertionVerifier(options: {
       return null; // no key fits, or a rule is broken; which one is nobody's business
     }
   };
-  return async (client, assertion, asker) => {
+  return async (client, assertion) => {
     if (assertion.length > maxAssertionLength || !hasAcceptableType(assertion)) {
       return failure("invalid_client_assertion");
     }
-    const known = await keysOf(client, { anew: false, asker });
+    const known = await keysOf(client, { anew: false });
     let payload = known === null ? null : await verify(client, assertion, known);
     if (payload === null) {
-      const renewed = await keysOf(client, { anew: true, asker });
+      const renewed = await keysOf(client, { anew: true });
       if (renewed !== null && renewed !== known) payload = await verify(client, assertion, renewed);
     }
     if (payload === null || !isOrdinary(payload, clock())) return failure("invalid_client_assertion");

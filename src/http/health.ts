@@ -4,7 +4,7 @@ import type { Endpoint } from "../lib/endpoint.ts";
 /** What the answers depend on. */
 export interface HealthOptions {
   readonly version: string;
-  /** Reads something from the storage; rejects when it is lost. */
+  /** Resolves when the storage can be read and written; rejects within a second when it cannot. */
   readonly probeStorage: () => Promise<unknown>;
   /** Whether the server was told to stop. */
   readonly isDraining: () => boolean;

@@ -4,6 +4,7 @@ import type { Log } from "../lib/log.ts";
 import { requestHost } from "../lib/request_host.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
+import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
 import { isKnownHost, isKnownOrigin, type KnownNames } from "./origin.ts";
 
@@ -50,15 +51,23 @@ export function createRouter(
     if (req.method === "OPTIONS") {
       return preflightResponse("*", "GET, POST", req.raw.headers.get("access-control-request-headers"));
     }
-    return allowOrigin(await endpoint(req.raw, env), "*");
+    try {
+      return allowOrigin(await endpoint(req.raw, env), "*");
+    } catch (error) {
+      return allowOrigin(toFailedResponse(error, "program", log), "*");
+    }
   };
 
   // Pages work by cookie: a form that another site posts here is refused before it is read. `null` is what browsers
   // send for our own forms under `Referrer-Policy: no-referrer`; the form's own handle decides about those.
-  const page = (endpoint: Endpoint): Route => ({ req, env }) => {
+  const page = (endpoint: Endpoint): Route => async ({ req, env }) => {
     const origin = req.raw.headers.get("origin");
     if (origin !== "null" && !isKnownOrigin(origin, names)) return forbidden("Origin");
-    return endpoint(req.raw, env);
+    try {
+      return await endpoint(req.raw, env);
+    } catch (error) {
+      return toFailedResponse(error, "person", log);
+    }
   };
 
   const mcp: Endpoint = (request, peer) => {
@@ -108,10 +117,7 @@ export function createRouter(
   app.all("/", plain(endpoints.home));
 
   app.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
-  app.onError((error) => {
-    log.write("error", "request_failed", { error: error.stack ?? String(error) });
-    return Response.json({ error: "server_error" }, { status: 500 });
-  });
+  app.onError((error) => toFailedResponse(error, "program", log));
 
   const answer: Endpoint = (request, peer) => {
     if (!isKnownHost(requestHost(request), names)) return forbidden("Host");

@@ -7,13 +7,16 @@ const defaultRetryAfterSeconds = 2;
 export class StorageUnavailableError extends Error {
   override readonly name = "StorageUnavailableError";
   readonly retryAfterSeconds: number;
+  /** What an operator can do about it. */
+  readonly remedy: string;
 
   /** `problem` is for the log: it holds no secret, but may name files and hosts. */
   constructor(
     problem: string,
-    options: ErrorOptions & { readonly retryAfterSeconds?: number } = {},
+    options: ErrorOptions & { readonly remedy?: string; readonly retryAfterSeconds?: number } = {},
   ) {
     super(problem, options);
+    this.remedy = options.remedy ?? "check the database";
     this.retryAfterSeconds = options.retryAfterSeconds ?? defaultRetryAfterSeconds;
   }
 }

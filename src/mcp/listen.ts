@@ -53,7 +53,6 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     principal,
     session: null,
     content: "notices",
-    endsWithConnection: true,
     onCut: () => end(),
     onClosed: () => {
       stopListening();

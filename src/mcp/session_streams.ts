@@ -86,7 +86,6 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       principal,
       session: null,
       content: "answer",
-      endsWithConnection: true,
       onClosed: () => request.stop(),
     });
     if (stream === null) return null;
@@ -127,7 +126,6 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         principal,
         session,
         content: "notices",
-        endsWithConnection: false,
         onCut: () => entry.stream.end(),
         onClosed: () => {
           keepOpen();

@@ -25,7 +25,6 @@ export function createStdioExchange(options: {
     profile: specProfile,
     acceptsStream: true,
     hasHeaders: false,
-    canComeBack: false,
     disconnected,
     header: (name) => {
       if (name === "mcp-protocol-version") return session.protocolVersion;

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
-import type { StorageProblem } from "./open_storage.ts";
+import type { StorageProblem } from "./guarded_storage.ts";
 import type { Storage, StorageKey } from "./port.ts";
 
 const markKey: StorageKey = ["installation", "master_key_mark"];

@@ -2,13 +2,12 @@
 import { chmodSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { createIfAbsent } from "./create_if_absent.ts";
+import { restoreRemedy, sqliteCode, sqliteCodeOf } from "./sqlite_failure.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
 const applicationId = 0x5043554c;
 const schemaVersion = 2;
-const notADatabase = 26; // SQLITE_NOTADB
-const busy = 5; // SQLITE_BUSY
 const retryMilliseconds = 10;
 
 /** Opens and migrates. Throws {@link UnusableStorageError} for anything but a new file or a database of ours. */
@@ -27,6 +26,7 @@ export function openSqliteDatabase(
     enterWriteAheadLog(database, busyTimeoutMilliseconds);
     database.exec("PRAGMA synchronous = FULL");
     migrate(database, path);
+    database.exec("PRAGMA busy_timeout = 0"); // from here on, who waits does not keep the thread: lock_queue.ts
     return database;
   } catch (error) {
     database?.close();
@@ -37,8 +37,8 @@ export function openSqliteDatabase(
 function toUnusable(error: unknown, path: string): unknown {
   const { code, message } = error as { code?: unknown; message: string };
   if (error instanceof UnusableStorageError || typeof code !== "string") return error;
-  return errorCode(error) === notADatabase
-    ? new UnusableStorageError(`${path} is not a database`, "restore it from a backup", { cause: error })
+  return sqliteCodeOf(error) === sqliteCode.notADatabase
+    ? new UnusableStorageError(`${path} is not a database`, restoreRemedy, { cause: error })
     : new UnusableStorageError(
       `${path} cannot be opened: ${code === "ERR_SQLITE_ERROR" ? message : code}`,
       "check that it and all beside it belong to the user who runs this, and that the disk is not full",
@@ -70,7 +70,7 @@ function enterWriteAheadLog(database: DatabaseSync, timeoutMilliseconds: number)
       database.prepare("PRAGMA journal_mode = WAL").get(); // errors of exec() do not say their code
       return;
     } catch (error) {
-      if (errorCode(error) !== busy || performance.now() > end) throw error;
+      if (sqliteCodeOf(error) !== sqliteCode.busy || performance.now() > end) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMilliseconds);
     }
   }
@@ -94,9 +94,4 @@ function migrate(database: DatabaseSync, path: string): void {
 
 function readPragma(database: DatabaseSync, name: "application_id" | "user_version"): number {
   return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
-}
-
-function errorCode(error: unknown): number | undefined {
-  const { errcode } = error as { errcode?: number };
-  return errcode === undefined ? undefined : errcode & 0xff; // without the extension
 }

@@ -1,8 +1,9 @@
 /** Opens the storage that the settings ask for. */
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import type { Log } from "../lib/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";
-import type { Storage } from "./port.ts";
+import { type GuardedStorage, guardStorage, type StorageProblem } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
@@ -13,32 +14,46 @@ export interface OpenStorageOptions {
   /** Where the SQLite file lies, or is made. */
   readonly sqlitePath: string;
   readonly clock: Clock;
+  /** Is told when the database is lost and when it is back; for those that go on meanwhile. */
+  readonly log?: Log | undefined;
   /** How long an operation waits for a file that another process writes. */
   readonly busyTimeoutMilliseconds?: number;
   /** Limits of the PostgreSQL driver; what is left out keeps its default. */
   readonly postgresLimits?: Partial<PostgresLimits>;
 }
 
-/** Why the storage cannot be opened, and what to do about it. Neither text holds a password. */
-export interface StorageProblem {
-  readonly problem: string;
-  readonly remedy: string;
-}
+/** A network's database without an answer for so long is asked whether it is there at all. */
+const hangMilliseconds = 1_000;
 
 /** Drivers are loaded when they are asked for: most installations need one. */
-export async function openStorage(options: OpenStorageOptions): Promise<Result<Storage, StorageProblem>> {
-  const { location, sqlitePath, clock, busyTimeoutMilliseconds = 5_000, postgresLimits: limits = {} } = options;
+export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, StorageProblem>> {
+  const { location, sqlitePath, clock, log, busyTimeoutMilliseconds = 5_000, postgresLimits: limits = {} } = options;
   try {
     if (location?.kind === "postgres") {
-      const { openPostgresStorage } = await import("./postgres.ts");
-      return success(await openPostgresStorage({ location, clock, limits }));
+      const { describePostgresFailure, openPostgresStorage } = await import("./postgres.ts");
+      const storage = await openPostgresStorage({ location, clock, limits });
+      const describe = (error: unknown): StorageProblem => describePostgresFailure(error, location);
+      return success(guardStorage(storage, { describe, log, hangMilliseconds }));
     }
     if (location?.kind === "deno_kv") {
       const { openDenoKvStorage } = await import("./deno_kv.ts");
-      return success(await openDenoKvStorage({ ...location, clock, busyTimeoutMilliseconds }));
+      const storage = await openDenoKvStorage({ ...location, clock, busyTimeoutMilliseconds });
+      const isFile = location.path !== undefined && !/^https?:/.test(location.path);
+      return success(guardStorage(storage, {
+        describe: (error) => ({
+          problem: `Deno KV cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+          remedy: "check the database that DATABASE_URL names, and its disk",
+        }),
+        log,
+        ...(isFile ? {} : { hangMilliseconds }),
+      }));
     }
-    const { openSqliteStorage } = await import("./sqlite.ts");
-    return success(openSqliteStorage({ path: sqlitePath, clock, busyTimeoutMilliseconds }));
+    const [{ openSqliteStorage }, { describeSqliteFailure }] = await Promise.all([
+      import("./sqlite.ts"),
+      import("./sqlite_failure.ts"),
+    ]);
+    const storage = openSqliteStorage({ path: sqlitePath, clock, busyTimeoutMilliseconds });
+    return success(guardStorage(storage, { describe: (error) => describeSqliteFailure(error, sqlitePath), log }));
   } catch (error) {
     if (!(error instanceof UnusableStorageError)) throw error;
     return failure({ problem: error.message, remedy: error.remedy });

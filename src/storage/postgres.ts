@@ -174,17 +174,30 @@ const remedies: Readonly<Record<string, string>> = {
   "28P01": "check the user and the password in DATABASE_URL",
   "28000": "check the user in DATABASE_URL, and the server's pg_hba.conf",
   "3D000": "make the database with createdb, or correct DATABASE_URL",
+  "25006": "DATABASE_URL has to name the primary: this server is read-only",
+  "42P01": "a table is gone: restore the database from a backup",
+  "42883": "a function is gone: restore the database from a backup",
+  "53100": "free some space on the disk of the PostgreSQL server",
+  "53300": "the server has no connection left: raise its max_connections, or lower POSTGRES_CONNECTIONS",
   "42501": "grant the user CREATE on the database, or start once as a user who has it",
 };
 
-function toUnusable(error: unknown, { host, port, database }: PostgresLocation): UnusableStorageError {
+function toUnusable(error: unknown, location: PostgresLocation): UnusableStorageError {
   if (error instanceof UnusableStorageError) return error;
+  const { problem, remedy } = describePostgresFailure(error, location);
+  return new UnusableStorageError(problem, remedy);
+}
+
+/** Puts an error of the server, or of the way to it, into words. */
+export function describePostgresFailure(
+  error: unknown,
+  { host, port, database }: PostgresLocation,
+): { readonly problem: string; readonly remedy: string } {
   const code = errorCode(error);
   const why = error instanceof Error ? error.message : "unknown error";
-  return new UnusableStorageError(
-    `PostgreSQL database ${database} at ${host}, port ${port}, cannot be used: ${why}${
-      code === "" ? "" : ` (${code})`
-    }`,
-    remedies[code] ?? "check that the server runs and that DATABASE_URL names it",
-  );
+  const detail = code === "" || why.includes(code) ? why : `${why} (${code})`;
+  return {
+    problem: `PostgreSQL database ${database} at ${host}, port ${port}, cannot be used: ${detail}`,
+    remedy: remedies[code] ?? "check that the server runs and that DATABASE_URL names it",
+  };
 }

@@ -10,7 +10,9 @@ export interface PostgresLimits {
   readonly connectTimeoutSeconds: number;
   /** How long the server works on one statement, waiting for locks included. */
   readonly statementTimeoutMilliseconds: number;
-  /** How long a request waits for a server that is starting or has been lost, before it is rejected. */
+  /** How long a start waits for a server that is starting too. */
+  readonly startTimeoutMilliseconds: number;
+  /** How long a request waits for a server that has been lost, before it is rejected. */
   readonly outageTimeoutMilliseconds: number;
 }
 
@@ -19,7 +21,8 @@ export const postgresLimits: PostgresLimits = {
   connections: 10,
   connectTimeoutSeconds: 5,
   statementTimeoutMilliseconds: 10_000,
-  outageTimeoutMilliseconds: 5_000,
+  startTimeoutMilliseconds: 5_000,
+  outageTimeoutMilliseconds: 1_000,
 };
 
 /** What the driver works with. */
@@ -42,6 +45,8 @@ export interface QueryResult<Row> {
 
 const noAnswer = "NO_ANSWER";
 const retryMilliseconds = 50;
+/** How long a stop waits for statements that a server which hangs may never answer. */
+const closeMilliseconds = 2_000;
 /**
  * Nothing was done: the server was not reached, or refused to begin (57P03: it is starting; 53300: no slot is free), or
  * rolled back for the sake of another client's transaction (40001, 40P01).
@@ -127,8 +132,8 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       throw error;
     }
   };
-  const retry = async <T>(step: () => Promise<T>, repeatable: boolean): Promise<T> => {
-    const end = performance.now() + limits.outageTimeoutMilliseconds;
+  const retry = async <T>(step: () => Promise<T>, repeatable: boolean, milliseconds: number): Promise<T> => {
+    const end = performance.now() + milliseconds;
     for (;;) {
       try {
         return await step();
@@ -146,7 +151,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       return pool;
     },
     async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
-      const work = retry(() => send<Row>(text, parameters), repeatable);
+      const work = retry(() => send<Row>(text, parameters), repeatable, limits.outageTimeoutMilliseconds);
       underWay.add(work);
       try {
         return await work;
@@ -156,11 +161,14 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         underWay.delete(work);
       }
     },
-    whenReachable: (step) => retry(step, false),
+    whenReachable: (step) => retry(step, false, limits.startTimeoutMilliseconds),
     connectListener: (handlers) => makePool(location, limits, rootCertificate, handlers),
     async close() {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.
-      await Promise.allSettled(underWay);
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, closeMilliseconds);
+      await Promise.race([Promise.allSettled(underWay), late]);
+      clearTimeout(timer);
       await pool.end({ timeout: 0 });
     },
   };
@@ -173,7 +181,9 @@ export function errorCode(error: unknown): string {
 
 /** The library hangs the statement's parameters on its errors; whoever logs them would log what is stored. */
 function withoutParameters(error: unknown): Error {
-  return new Error(`PostgreSQL: ${error instanceof Error ? error.message : "failed"} (${errorCode(error)})`);
+  const code = errorCode(error);
+  const message = `PostgreSQL: ${error instanceof Error ? error.message : "failed"} (${code})`;
+  return Object.assign(new Error(message), { code });
 }
 
 async function within<T>(milliseconds: number, work: PromiseLike<T>): Promise<T> {

@@ -5,13 +5,16 @@
 import { randomUUID } from "node:crypto";
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "../lib/clock.ts";
+import { systemTimers } from "../lib/timers.ts";
 import { decodeKey, encodeKeyToRead } from "./key_text.ts";
 import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
+import { createLockQueue } from "./lock_queue.ts";
 import { openSqliteDatabase } from "./open_sqlite_database.ts";
 import type { Batch, Storage, StorageKey, StoredEntry } from "./port.ts";
 import { prepareBatch } from "./prepare_batch.ts";
 import { createSqliteChangeLog } from "./sqlite_change_log.ts";
+import { sqliteCode, sqliteCodeOf } from "./sqlite_failure.ts";
 import { isWatchable } from "./watched_families.ts";
 
 const sweepAtOnce = 500;
@@ -20,7 +23,7 @@ const sweepAtOnce = 500;
 export interface SqliteStorageOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** How long a write waits for another process's; the whole process waits with it. Default 5 s. */
+  /** How long an operation waits for another process's write, alone: others go on. Default 5 s. */
   readonly busyTimeoutMilliseconds?: number;
   /** How often changes are looked for while somebody watches. Default 100 ms. */
   readonly watchIntervalMilliseconds?: number;
@@ -62,15 +65,23 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const changeLog = createSqliteChangeLog(database);
   const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMilliseconds, watches));
 
+  // Prepared, since errors of exec() do not say their code.
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const commit = database.prepare("COMMIT");
+  const rollback = database.prepare("ROLLBACK");
+  const isBusy = (error: unknown): boolean => sqliteCodeOf(error) === sqliteCode.busy;
+  const waiting = { isBusy, timeoutMilliseconds: busyTimeoutMilliseconds, timers: systemTimers };
+  const [reads, writes] = [createLockQueue(waiting), createLockQueue(waiting)];
+
   /** Runs `step` as one transaction, which it takes back by returning `false`. */
   const transact = (step: () => boolean): boolean => {
-    database.exec("BEGIN IMMEDIATE");
+    begin.run();
     try {
       const done = step();
-      database.exec(done ? "COMMIT" : "ROLLBACK");
+      (done ? commit : rollback).run();
       return done;
     } catch (error) {
-      if (database.isTransaction) database.exec("ROLLBACK");
+      if (database.isTransaction) rollBack(rollback);
       throw error;
     }
   };
@@ -111,41 +122,57 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
 
   return {
     get: (key) =>
-      attempt(() => {
+      reads.run(() => {
         const keyText = encodeKeyToRead(key);
         return keyText === null ? null : readRow(selectOne.get(keyText, clock()));
       }),
     list: (prefix, options) =>
-      attempt(() => {
+      reads.run(() => {
         const range = listRange(prefix, options);
         if (range === null) return [];
         return selectRange.all(range.start, range.end, clock(), options.limit)
           .map((row) => entryOf(row as unknown as Row));
       }),
-    commit: (batch) => attempt(() => apply(batch)),
-    consume: (key) => attempt(() => consume(key)),
-    changeCount: () => {
-      const [found] = dataVersion.get() as unknown as [number];
-      if (found !== seenDataVersion) changes += 1;
-      seenDataVersion = found;
+    commit: (batch) => writes.run(() => apply(batch)),
+    consume: (key) => writes.run(() => consume(key)),
+    changeCount() {
+      try {
+        const [found] = dataVersion.get() as unknown as [number];
+        if (found !== seenDataVersion) changes += 1;
+        seenDataVersion = found;
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+        changes += 1; // somebody may be writing; the read that follows waits
+      }
       return changes;
     },
     async sweep() {
       // In pieces: the thread is everybody's.
       for (let total = 0;;) {
-        const count = Number(removeExpired.run(clock()).changes);
+        const count = Number((await writes.run(() => removeExpired.run(clock()))).changes);
         total += count;
         if (count < sweepAtOnce) return total;
         await new Promise((resolve) => setTimeout(resolve));
       }
     },
     watch: watches.watch,
-    close: () =>
-      attempt(() => {
-        watches.close();
-        database.close();
-      }),
+    async close() {
+      watches.close();
+      reads.close();
+      writes.close();
+      await Promise.resolve(); // what that settled is answered before
+      database.close();
+    },
   };
+}
+
+/** What made it necessary is what matters, not that this fails too. */
+function rollBack(rollback: StatementSync): void {
+  try {
+    rollback.run();
+  } catch {
+    // SQLite has rolled it back by itself, or does so when the database is opened next
+  }
 }
 
 function readRow(row: unknown): StoredEntry | null {
@@ -154,13 +181,4 @@ function readRow(row: unknown): StoredEntry | null {
 
 function entryOf(row: Row): StoredEntry {
   return { key: decodeKey(row.key), value: JSON.parse(row.value), version: row.version };
-}
-
-/** The port is asynchronous, SQLite is not: what it throws becomes a rejection. */
-function attempt<T>(step: () => T): Promise<T> {
-  try {
-    return Promise.resolve(step());
-  } catch (error) {
-    return Promise.reject(error);
-  }
 }

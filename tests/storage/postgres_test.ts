@@ -340,7 +340,7 @@ function testServer(cluster: PostgresCluster): void {
     await cluster.administer(`UPDATE ${place.schema}.schema_version SET version = 99`);
     await assert.rejects(place.open(), /newer version/);
     const location = locationOf(cluster.url);
-    const limits = { outageTimeoutMilliseconds: 100 };
+    const limits = { startTimeoutMilliseconds: 100 };
     const cases = [
       [{ ...location, password: "hunter2" }, /user and the password/],
       [{ ...location, database: "nowhere" }, /createdb/],

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import type { Storage } from "../../src/storage/port.ts";
+import { guardStorage } from "../../src/storage/guarded_storage.ts";
+import { describeSqliteFailure } from "../../src/storage/sqlite_failure.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
@@ -29,6 +31,11 @@ async function sqlitePlace(): Promise<SqlitePlace> {
 }
 
 testStorageContract("sqlite", sqlitePlace);
+testStorageContract("guarded sqlite", async () => {
+  const place = await sqlitePlace();
+  const describe = (error: unknown) => describeSqliteFailure(error, place.path);
+  return { ...place, open: async () => guardStorage(await place.open(), { describe }) };
+});
 testStorageProcesses("sqlite", sqlitePlace);
 
 Deno.test("sqlite storage: the database and its side files are for their owner alone (0600)", async () => {
@@ -164,4 +171,34 @@ Deno.test("sqlite storage: a full disk rejects the write, keeps what was acknowl
   assert.deepEqual(kept.map(({ key }) => key[1]).sort(), lines.slice(0, refused).sort());
   await put(storage, ["fill", "after"], 1);
   await storage.close();
+});
+
+Deno.test("sqlite storage: writes wait for another process's lock without keeping the thread, in their order", async () => {
+  await using place = await sqlitePlace();
+  const storage = await place.open(60_000);
+  const holder = new DatabaseSync(place.path);
+  holder.exec("BEGIN IMMEDIATE");
+  const done: number[] = [];
+  const writes = [1, 2, 3].map((value) => put(storage, ["k"], value).then(() => void done.push(value)));
+  let turns = 0;
+  for (; turns < 20; turns += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(done, []);
+  assert.equal(await storage.get(["k"]), null);
+  holder.exec("ROLLBACK");
+  holder.close();
+  await Promise.all(writes);
+  assert.deepEqual(done, [1, 2, 3]);
+  assert.equal((await storage.get(["k"]))?.value, 3);
+  await storage.close();
+});
+
+Deno.test("sqlite storage: closing rejects the writes that still wait for a lock", async () => {
+  await using place = await sqlitePlace();
+  const storage = await place.open(60_000);
+  const holder = new DatabaseSync(place.path);
+  holder.exec("BEGIN IMMEDIATE");
+  const refused = assert.rejects(put(storage, ["k"], 1), /locked/);
+  await storage.close();
+  await refused;
+  holder.close();
 });

@@ -1,0 +1,124 @@
+/**
+ * Keeps a database that fails from keeping everybody waiting: after a failure, calls fail at once, until a probe
+ * succeeds. The first call after a pause starts the probe and waits for it, so that the circuit closes with the first
+ * caller who comes when all is well again, and nothing runs while nobody calls.
+ */
+import { createPause } from "../lib/pause.ts";
+import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
+import type { Timers } from "../lib/timers.ts";
+
+/** From one failed probe to the next. */
+const probePauseMilliseconds = 200;
+/** How long a call waits for a probe. */
+const probeMilliseconds = 1_000;
+
+/** What a circuit takes. */
+export interface CircuitOptions {
+  /** Does what the calls do, at little cost. */
+  readonly probe: () => Promise<unknown>;
+  /** What a call rejects with in place of the driver's error. */
+  readonly toFailure: (error: unknown) => StorageUnavailableError;
+  readonly timers: Timers;
+  /** A call without an answer for so long is a reason to probe; without an answer to that either, all calls fail. */
+  readonly hangMilliseconds?: number;
+  readonly onOpen: (failure: StorageUnavailableError) => void;
+  readonly onClose: () => void;
+}
+
+/** One circuit. */
+export interface Circuit {
+  /** Whether the last that is known is a failure. */
+  readonly isOpen: boolean;
+  /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) passes as it is. */
+  run<T>(step: () => Promise<T>): Promise<T>;
+  /** Fails every call from here on: no probe can tell that this has been put right. */
+  breakForGood(failure: StorageUnavailableError): void;
+}
+
+/** Whether an error says that the call was wrong, not the database. */
+export function isCallersMistake(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+/** Makes a closed circuit. */
+export function createCircuit(options: CircuitOptions): Circuit {
+  const { probe, toFailure, timers, hangMilliseconds, onOpen, onClose } = options;
+  const now = timers.elapsed;
+  const pause = createPause(timers);
+  const unanswered = new Set<(failure: StorageUnavailableError) => void>();
+  let failure: StorageUnavailableError | null = null;
+  let isBroken = false;
+  let trial: { readonly since: number; readonly ended: Promise<void> } | null = null;
+  let nextTrialAt = -Infinity;
+
+  const open = (found: StorageUnavailableError): StorageUnavailableError => {
+    if (isBroken) return failure ?? found;
+    if (failure === null) onOpen(found);
+    failure = found;
+    return found;
+  };
+  const close = (): void => {
+    if (failure === null || isBroken) return;
+    failure = null;
+    onClose();
+  };
+  const startTrial = (): void => {
+    const end = (found: StorageUnavailableError | null): void => {
+      trial = null;
+      nextTrialAt = now() + probePauseMilliseconds;
+      if (found === null) close();
+      else open(found);
+    };
+    trial = { since: now(), ended: probe().then(() => end(null), (error) => end(toFailure(error))) };
+  };
+  /** Waits for the present probe, or a new one, for as long as is fair; `false` when it has no answer yet. */
+  const tried = async (): Promise<boolean> => {
+    if (trial === null) startTrial();
+    if (trial === null) return true;
+    const { since, ended } = trial;
+    const left = since + probeMilliseconds - now();
+    if (left <= 0) return false;
+    const answered = new AbortController();
+    const settled = ended.then(() => answered.abort());
+    await Promise.race([settled, pause(left, answered.signal)]);
+    return answered.signal.aborted;
+  };
+  const failIfOpen = async (): Promise<void> => {
+    if (!isBroken && (trial !== null || now() >= nextTrialAt)) await tried();
+    if (failure !== null) throw failure;
+  };
+  const suspectHang = async (): Promise<void> => {
+    if (failure !== null || await tried() || trial === null) return;
+    const found = open(toFailure(new Error("the database does not answer")));
+    for (const reject of [...unanswered]) reject(found);
+  };
+  /** As `step`, but rejected when the database turns out to hang. */
+  const unlessHanging = <T>(step: () => Promise<T>, milliseconds: number): Promise<T> => {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const stopTimer = timers.every(milliseconds, () => void suspectHang());
+    unanswered.add(reject);
+    step().then(resolve, reject);
+    return promise.finally(() => {
+      stopTimer();
+      unanswered.delete(reject);
+    });
+  };
+  return {
+    get isOpen() {
+      return failure !== null;
+    },
+    async run(step) {
+      if (failure !== null) await failIfOpen();
+      try {
+        return await (hangMilliseconds === undefined ? step() : unlessHanging(step, hangMilliseconds));
+      } catch (error) {
+        if (isCallersMistake(error)) throw error;
+        throw open(error instanceof StorageUnavailableError ? error : toFailure(error));
+      }
+    },
+    breakForGood(found) {
+      open(found);
+      isBroken = true;
+    },
+  };
+}
