@@ -1,7 +1,7 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import { createAuthorizationServer } from "./authorization_server/authorization_server.ts";
 import type { Registration } from "./authorization_server/context.ts";
-import type { FetchDocument } from "./authorization_server/public_document.ts";
+import type { FetchDocument } from "./authorization_server/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
 import type { Endpoint } from "./lib/endpoint.ts";

@@ -1,6 +1,6 @@
 /** Every bound of every part, as the configuration has it. */
 import type { Lifetimes, Limits } from "./authorization_server/context.ts";
-import type { DocumentLimits } from "./authorization_server/public_document.ts";
+import type { DocumentLimits } from "./authorization_server/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { EventStreamOptions } from "./http/event_stream.ts";
 import type { McpLimits } from "./mcp/runtime.ts";
@@ -62,7 +62,7 @@ export function eventStreamOptionsOf(config: Config): EventStreamOptions {
 }
 
 /** Bounds of the protocol layer. */
-export function mcpLimitsOf(config: Config): McpLimits {
+export function mcpLimitsOf(config: Config): Omit<McpLimits, "beginAnswerAfterMs"> {
   return {
     maxStreams: config.maxStreams,
     maxStreamsPerPrincipal: config.maxStreamsPerUser,
@@ -72,7 +72,6 @@ export function mcpLimitsOf(config: Config): McpLimits {
     resumeAnswerMs: config.streamResumeAnswerMilliseconds,
     toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
     askTimeoutMs: config.askTimeoutSeconds * 1_000,
-    streamAfterMs: config.streamAfterSeconds * 1_000,
     requestStateLifetimeSeconds: config.requestStateLifetimeSeconds,
     sessionLifetimeSeconds: config.sessionLifetimeSeconds,
     maxCachedSessions: config.maxCachedSessions,

@@ -3,8 +3,8 @@
  * permission at first, and with the network alone once its storage is open.
  */
 import process from "node:process";
-import { internet } from "./authorization_server/internet.ts";
-import { createDocumentFetcher } from "./authorization_server/public_document.ts";
+import { createDocumentFetcher } from "./authorization_server/document_fetcher.ts";
+import { createInternet } from "./authorization_server/internet.ts";
 import type { Config } from "./config/config.ts";
 import { documentLimitsOf } from "./configured_limits.ts";
 import type { Result } from "./lib/result.ts";
@@ -20,7 +20,7 @@ export async function startDeployServer(
     log,
     clock,
     extraTools,
-    fetchDocument: createDocumentFetcher(internet, documentLimitsOf(config)),
+    fetchDocument: createDocumentFetcher(createInternet(), documentLimitsOf(config), () => performance.now()),
     onInstallationOpen: () => {
       confineThisIsolate();
       process.env = {}; // libraries that look for their variables find none, instead of an exception

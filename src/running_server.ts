@@ -1,6 +1,6 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import { type App, buildApp } from "./app.ts";
-import type { FetchDocument } from "./authorization_server/public_document.ts";
+import type { FetchDocument } from "./authorization_server/document_fetcher.ts";
 import { hasArgon2id } from "./authorization_server/argon2id.ts";
 import { canVerify } from "./authorization_server/password_hash.ts";
 import type { Config } from "./config/config.ts";

@@ -160,7 +160,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
   "configured_limits.ts": {
-    authorization_server: /(context|public_document)\.ts$/,
+    authorization_server: /(context|document_fetcher)\.ts$/,
     http: /event_stream\.ts$/,
     mcp: /runtime\.ts$/,
     ollama: /limits\.ts$/,
@@ -187,9 +187,9 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   metrics: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   telemetry: { config: /^src\/config\/config\.ts$/, ollama: /^src\/ollama\/(client|port)\.ts$/ },
-  sandbox: { authorization_server: /(public_document|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  sandbox: { authorization_server: /(document_fetcher|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
   "deploy_server.ts": {
-    authorization_server: /(public_document|internet)\.ts$/,
+    authorization_server: /(document_fetcher|internet)\.ts$/,
     sandbox: /^src\/sandbox\/own_permissions\.ts$/,
   },
   cli: { mcp: /^src\/mcp\/tool\.ts$/, sandbox: /^src\/sandbox\/(?!run_in_worker)/, storage: /_data_directory\.ts$/ },

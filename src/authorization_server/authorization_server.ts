@@ -78,9 +78,8 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const passwords = createPasswordHasher(limits);
   const throttle = createPasswordThrottle({ ...deps, agreedClock });
   const directory = createClientDirectory({ ...deps, fetchDocument: deps.fetchDocument });
-  const findClient = directory.find;
   const authenticateClient = createClientAuthenticator({
-    findClient,
+    findClient: directory.find,
     clock,
     verifyAssertion: createAssertionVerifier({
       storage,
@@ -94,7 +93,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     ...deps,
     users,
     browsers,
-    findClient,
+    findClient: (id: string) => directory.find(id, "pages"),
     ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
   };
   const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
@@ -129,7 +128,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     },
     verifier: createVerifier({ ...deps, timers, users, signingKeys, accessTokens, isLiveToken }),
     async redirectHosts(clientId) {
-      const client = await findClient(clientId);
+      const client = await directory.find(clientId, "tokens");
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);
     },
     issueSetUpLink: ({ isShared } = { isShared: false }) =>

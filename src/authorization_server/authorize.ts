@@ -1,4 +1,5 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
+import { addressKey } from "../lib/address_key.ts";
 import {
   type AuthorizationError,
   errorLocation,
@@ -50,7 +51,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
       return deadEnd("malformed_request");
     }
-    const found = await findForAuthorization(clientId);
+    const found = await findForAuthorization(clientId, addressKey(peer.address));
     if (!found.ok) {
       if (found.error === "unknown_client") return deadEnd("unknown_client");
       refused(found.error);

@@ -30,7 +30,11 @@ export const assertionAlgorithms: readonly string[] = [
 export type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";
 
 /** Checks an assertion of a client, and uses it up. */
-export type AssertionVerifier = (client: Client, assertion: string) => Promise<Result<Client, AssertionProblem>>;
+export type AssertionVerifier = (
+  client: Client,
+  assertion: string,
+  asker: string,
+) => Promise<Result<Client, AssertionProblem>>;
 
 const maxAssertionLength = 8_192;
 const maxLifetimeSeconds = 600;
@@ -72,14 +76,14 @@ export function createAssertionVerifier(options: {
       return null; // no key fits, or a rule is broken; which one is nobody's business
     }
   };
-  return async (client, assertion) => {
+  return async (client, assertion, asker) => {
     if (assertion.length > maxAssertionLength || !hasAcceptableType(assertion)) {
       return failure("invalid_client_assertion");
     }
-    const known = await keysOf(client, { anew: false });
+    const known = await keysOf(client, { anew: false, asker });
     let payload = known === null ? null : await verify(client, assertion, known);
     if (payload === null) {
-      const renewed = await keysOf(client, { anew: true });
+      const renewed = await keysOf(client, { anew: true, asker });
       if (renewed !== null && renewed !== known) payload = await verify(client, assertion, renewed);
     }
     if (payload === null || !isOrdinary(payload, clock())) return failure("invalid_client_assertion");

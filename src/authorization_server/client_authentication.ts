@@ -1,8 +1,10 @@
 /** Client authentication at the token, revocation and introspection endpoints (RFC 6749 §2.3, OAuth 2.1 §2.4). */
 import { Buffer } from "node:buffer";
+import { addressKey } from "../lib/address_key.ts";
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { assertionType, type AssertionVerifier, clientIdOfAssertion } from "./client_assertion.ts";
+import type { ClientDirectory } from "./client_directory.ts";
 import { matchesHash } from "./random_secret.ts";
 import type { Client } from "./records/client.ts";
 import type { Parameters } from "./request_body.ts";
@@ -18,21 +20,26 @@ type Credentials =
   }
   | { readonly method: "private_key_jwt"; readonly clientId: string; readonly assertion: string };
 
-/** Finds out which client sends a request. */
-export type ClientAuthenticator = (request: Request, parameters: Parameters) => Promise<Result<Client, RefusalReason>>;
+/** Finds out which client sends a request from `address`. */
+export type ClientAuthenticator = (
+  request: Request,
+  parameters: Parameters,
+  address: string,
+) => Promise<Result<Client, RefusalReason>>;
 
 /** Builds the authenticator over a way to look clients up and one to check assertions. */
 export function createClientAuthenticator(options: {
-  readonly findClient: (id: string) => Promise<Client | null>;
+  readonly findClient: ClientDirectory["find"];
   readonly verifyAssertion: AssertionVerifier;
   readonly clock: Clock;
 }): ClientAuthenticator {
   const { findClient, verifyAssertion, clock } = options;
-  return async (request, parameters) => {
+  return async (request, parameters, address) => {
     const read = readCredentials(request, parameters);
     if (!read.ok) return read;
     const credentials = read.value;
-    const client = await findClient(credentials.clientId);
+    const asker = addressKey(address);
+    const client = await findClient(credentials.clientId, asker);
     if (client === null) return failure("unknown_client");
     switch (credentials.method) {
       case "none":
@@ -42,7 +49,7 @@ export function createClientAuthenticator(options: {
         return checkSecret(client, credentials, clock());
       case "private_key_jwt":
         return client.authentication === "private_key_jwt"
-          ? await verifyAssertion(client, credentials.assertion)
+          ? await verifyAssertion(client, credentials.assertion, asker)
           : failure("wrong_authentication_method");
     }
   };

@@ -3,21 +3,40 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
-import { type ClientDocumentProblem, isClientDocumentUrl, parseClientDocument } from "./client_metadata_document.ts";
+import { isClientDocumentUrl } from "./client_document_url.ts";
+import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata_document.ts";
 import type { Lifetimes, Limits } from "./context.ts";
-import type { DocumentProblem, FetchDocument } from "./public_document.ts";
+import type { FetchDocument } from "./document_fetcher.ts";
+import type { DocumentProblem } from "./public_document.ts";
+import { type Stored, unchanged } from "./record_family.ts";
 import { type Client, clients } from "./records/client.ts";
 
 /** Why there is no client of an id. */
 export type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
 
-/** Finds clients. */
+/** Finds clients. `asker` is on whose behalf a document is fetched, see {@link FetchDocument}. */
 export interface ClientDirectory {
   /** For a new authorization: a metadata document is as fresh as its headers demand. */
-  findForAuthorization(id: string): Promise<Result<Client, ClientProblem>>;
+  findForAuthorization(id: string, asker: string): Promise<Result<Client, ClientProblem>>;
   /** For a step that follows: the client as it was when the person saw it. */
-  find(id: string): Promise<Client | null>;
+  find(id: string, asker: string): Promise<Client | null>;
+  /**
+   * For the keys of a client with a metadata document: the document as fresh as its headers demand, so that a key that
+   * was withdrawn is worth nothing; while it cannot be reached, what was last read of it, for a day.
+   */
+  findForKeys(id: string, asker: string): Promise<Client | null>;
 }
+
+/** Problems that pass by themselves. A publisher who answers with something else has withdrawn the document. */
+const unreachable: ReadonlySet<ClientProblem> = new Set<ClientProblem>([
+  "unresolvable_host",
+  "connection_failed",
+  "timed_out",
+  "host_unavailable",
+]);
+const unreachableMilliseconds = 86_400_000;
+/** That a document still says the same is noted no oftener than this. */
+const noteSeenMilliseconds = 3_600_000;
 
 interface KnownDocument {
   readonly client: Client;
@@ -32,7 +51,10 @@ export function createClientDirectory(options: {
   readonly log: Log;
   readonly fetchDocument: FetchDocument | undefined;
   readonly limits: Pick<Limits, "clientCaches">;
-  readonly lifetimes: Pick<Lifetimes, "authorizationRequestLifetimeSeconds" | "authorizationCodeLifetimeSeconds">;
+  readonly lifetimes: Pick<
+    Lifetimes,
+    "authorizationRequestLifetimeSeconds" | "authorizationCodeLifetimeSeconds" | "refreshTokenLifetimeSeconds"
+  >;
 }): ClientDirectory {
   const { storage, clock, log, fetchDocument, lifetimes } = options;
   const { documentSeconds, maxDocumentSeconds, maxDocuments } = options.limits.clientCaches;
@@ -46,13 +68,12 @@ export function createClientDirectory(options: {
     if (documents.size >= maxDocuments && !oldest.done) documents.delete(oldest.value);
     documents.set(document.client.id, document);
   };
-  const fetchClient = async (id: string): Promise<Result<Client, ClientProblem>> => {
+  const fetchClient = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
     if (fetchDocument === undefined) return failure("unknown_client");
-    const fetched = await fetchDocument(id);
+    const fetched = await fetchDocument(id, asker);
     const now = clock();
     const parsed = fetched.ok ? parseClientDocument(id, fetched.value.json, now) : fetched;
     if (!parsed.ok) {
-      // A failure is not remembered: the next attempt asks again.
       log.write("audit", "client_document", { outcome: "refused", reason: parsed.error, client: id });
       return parsed;
     }
@@ -63,16 +84,32 @@ export function createClientDirectory(options: {
   };
   const stored = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
 
+  const findPublished = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
+    const known = documents.get(id);
+    return known !== undefined && clock() < known.freshUntil ? success(known.client) : await fetchClient(id, asker);
+  };
+  /** So that a key that was seen withdrawn stays so while the document cannot be reached, after a restart too. */
+  const keepKeys = async (approved: Stored<Client>, { authentication, jwks, jwksUri, registeredAt }: Client) => {
+    const { documentSeenAt, usedAt } = approved.value;
+    if (usedAt === null) return;
+    const isSame = JSON.stringify([approved.value.jwks, approved.value.jwksUri]) === JSON.stringify([jwks, jwksUri]);
+    if (isSame && registeredAt < (documentSeenAt ?? usedAt) + noteSeenMilliseconds) return;
+    const kept = { ...approved.value, authentication, jwks, jwksUri, documentSeenAt: registeredAt };
+    await storage.commit({
+      checks: [unchanged(approved)],
+      puts: [clients.put(kept.id, kept, usedAt + lifetimes.refreshTokenLifetimeSeconds * 1_000)],
+    });
+  };
+
   return {
-    async findForAuthorization(id) {
+    async findForAuthorization(id, asker) {
       if (!isClientDocumentUrl(id)) {
         const client = id === "" ? null : await stored(id);
         return client === null ? failure("unknown_client") : success(client);
       }
-      const known = documents.get(id);
-      return known !== undefined && clock() < known.freshUntil ? success(known.client) : await fetchClient(id);
+      return await findPublished(id, asker);
     },
-    async find(id) {
+    async find(id, asker) {
       if (!isClientDocumentUrl(id)) return await stored(id);
       const known = documents.get(id);
       const now = clock();
@@ -82,8 +119,19 @@ export function createClientDirectory(options: {
       // A client that somebody approved keeps working while its document cannot be reached.
       const approved = await stored(id);
       if (approved !== null) return approved;
-      const fetched = await fetchClient(id);
+      const fetched = await fetchClient(id, asker);
       return fetched.ok ? fetched.value : null;
+    },
+    async findForKeys(id, asker) {
+      const published = await findPublished(id, asker);
+      const approved = await clients.read(storage, id);
+      if (published.ok) {
+        if (approved !== null) await keepKeys(approved, published.value);
+        return published.value;
+      }
+      if (!unreachable.has(published.error) || approved === null) return null;
+      const { documentSeenAt, usedAt } = approved.value;
+      return clock() < (documentSeenAt ?? usedAt ?? 0) + unreachableMilliseconds ? approved.value : null;
     },
   };
 }

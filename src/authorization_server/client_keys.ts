@@ -3,11 +3,24 @@ import type { Clock } from "../lib/clock.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import type { ClientCacheLimits } from "./context.ts";
 import { parsePublicJwks, type PublicJwks } from "./jwks.ts";
-import type { FetchDocument } from "./public_document.ts";
+import type { FetchDocument } from "./document_fetcher.ts";
 import type { Client } from "./records/client.ts";
 
 /** Looks the keys of a client up. `anew` asks for them again, because the known ones did not fit. */
-export type KeysOfClient = (client: Client, options: { readonly anew: boolean }) => Promise<PublicJwks | null>;
+export type KeysOfClient = (
+  client: Client,
+  options: { readonly anew: boolean; readonly asker: string },
+) => Promise<PublicJwks | null>;
+
+/** While a jwks_uri cannot be read, what was last read there counts for so long. */
+const unreadableMilliseconds = 86_400_000;
+
+interface KeySet {
+  readonly jwks: PublicJwks | null;
+  readonly fetchedAt: number;
+  /** When these very keys were there. */
+  readonly seenAt: number;
+}
 
 /** Builds the lookup. */
 export function createClientKeys(options: {
@@ -17,27 +30,28 @@ export function createClientKeys(options: {
   readonly limits: Pick<ClientCacheLimits, "keySetSeconds" | "keySetRetrySeconds" | "maxKeySets">;
 }): KeysOfClient {
   const { clock, fetchDocument, directory, limits } = options;
-  const sets = new Map<string, { readonly jwks: PublicJwks | null; readonly fetchedAt: number }>();
+  const sets = new Map<string, KeySet>();
 
-  const fetchKeys = async (uri: string, anew: boolean): Promise<PublicJwks | null> => {
+  const fetchKeys = async (uri: string, anew: boolean, asker: string): Promise<PublicJwks | null> => {
     const known = sets.get(uri);
     const age = known === undefined ? Infinity : clock() - known.fetchedAt;
     // A client that signs with nonsense must not make us fetch for every request.
     const keptSeconds = anew ? limits.keySetRetrySeconds : limits.keySetSeconds;
     if (known !== undefined && age < keptSeconds * 1_000) return known.jwks;
-    const fetched = await fetchDocument?.(uri);
-    const jwks = fetched?.ok ? parsePublicJwks(fetched.value.json) : known?.jwks ?? null;
+    const fetched = await fetchDocument?.(uri, asker);
+    const now = clock();
+    const isStillGood = known !== undefined && now < known.seenAt + unreadableMilliseconds;
+    const jwks = fetched?.ok ? parsePublicJwks(fetched.value.json) : isStillGood ? known.jwks : null;
     sets.delete(uri);
     const oldest = sets.keys().next();
     if (sets.size >= limits.maxKeySets && !oldest.done) sets.delete(oldest.value);
-    sets.set(uri, { jwks, fetchedAt: clock() });
+    sets.set(uri, { jwks, fetchedAt: now, seenAt: fetched?.ok ? now : known?.seenAt ?? 0 });
     return jwks;
   };
-  return async (client, { anew }) => {
-    if (client.jwksUri !== null) return await fetchKeys(client.jwksUri, anew);
-    if (!anew || client.origin !== "metadata_document") return client.jwks;
-    // Keys inside a metadata document rotate with the document.
-    const found = await directory.findForAuthorization(client.id);
-    return found.ok ? found.value.jwks : null;
+  return async (client, { anew, asker }) => {
+    // Keys of a metadata document rotate with the document.
+    const current = client.origin === "metadata_document" ? await directory.findForKeys(client.id, asker) : client;
+    if (current === null) return null;
+    return current.jwksUri === null ? current.jwks : await fetchKeys(current.jwksUri, anew, asker);
   };
 }

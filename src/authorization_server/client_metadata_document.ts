@@ -1,8 +1,9 @@
 /** Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-00): the client_id is where they are. */
 import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
+import { isClientDocumentUrl } from "./client_document_url.ts";
 import { cleanClientName } from "./client_name.ts";
-import { parsePublicJwks } from "./jwks.ts";
+import { holdsSecretKey, parsePublicJwks } from "./jwks.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import type { Client } from "./records/client.ts";
 import { knownScopes, parseScope } from "./scope.ts";
@@ -39,24 +40,6 @@ const problemByMember: Readonly<Record<string, ClientDocumentProblem>> = {
   token_endpoint_auth_method: "unsupported_document_authentication",
 };
 
-/** Whether a client_id has the form of a document's URL (§3): only then is anything fetched. */
-export function isClientDocumentUrl(clientId: string): boolean {
-  if (clientId.length > 300 || !clientId.startsWith("https://")) return false;
-  const url = URL.parse(clientId);
-  // The canonical spelling has no dot segments, no upper-case host, no default port, no backslash, no line break.
-  if (url === null || url.href !== clientId || clientId.includes("#")) return false;
-  if (url.username !== "" || url.password !== "" || url.pathname === "/") return false;
-  return isPublicHostName(url.hostname);
-}
-
-/** A name with a dot that is not reserved for private use; no IP address (RFC 6761, RFC 6762, RFC 9476). */
-function isPublicHostName(host: string): boolean {
-  const labels = host.split(".");
-  const last = labels.at(-1) ?? "";
-  const reserved = ["localhost", "local", "internal", "lan", "home", "corp", "arpa", "alt", "onion"];
-  return labels.length >= 2 && !labels.includes("") && /[a-z]/.test(last) && !reserved.includes(last);
-}
-
 /** Turns a fetched document into a client, if it is the document of that very client_id. */
 export function parseClientDocument(
   clientId: string,
@@ -81,6 +64,7 @@ export function parseClientDocument(
     return failure("unsupported_document_grant");
   }
   const authentication = document.token_endpoint_auth_method ?? "none";
+  if (holdsSecretKey(document.jwks)) return failure("unusable_keys");
   const jwks = document.jwks === undefined ? null : parsePublicJwks(document.jwks);
   const jwksUri = document.jwks_uri ?? null;
   if (authentication === "private_key_jwt") {

@@ -5,7 +5,7 @@ import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Storage } from "../storage/port.ts";
-import type { FetchDocument } from "./public_document.ts";
+import type { FetchDocument } from "./document_fetcher.ts";
 import type { ServicenowUse } from "./servicenow_port.ts";
 
 /** How long things live, in seconds. */

@@ -1,32 +1,69 @@
-/** The real network for {@link createDocumentFetcher}: the system's resolver, and TLS over a pinned TCP connection. */
+/** The real network for the document fetcher: the system's resolver, and TLS over a pinned TCP connection. */
 import { lookup } from "node:dns/promises";
-import type { Network } from "./public_document.ts";
+import type { TLSSocket } from "node:tls";
+import { parseIpAddress } from "../lib/ip_address.ts";
+import type { ConnectTarget, Network, SecureConnection } from "./public_document.ts";
 
-/** Connects as the machine does. */
-export const internet: Network = {
-  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
-  async connectTls({ address, port, host, signal }) {
-    const tcp = await Deno.connect({ hostname: address, port, signal });
-    try {
-      // What counts is where the connection really leads.
-      if (tcp.remoteAddr.hostname !== address) throw new Error("Connected to another address than the one asked for");
-      const tls = await Deno.startTls(tcp, { hostname: host, alpnProtocols: ["http/1.1"] });
-      const abandon = (): void => tls.close();
-      signal.addEventListener("abort", abandon, { once: true });
-      await tls.handshake();
-      signal.removeEventListener("abort", abandon);
-      return tls;
-    } catch (error) {
-      closeQuietly(tcp);
-      throw error;
-    }
-  },
-};
+/** Connects as the machine does. `authorities` (PEM) take the place of the certificate authorities that it trusts. */
+export function createInternet(authorities?: string): Network {
+  return {
+    resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+    connectTls: (target) => connectTls(target, authorities),
+  };
+}
 
-function closeQuietly(connection: { close(): void }): void {
+async function connectTls(
+  { address, port, host, signal }: ConnectTarget,
+  authorities: string | undefined,
+): Promise<SecureConnection> {
+  // `Deno.startTls` keeps the descriptor of a handshake that fails or hangs until the other end closes it;
+  // `destroy` of a Node socket does not. Loaded here, since the main thread seldom needs it.
+  const { connect } = await import("node:tls");
+  signal.throwIfAborted();
+  const socket = connect({
+    host: address,
+    port,
+    servername: host,
+    ALPNProtocols: ["http/1.1"],
+    ...(authorities === undefined ? {} : { ca: authorities }),
+  });
+  const destroy = (): void => void socket.destroy();
+  signal.addEventListener("abort", destroy, { once: true });
   try {
-    connection.close();
-  } catch {
-    // startTls has taken it over, or the deadline has closed it
+    await untilSecure(socket);
+    // The address that counts is the one at the other end.
+    if (!isSameAddress(socket.remoteAddress ?? "", address)) throw new Error("Connected to another address");
+    return toConnection(socket);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", destroy);
   }
+}
+
+function untilSecure(socket: TLSSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once("secureConnect", resolve);
+    socket.on("error", reject); // stays: an error without a listener would end the process
+    socket.once("close", () => reject(new Error("The connection was closed")));
+  });
+}
+
+function toConnection(socket: TLSSocket): SecureConnection {
+  const chunks = socket[Symbol.asyncIterator]();
+  return {
+    async read() {
+      const { done, value } = await chunks.next();
+      return done ? null : value;
+    },
+    write: (bytes) =>
+      new Promise((resolve, reject) => void socket.write(bytes, (error) => error ? reject(error) : resolve())),
+    close: () => void socket.destroy(),
+  };
+}
+
+function isSameAddress(left: string, right: string): boolean {
+  const number = parseIpAddress(left)?.number;
+  return number !== undefined && number === parseIpAddress(right)?.number;
 }

@@ -31,7 +31,7 @@ export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
     const fields = { address: peer.address };
     const parameters = await readParameters(request, limits);
     if (!parameters.ok) return refuse(log, "introspection", parameters.error, fields);
-    const client = await authenticateClient(request, parameters.value);
+    const client = await authenticateClient(request, parameters.value, peer.address);
     if (!client.ok) return refuse(log, "introspection", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
     // RFC 7662 §2.1: without proof of who asks, anybody could try tokens out here.

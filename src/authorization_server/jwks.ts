@@ -1,5 +1,6 @@
 /** JWK sets that clients give us (RFC 7517): public signature keys and nothing else. */
 import { z } from "zod";
+import { isObject } from "../lib/is_object.ts";
 import { parseJson } from "../lib/parse_json.ts";
 
 const text = z.string().min(1).max(2_000);
@@ -17,7 +18,17 @@ const keySchema = z.discriminatedUnion("kty", [
 ]);
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1).max(20) });
-const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
+const looseSetSchema = z.object({ keys: z.array(z.unknown()) });
+
+/** Whether a JWK set, given as JSON text or as a value, holds a private or symmetric key: no public place for one. */
+export function holdsSecretKey(source: unknown): boolean {
+  const parsed = looseSetSchema.safeParse(typeof source === "string" ? parseJson(source) : source);
+  return parsed.success &&
+    parsed.data.keys.some((key) =>
+      isObject(key) && (key["kty"] === "oct" || secretMembers.some((name) => Object.hasOwn(key, name)))
+    );
+}
 
 /** A set of public keys as it is stored. */
 export interface PublicJwks {
@@ -26,12 +37,12 @@ export interface PublicJwks {
 
 /**
  * The usable keys of a JWK set, given as JSON text or as a value; `null` when it is no set, holds none that can be
- * used, or holds a private key, which its owner then has to replace.
+ * used, or holds a secret key, which its owner then has to replace.
  */
 export function parsePublicJwks(source: unknown): PublicJwks | null {
   const parsed = jwksSchema.safeParse(typeof source === "string" ? parseJson(source) : source);
   if (!parsed.success) return null;
-  if (parsed.data.keys.some((key) => privateMembers.some((name) => Object.hasOwn(key, name)))) return null;
+  if (holdsSecretKey(parsed.data)) return null;
   const keys = parsed.data.keys.flatMap((key) => {
     const known = keySchema.safeParse(key);
     return known.success ? [known.data] : [];

@@ -18,21 +18,30 @@ export interface PublicDocument {
 export type DocumentProblem =
   | Http1Problem
   | "too_many_fetches"
+  | "forbidden_url"
   | "unresolvable_host"
   | "forbidden_address"
   | "connection_failed"
   | "timed_out"
+  /** 5xx and 429: the host is there, and cannot answer now. */
+  | "host_unavailable"
   | "unexpected_status"
   | "unexpected_content_type"
   | "not_json";
 
-/** Fetches a document by its https URL. */
-export type FetchDocument = (url: string) => Promise<Result<PublicDocument, DocumentProblem>>;
-
 /** An open TLS connection whose certificate is valid for the host. */
 export interface SecureConnection extends ByteSource {
-  write(bytes: Uint8Array): Promise<number>;
+  write(bytes: Uint8Array): Promise<void>;
   close(): void;
+}
+
+/** Where to connect to. */
+export interface ConnectTarget {
+  readonly address: string;
+  readonly port: number;
+  readonly host: string;
+  /** Gives the attempt up; an open connection is closed by its `close`. */
+  readonly signal: AbortSignal;
 }
 
 /** The network as this module uses it; tests bring their own resolver and listeners. */
@@ -40,88 +49,75 @@ export interface Network {
   /** All addresses of a host name. */
   resolve(host: string): Promise<readonly string[]>;
   /** Connects to an IP address and no other, and proves by TLS that `host` is there. */
-  connectTls(target: {
-    readonly address: string;
-    readonly port: number;
-    readonly host: string;
-    readonly signal: AbortSignal;
-  }): Promise<SecureConnection>;
+  connectTls(target: ConnectTarget): Promise<SecureConnection>;
 }
 
-/** Bounds of a fetch. */
-export interface DocumentLimits {
+/** Bounds of one fetch. */
+export interface FetchLimits {
   readonly timeoutSeconds: number;
   readonly maxBytes: number;
-  readonly maxConcurrentFetches: number;
 }
 
-/** Bounds that fit the draft on client ID metadata documents (5 KB, 5 s). */
-export const defaultDocumentLimits: DocumentLimits = { timeoutSeconds: 5, maxBytes: 5_120, maxConcurrentFetches: 8 };
-
-/** Builds the fetcher. Parallel fetches of one URL share one connection. */
-export function createDocumentFetcher(network: Network, limits: DocumentLimits): FetchDocument {
-  const underWay = new Map<string, ReturnType<FetchDocument>>();
-  return (url) => {
-    const present = underWay.get(url);
-    if (present !== undefined) return present;
-    if (underWay.size >= limits.maxConcurrentFetches) return Promise.resolve(failure("too_many_fetches"));
-    const fetching = fetchWithDeadline(network, limits, new URL(url)).finally(() => underWay.delete(url));
-    underWay.set(url, fetching);
-    return fetching;
-  };
+/** What came of a fetch, and whether a failure lies with the host, whatever the path. */
+export interface FetchOutcome {
+  readonly document: Result<PublicDocument, DocumentProblem>;
+  readonly isFailureOfHost: boolean;
 }
 
-async function fetchWithDeadline(
-  network: Network,
-  limits: DocumentLimits,
-  url: URL,
-): Promise<Result<PublicDocument, DocumentProblem>> {
+/** A fetch that was begun. */
+export interface RunningFetch {
+  /** Resolves at the deadline at the latest. */
+  readonly outcome: Promise<FetchOutcome>;
+  /** Resolves when nothing of it runs any more: a resolver cannot be told to stop. */
+  readonly ended: Promise<unknown>;
+}
+
+/** Of a name's addresses, no more than this many are tried. */
+const maxAddresses = 4;
+
+/** Begins a fetch that has no more time than the limits allow. */
+export function beginFetch(network: Network, limits: FetchLimits, url: URL): RunningFetch {
   const deadline = new AbortController();
+  let isConnected = false;
   const { promise: late, resolve } = Promise.withResolvers<Result<never, DocumentProblem>>();
   const timer = setTimeout(() => {
-    deadline.abort();
     resolve(failure("timed_out"));
+    deadline.abort();
   }, limits.timeoutSeconds * 1_000);
-  try {
-    return await Promise.race([fetchDocument(network, limits, url, deadline.signal), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const ended = fetchDocument(network, limits, url, { signal: deadline.signal, onConnected: () => isConnected = true })
+    .finally(() => clearTimeout(timer));
+  const outcome = Promise.race([ended, late]).then((document) => ({
+    document,
+    isFailureOfHost: !document.ok && !isConnected,
+  }));
+  return { outcome, ended };
 }
 
 async function fetchDocument(
   network: Network,
-  { maxBytes }: DocumentLimits,
+  limits: FetchLimits,
   url: URL,
-  signal: AbortSignal,
+  { signal, onConnected }: { readonly signal: AbortSignal; readonly onConnected: () => void },
 ): Promise<Result<PublicDocument, DocumentProblem>> {
-  const host = url.hostname;
   let addresses: readonly string[];
   try {
-    addresses = await network.resolve(host);
+    addresses = await network.resolve(url.hostname);
   } catch {
     return failure("unresolvable_host");
   }
-  const [address] = addresses;
-  if (address === undefined) return failure("unresolvable_host");
+  if (signal.aborted) return failure("timed_out");
+  if (addresses.length === 0) return failure("unresolvable_host");
   // One forbidden address among public ones is not an accident.
   if (!addresses.every(isPublicAddress)) return failure("forbidden_address");
-  let connection: SecureConnection;
-  try {
-    connection = await network.connectTls({ address, port: Number(url.port || "443"), host, signal });
-  } catch {
-    return failure("connection_failed"); // refused, or no valid certificate for this host
-  }
-  let isOpen = true;
-  const hangUp = (): void => {
-    if (isOpen) connection.close();
-    isOpen = false;
-  };
+  const connection = await connectToAny(network, limits, url, { addresses, signal });
+  if (connection === null) return failure("connection_failed"); // refused, or no valid certificate for this host
+  onConnected();
+  const hangUp = (): void => connection.close();
   signal.addEventListener("abort", hangUp, { once: true });
   try {
     if (signal.aborted) return failure("timed_out");
-    await writeAll(connection, requestOf(url));
-    const response = await readHttp1Response(connection, maxBytes);
+    await connection.write(requestOf(url));
+    const response = await readHttp1Response(connection, limits.maxBytes);
     return response.ok ? toDocument(response.value) : response;
   } catch {
     return failure("connection_failed"); // reset, or closed by the deadline
@@ -129,6 +125,33 @@ async function fetchDocument(
     signal.removeEventListener("abort", hangUp);
     hangUp();
   }
+}
+
+/** Tries the addresses in turn, each for its part of the time: a host may answer at one of them and not at another. */
+async function connectToAny(
+  network: Network,
+  { timeoutSeconds }: FetchLimits,
+  url: URL,
+  { addresses, signal }: { readonly addresses: readonly string[]; readonly signal: AbortSignal },
+): Promise<SecureConnection | null> {
+  const tried = addresses.slice(0, maxAddresses);
+  for (const address of tried) {
+    if (signal.aborted) return null;
+    const attempt = new AbortController();
+    const abandon = (): void => attempt.abort();
+    const timer = setTimeout(abandon, timeoutSeconds * 1_000 / tried.length);
+    signal.addEventListener("abort", abandon, { once: true });
+    try {
+      const port = Number(url.port || "443");
+      return await network.connectTls({ address, port, host: url.hostname, signal: attempt.signal });
+    } catch {
+      // the next one may answer
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abandon);
+    }
+  }
+  return null;
 }
 
 function requestOf(url: URL): Uint8Array {
@@ -144,13 +167,10 @@ function requestOf(url: URL): Uint8Array {
   return new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`);
 }
 
-async function writeAll(connection: SecureConnection, bytes: Uint8Array): Promise<void> {
-  for (let offset = 0; offset < bytes.byteLength;) offset += await connection.write(bytes.subarray(offset));
-}
-
 function toDocument(
   { status, headers, body }: { status: number; headers: Headers; body: Uint8Array },
 ): Result<PublicDocument, DocumentProblem> {
+  if (status >= 500 || status === 429) return failure("host_unavailable");
   if (status !== 200) return failure("unexpected_status"); // a redirect too: its target was not checked
   const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const encoding = headers.get("content-encoding") ?? "identity";

@@ -102,7 +102,9 @@ const refusals = {
   unsupported_authentication_method: badMetadata(
     "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
   ),
-  unusable_client_keys: badMetadata("private_key_jwt needs jwks with public keys, or an https jwks_uri, not both"),
+  unusable_client_keys: badMetadata(
+    "jwks may hold public keys only; private_key_jwt needs them, or an https jwks_uri, not both",
+  ),
   no_supported_grant_type: badMetadata("grant_types must include authorization_code"),
   unsupported_response_type: badMetadata("response_types must be code"),
   metadata_uri_not_https: badMetadata("jwks_uri, sector_identifier_uri and request_uris must be https"),

@@ -35,7 +35,7 @@ export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
     const fields = { address: peer.address };
     const parameters = await readParameters(request, limits);
     if (!parameters.ok) return refuse(log, "revocation", parameters.error, fields);
-    const client = await authenticateClient(request, parameters.value);
+    const client = await authenticateClient(request, parameters.value, peer.address);
     if (!client.ok) return refuse(log, "revocation", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
     const token = parameters.value.get("token");

@@ -41,7 +41,7 @@ export function createTokenEndpoint(
     if (grantType === undefined) {
       return refuse(log, "token", name === "" ? "missing_grant_type" : "unsupported_grant_type", fields);
     }
-    const client = await authenticateClient(request, parameters.value);
+    const client = await authenticateClient(request, parameters.value, peer.address);
     if (!client.ok) return refuse(log, "token", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
     if (!(client.value.grantTypes as readonly string[]).includes(name)) {

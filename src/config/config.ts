@@ -25,6 +25,7 @@ export interface Config extends
   Omit<
     SettingValues,
     | "registration"
+    | "maxBodyBytes"
     | "jwtIssuer"
     | "servicenowInstance"
     | "servicenowClientId"
@@ -37,6 +38,8 @@ export interface Config extends
   /** Without it, the server speaks plain http. */
   readonly tls?: TlsConfig;
   readonly registration: RegistrationMode;
+  /** The largest JSON body of a request. */
+  readonly maxBodyBytes: number;
   /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
   readonly hasProxy: boolean;
   /** What the environment asks of Deno; the server itself looks at what Deno does. */
@@ -169,12 +172,18 @@ function completeConfig(
     ...(servicenow === null ? {} : { servicenow }),
     ...(tls === null ? {} : { tls }),
     registration: mode,
+    maxBodyBytes: values.maxBodyBytes ?? bodyBytesFor(values.maxWriteBytes),
     onDeploy,
     hasProxy: environmentHasProxy((name) => env[name]),
     telemetry: readTelemetryRequest(env),
     dataDir,
     workspaceDir,
   };
+}
+
+/** A body that writes a file of this size: JSON escapes every line end, quotation mark and backslash. */
+function bodyBytesFor(fileBytes: number): number {
+  return 2 * fileBytes + 65_536;
 }
 
 /** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */

@@ -7,6 +7,7 @@ import { acceptsEventStream } from "./mcp_accept.ts";
 /** The HTTP side of an exchange. A class, since closures would cost each call. */
 export class HttpExchange implements Exchange {
   readonly hasHeaders = true;
+  readonly canComeBack = true;
   readonly #request: Request;
   readonly requestId: string;
   readonly principal: Principal | null;

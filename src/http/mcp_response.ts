@@ -3,6 +3,7 @@ import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import { errorCode, errorText } from "../mcp/jsonrpc.ts";
 import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
+import { toLateJsonResponse } from "./late_json.ts";
 import { acceptsOnlyEventStreams } from "./mcp_accept.ts";
 
 /** What a refusal for want of scopes is sent with. */
@@ -35,6 +36,10 @@ export function createAnswerEncoder(
           : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "stream":
         return toEventStreamResponse(answer.reader, eventStreams);
+      case "late_json":
+        return acceptsOnlyEventStreams(request.headers.get("accept"))
+          ? toEventStreamResponse(answer.reader, eventStreams)
+          : toLateJsonResponse(answer.reader, eventStreams.keepAliveMs);
       case "method_not_allowed":
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":

@@ -1,8 +1,8 @@
-/** Batches: arrays of messages, which only 2025-03-26 has. */
+/** Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded. */
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import { isObject } from "../lib/is_object.ts";
-import { errorCode, errorText } from "./jsonrpc.ts";
+import { echoedId, errorCode, errorText, kindOfMessage } from "./jsonrpc.ts";
 import type { Revision } from "./revisions/revision.ts";
 import { insufficientScope } from "./scopes.ts";
 import { missingScopes } from "./tool_call.ts";
@@ -32,12 +32,51 @@ export function refuseBatch(
   return missing.size > 0 ? insufficientScope(null, [...missing]) : null;
 }
 
-/** The answers to the messages of a batch as one body. */
-export function joinAnswers(answers: readonly McpAnswer[]): McpAnswer {
-  const bodies = answers.flatMap((answer) => "body" in answer ? [answer.body] : []);
-  if (bodies.length === 0) return { kind: "accepted", status: 202 };
-  return { kind: "json", status: 200, body: `[${bodies.join(",")}]` };
+/** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */
+const maxAnswerCharacters = 8_000_000;
+/** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
+const maxMessagesAtOnce = 4;
+
+/** What answers a batch's messages. */
+export interface BatchAnswering {
+  /** Answers one of them. */
+  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
+  /** Is told once when messages are refused because the answers have become too large. */
+  readonly onBudgetSpent: () => void;
 }
+
+/** Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id. */
+export async function answerBatch(
+  batch: readonly unknown[],
+  { answer, onBudgetSpent }: BatchAnswering,
+): Promise<McpAnswer> {
+  const bodies: string[] = Array(batch.length).fill("");
+  let next = 0;
+  let characters = 0;
+  let isSpent = false;
+  const work = async (): Promise<void> => {
+    while (next < batch.length) {
+      const index = next++;
+      const message = batch[index];
+      if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
+        bodies[index] = errorText(echoedId(message), errorCode.invalidRequest, overBudget);
+        if (!isSpent) onBudgetSpent();
+        isSpent = true;
+        continue;
+      }
+      const answered = await answer(message);
+      if (!("body" in answered)) continue;
+      bodies[index] = answered.body;
+      characters += answered.body.length;
+    }
+  };
+  await Promise.all(Array.from({ length: maxMessagesAtOnce }, work));
+  const given = bodies.filter((body) => body !== "");
+  if (given.length === 0) return { kind: "accepted", status: 202 };
+  return { kind: "json", status: 200, body: `[${given.join(",")}]` };
+}
+
+const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request by itself`;
 
 function invalidBatch(message: string): McpAnswer {
   return { kind: "json", status: 400, body: errorText(null, errorCode.invalidRequest, message) };

@@ -2,7 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
-import { joinAnswers, refuseBatch } from "./batch.ts";
+import { answerBatch, refuseBatch } from "./batch.ts";
 import type { Exchange } from "./exchange.ts";
 import { echoedId, errorText, type RpcId } from "./jsonrpc.ts";
 import type { MessageHandler } from "./message_handler.ts";
@@ -37,10 +37,13 @@ export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
     if (!Array.isArray(body)) return answerMessage(body, exchange, revision, session, true);
     const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
     if (refusal !== null) {
-      if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock()));
+      if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock(), "insufficient_scope"));
       return refusal;
     }
-    return Promise.all(body.map((each) => answerMessage(each, exchange, revision, session, false))).then(joinAnswers);
+    return answerBatch(body, {
+      answer: (message) => answerMessage(message, exchange, revision, session, false),
+      onBudgetSpent: () => audit(refusedBatchEntry(exchange, clock(), "protocol_error")),
+    });
   };
 
   return (body, exchange) => {
@@ -65,8 +68,12 @@ export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
   };
 }
 
-/** A batch that lacks scopes is refused whole: one record stands for all of its calls. */
-function refusedBatchEntry({ requestId, principal }: Exchange, time: number): AuditEntry {
+/** One record stands for all calls of a batch that lacks scopes, or for those over its budget. */
+function refusedBatchEntry(
+  { requestId, principal }: Exchange,
+  time: number,
+  outcome: "insufficient_scope" | "protocol_error",
+): AuditEntry {
   return {
     time,
     requestId,
@@ -74,8 +81,8 @@ function refusedBatchEntry({ requestId, principal }: Exchange, time: number): Au
     clientId: principal?.clientId ?? null,
     method: "tools/call",
     tool: null,
-    outcome: "insufficient_scope",
-    code: "insufficient_scope",
+    outcome,
+    code: outcome === "insufficient_scope" ? outcome : "batch_too_large",
     durationMs: 0,
   };
 }

@@ -8,10 +8,13 @@ import type { ClientAbility } from "./client_capabilities.ts";
 import { metaOf } from "./meta.ts";
 import { notificationText } from "./jsonrpc.ts";
 import { type LogLevel, reachesLevel } from "./log_level.ts";
-import { type Outlet, outletOf } from "./outlet.ts";
+import { type Outlet, outletOf, outlivesConnection } from "./outlet.ts";
 import { abilityFor, type Answer, type Answers, type AskFailure, type Question, type Questions } from "./question.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { RunningTask } from "./tasks/live_task.ts";
+
+const maxProgressTokenCharacters = 256;
+const maxStatusCharacters = 2_000;
 
 /** Why a call ends before its tool does; the protocol layer answers for the tool. */
 export type Interruption =
@@ -60,6 +63,7 @@ class CallContext implements RunningContext {
   #cancelled = false;
   #ended = false;
   #progress = -Infinity;
+  #stopWaiting: (() => void) | undefined;
   /** The answers to earlier questions of this run. */
   #answered: Readonly<Record<string, Answer>> = {};
 
@@ -100,9 +104,7 @@ class CallContext implements RunningContext {
       if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
       else {
         const { disconnected } = this.#call.exchange;
-        const gone = (): void => {
-          if (this.#call.outlet?.isResumable !== true) this.#onGone();
-        };
+        const gone = (): void => this.#onDisconnected();
         if (disconnected.aborted) gone();
         else disconnected.addEventListener("abort", gone, { once: true });
       }
@@ -113,9 +115,10 @@ class CallContext implements RunningContext {
   progress(update: ProgressUpdate): void {
     if (this.#ended || !(update.progress > this.#progress)) return; // it must grow (MCP, basic/patterns/progress)
     this.#progress = update.progress;
-    if (this.#task !== null) return this.#task.describe(update);
+    if (this.#task !== null) return this.#task.describe(cutMessage(update));
     const progressToken = metaOf(this.#call.request.params)?.["progressToken"];
     if (typeof progressToken !== "string" && typeof progressToken !== "number") return;
+    if (String(progressToken).length > maxProgressTokenCharacters) return; // each notice would repeat it
     this.outlet.send(notificationText("notifications/progress", { progressToken, ...update }), true);
   }
 
@@ -160,7 +163,6 @@ class CallContext implements RunningContext {
   }
 
   release(): void {
-    this.outlet.open();
     this.outlet.release();
   }
 
@@ -180,6 +182,16 @@ class CallContext implements RunningContext {
 
   end(): void {
     this.#ended = true;
+    this.#stopWaiting?.();
+  }
+
+  /** Where the call outlives its connection, it has as long as a stream waits for its client. */
+  #onDisconnected(): void {
+    if (!outlivesConnection(this.#call)) this.#onGone();
+    else if (this.#call.outlet?.isStreaming !== true) {
+      const { timers, limits } = this.#call.runtime;
+      this.#stopWaiting = timers.after(limits.resumeWindowMs, () => this.#onGone());
+    }
   }
 
   /** A task outlives its connection: only `tasks/cancel` cancels it. */
@@ -191,4 +203,11 @@ class CallContext implements RunningContext {
     this.#interruption ??= interruption;
     throw new CallInterrupted();
   }
+}
+
+/** A task's record holds the message, and a stored value is bounded. */
+function cutMessage(update: ProgressUpdate): ProgressUpdate {
+  const { message } = update;
+  if (message === undefined || message.length <= maxStatusCharacters) return update;
+  return { ...update, message: message.slice(0, maxStatusCharacters).toWellFormed() };
 }

@@ -15,6 +15,8 @@ export interface Exchange {
   readonly hasHeaders: boolean;
   /** A header's value; names are in lower case. `null` when absent, and for every header of a transport without any. */
   header(name: string): string | null;
+  /** Whether a caller whose connection is lost may come back for its answer. */
+  readonly canComeBack: boolean;
   /** Aborts when the caller is gone. Costly to read: only for calls that wait for something. */
   readonly disconnected: AbortSignal;
 }

@@ -53,6 +53,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
     principal,
     session: null,
     content: "notices",
+    endsWithConnection: true,
     onCut: () => end(),
     onClosed: () => {
       stopListening();

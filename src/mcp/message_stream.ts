@@ -24,10 +24,10 @@ export interface FrameReader {
 export interface MessageStreamOptions {
   /** How many messages may wait, or be kept to be sent again. */
   readonly maxFrames: number;
-  /** The id by which the stream can be resumed; `null` for a stream that ends with its connection. */
+  /** The id by which the stream can be resumed; `null` for one that cannot. */
   readonly resumeId: string | null;
-  /** How long a resumable stream without a reader waits for its client to come back. */
-  readonly resumeWindowMs: number;
+  /** How long a stream without a reader goes on. At 0, it ends with its connection. */
+  readonly detachedMs: number;
   /** Called once, when nothing more can be sent: the stream is complete, or (`abandoned`) its client is gone. */
   readonly onClosed: (abandoned: boolean) => void;
   readonly timers?: Timers | undefined;
@@ -57,7 +57,7 @@ export interface MessageStream {
 
 /** Opens a stream. */
 export function openMessageStream(options: MessageStreamOptions): MessageStream {
-  const { maxFrames, resumeId, resumeWindowMs, onClosed, timers = systemTimers } = options;
+  const { maxFrames, resumeId, detachedMs, onClosed, timers = systemTimers } = options;
   const frames: Frame[] = [];
   let firstNumber = 0; // of frames[0]
   let nextNumber = 0;
@@ -100,8 +100,8 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
   const detach = (): void => {
     reader = null;
     notify();
-    if (resumeId === null) abandon();
-    else if (!complete && !abandoned) stopWaiting = timers.after(resumeWindowMs, abandon);
+    if (detachedMs === 0) abandon();
+    else if (!complete && !abandoned) stopWaiting = timers.after(detachedMs, abandon);
   };
 
   return {

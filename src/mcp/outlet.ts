@@ -1,22 +1,35 @@
-/** The way for the messages of a call that precede its response: the first of them turns the answer into a stream. */
+/**
+ * The way for what a call sends before its response is there: messages, of which the first turns the answer into a
+ * stream, or only the beginning of the answer, without which the loss of the connection would not be noticed.
+ */
 import type { McpAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
-import type { MessageStream } from "./message_stream.ts";
+import { type MessageStream, openMessageStream } from "./message_stream.ts";
 
 /** The outlet of one call. */
 export interface Outlet {
-  /** Fulfilled with the streaming answer when the first message is sent before the response is there. */
+  /** Whether the answer has begun. */
+  readonly isStreaming: boolean;
+  /** Fulfilled with the answer when it begins before the response is there. */
   readonly opened: Promise<McpAnswer>;
-  /** Whether the call lives on without its connection. */
-  readonly isResumable: boolean;
   /** Sends a message; `false` when the answer cannot be a stream, the client is gone, or one that may be lost was. */
   send(text: string, mayBeLost: boolean): boolean;
-  /** Opens the stream without a message. */
-  open(): boolean;
-  /** Ends the connection where the client can come back. */
+  /**
+   * Begins the answer: as a stream where the client reads one, else as JSON whose text is still to come. Nothing begins
+   * where the client reads JSON and the call outlives its connection: there, errors keep the status of their own.
+   */
+  begin(): void;
+  /** Ends the connection of the stream where the client can come back. */
   release(): void;
   /** The call's answer: itself, or what is left of the stream, to which the response was added. */
   finish(answer: McpAnswer): McpAnswer;
+}
+
+type BegunAnswer = Extract<McpAnswer, { kind: "stream" | "late_json" }>;
+
+/** Whether a call goes on when its connection is lost. */
+export function outlivesConnection({ revision, exchange }: Call): boolean {
+  return !revision.disconnectCancels && exchange.canComeBack;
 }
 
 /** The outlet of a call; `onGone` is told when its client gives the stream up. */
@@ -26,43 +39,47 @@ export function outletOf(call: Call, onGone: () => void): Outlet {
 
 function createOutlet(call: Call, onGone: () => void): Outlet {
   const { promise: opened, resolve } = Promise.withResolvers<McpAnswer>();
-  let stream: MessageStream | null | undefined; // undefined: not decided yet
-  let answer: McpAnswer | undefined;
+  const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
+  let begun: { readonly answer: BegunAnswer; readonly stream: MessageStream } | null = null;
+  let isFinished = false;
 
-  const open = (): MessageStream | null => {
-    if (stream !== undefined) return stream;
-    const { exchange, session, runtime } = call;
-    const { principal } = exchange;
-    const possible = call.isSingle && principal !== null && exchange.profile.streams && exchange.acceptsStream;
-    stream = possible
-      ? runtime.streams.open({
-        principal,
-        session,
-        content: "answer",
-        onClosed: (abandoned) => abandoned && onGone(),
-      })
-      : null;
-    if (stream === null) return null;
-    if (session !== null && session.revision.primesStreams) stream.push("", false);
-    answer = { kind: "stream", reader: stream.attach(-1) };
-    resolve(answer);
+  const start = (kind: BegunAnswer["kind"], stream: MessageStream): MessageStream => {
+    begun = { answer: { kind, reader: stream.attach(-1) }, stream };
+    resolve(begun.answer);
     return stream;
+  };
+  const open = (): MessageStream | null => {
+    if (begun !== null) return begun.answer.kind === "stream" ? begun.stream : null;
+    const { exchange, session, runtime, revision } = call;
+    const { principal, profile } = exchange;
+    if (isFinished || !call.isSingle || principal === null || !profile.streams || !exchange.acceptsStream) return null;
+    const endsWithConnection = !outlivesConnection(call);
+    const stream = runtime.streams.open({ principal, session, content: "answer", endsWithConnection, onClosed });
+    if (stream === null) return null;
+    if (session !== null && revision.primesStreams) stream.push("", false);
+    return start("stream", stream);
   };
 
   return {
     opened,
-    get isResumable() {
-      return stream !== undefined && stream !== null && stream.resumeId !== null;
+    get isStreaming() {
+      return begun !== null;
     },
     send: (text, mayBeLost) => open()?.push(text, mayBeLost) ?? false,
-    open: () => open() !== null,
-    release: () => stream?.release(),
+    begin() {
+      if (open() !== null || begun !== null || isFinished || !call.isSingle || outlivesConnection(call)) return;
+      const { timers } = call.runtime;
+      start("late_json", openMessageStream({ maxFrames: 1, resumeId: null, detachedMs: 0, onClosed, timers }));
+    },
+    release: () => open()?.release(),
     finish(final) {
-      if (stream === undefined || stream === null || answer === undefined) {
-        stream = null;
-        return final;
+      isFinished = true;
+      if (begun === null) return final;
+      const { answer, stream } = begun;
+      // A cancelled call gets no response, but a body of JSON has to be JSON.
+      if ("body" in final && (call.outcome !== "cancelled" || answer.kind === "late_json")) {
+        stream.push(final.body, false);
       }
-      if ("body" in final && call.outcome !== "cancelled") stream.push(final.body, false); // nobody waits for a cancelled call
       stream.end();
       return answer;
     },

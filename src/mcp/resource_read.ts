@@ -86,10 +86,10 @@ export async function watchResource(
   if (wanted && family.watch === undefined) {
     return answerError(call, errorCode.invalidParams, "There are no notices of changes to this resource", { uri });
   }
-  if (wanted && session.subscriptions.size >= limits.maxSubscriptions) {
-    return answerError(call, errorCode.invalidRequest, `At most ${limits.maxSubscriptions} resources can be watched`);
+  if (!await options.sessions.setSubscription(session, uri, wanted)) {
+    const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
+    return answerError(call, errorCode.invalidRequest, words);
   }
-  await options.sessions.setSubscription(session, uri, wanted);
   options.sessionStreams.follow(session);
   return answerResult(call, "{}");
 }

@@ -13,9 +13,6 @@ import { sealRequestState } from "./request_state.ts";
 import type { RunningTask } from "./tasks/live_task.ts";
 import type { ToolContext } from "./tool.ts";
 
-/** Most calls are over by then; those that are not look out for what is said of them on other instances. */
-const watchAfterMs = 300;
-
 /** What is run, and how what comes of it is told. */
 export interface Work<Outcome> {
   run(context: ToolContext): Outcome | Promise<Outcome>;
@@ -54,7 +51,7 @@ async function settle<Outcome>(
 ): Promise<McpAnswer> {
   const { runtime, session, request } = call;
   const { timers } = runtime;
-  const { toolTimeoutMs, streamAfterMs } = runtime.limits;
+  const { toolTimeoutMs, beginAnswerAfterMs } = runtime.limits;
   const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
   const stopTimeout = timers.after(toolTimeoutMs, () => {
     context.abort(new DOMException("The call took too long", "TimeoutError"));
@@ -64,10 +61,10 @@ async function settle<Outcome>(
   const owner = session?.key ?? principal.tokenId;
   const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
   let stopWatching: (() => void) | undefined;
-  let stopLater = timers.after(Math.min(streamAfterMs, watchAfterMs), () => {
-    // Ids of requests are unique in a session only: without one, nothing is heard of other instances.
+  const stopLater = timers.after(beginAnswerAfterMs, () => {
+    outlet.begin();
+    // Ids of requests are unique in a session only: without one, other instances have nothing to say of the call.
     if (session !== null) stopWatching = runtime.inFlight.watch(owner, request.id);
-    stopLater = timers.after(Math.max(streamAfterMs - watchAfterMs, 0), () => void outlet.open());
   });
   const stopTimers = (): void => {
     stopTimeout();

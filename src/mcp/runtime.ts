@@ -15,8 +15,8 @@ export interface McpLimits extends StreamLimits {
   readonly toolTimeoutMs: number;
   /** How long a person or a model may take to answer a question. */
   readonly askTimeoutMs: number;
-  /** A call that takes longer is answered as a stream, where the client reads streams, so that its connection lives. */
-  readonly streamAfterMs: number;
+  /** The answer to a call that takes longer begins before its response is there: see {@link Outlet.begin}. */
+  readonly beginAnswerAfterMs: number;
   /** How long other instances have to say that they have a stream that a client wants to take up. */
   readonly resumeAnswerMs: number;
   readonly requestStateLifetimeSeconds: number;
@@ -48,7 +48,7 @@ export const defaultMcpLimits: McpLimits = {
   resumeAnswerMs: 3_000,
   toolTimeoutMs: 10 * 60_000,
   askTimeoutMs: 5 * 60_000,
-  streamAfterMs: 10_000,
+  beginAnswerAfterMs: 250, // half of the 0.5 s in which a disconnect is to be noticed
   requestStateLifetimeSeconds: 15 * 60,
   sessionLifetimeSeconds: 7 * 24 * 60 * 60,
   maxCachedSessions: 20_000,

@@ -36,6 +36,8 @@ export interface SessionOptions {
   readonly sessionLifetimeSeconds: number;
   /** How many sessions are kept opened in memory. */
   readonly maxCachedSessions: number;
+  /** How many resources a session may watch. */
+  readonly maxSubscriptions: number;
 }
 
 /** The sessions of all clients. */
@@ -48,10 +50,13 @@ export interface Sessions {
   /** Tells of changes to the session, by any instance; `null` is its end. */
   watch(session: Session, onChange: (session: Session | null) => void): () => void;
   setLogLevel(session: Session, level: LogLevel): Promise<void>;
-  setSubscription(session: Session, uri: string, wanted: boolean): Promise<void>;
+  /** `false`, and no change, when the session has too many. */
+  setSubscription(session: Session, uri: string, wanted: boolean): Promise<boolean>;
 }
 
 const purpose = "mcp-session";
+/** Addresses of all that a session watches, together: they lie in one stored value. */
+const maxSubscriptionCharacters = 200_000;
 /** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
 const sealedShape = z.tuple([z.string(), z.string(), z.string(), z.string(), z.string(), z.number()]);
 const recordShape = z.object({
@@ -135,7 +140,9 @@ export function createSessions(options: SessionOptions): Sessions {
     const key = keyOf(session);
     for (;;) {
       const stored = await storage.get(key);
-      const value = apply(stored === null ? unchanged : recordShape.parse(stored.value));
+      const before = stored === null ? unchanged : recordShape.parse(stored.value);
+      const value = apply(before);
+      if (value === before) return take(opened, value);
       const checks = [{ key, version: stored?.version ?? null }];
       if (!await storage.commit({ checks, puts: [{ key, value, expiresAt: opened.expiresAt }] })) continue;
       return take(opened, value);
@@ -178,10 +185,17 @@ export function createSessions(options: SessionOptions): Sessions {
       };
     },
     setLogLevel: (session, logLevel) => change(session, (stored) => ({ ...stored, logLevel })),
-    setSubscription: (session, uri, wanted) =>
-      change(session, (stored) => {
+    async setSubscription(session, uri, wanted) {
+      let fits = true;
+      await change(session, (stored) => {
         const others = stored.subscriptions.filter((each) => each !== uri);
-        return { ...stored, subscriptions: wanted ? [...others, uri] : others };
-      }),
+        if (!wanted) return { ...stored, subscriptions: others };
+        const subscriptions = [...others, uri];
+        fits = subscriptions.length <= options.maxSubscriptions &&
+          JSON.stringify(subscriptions).length <= maxSubscriptionCharacters;
+        return fits ? { ...stored, subscriptions } : stored;
+      });
+      return fits;
+    },
   };
 }

@@ -86,6 +86,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       principal,
       session: null,
       content: "answer",
+      endsWithConnection: true,
       onClosed: () => request.stop(),
     });
     if (stream === null) return null;
@@ -126,6 +127,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         principal,
         session,
         content: "notices",
+        endsWithConnection: false,
         onCut: () => entry.stream.end(),
         onClosed: () => {
           keepOpen();

@@ -21,9 +21,11 @@ export interface StreamLimits {
 /** What opens a stream. */
 export interface StreamRequest {
   readonly principal: Principal;
-  /** The session in which the stream can be resumed; `null` for a stream that ends with its connection. */
+  /** The session in which the stream can be resumed; `null` for a stream that cannot. */
   readonly session: Session | null;
   readonly content: StreamContent;
+  /** Whether the stream ends with its connection, rather than when nobody came back for it in time. */
+  readonly endsWithConnection: boolean;
   /** Called once when nothing more can be sent. */
   readonly onClosed: (abandoned: boolean) => void;
   /** Ends the stream when its token is revoked or its session ended. Without it, the stream is given up then. */
@@ -106,7 +108,7 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
   };
 
   return {
-    open({ principal, session, content, onClosed, onCut }) {
+    open({ principal, session, content, endsWithConnection, onClosed, onCut }) {
       const owner = JSON.stringify([principal.subject, principal.clientId]);
       const count = perPrincipal.get(owner) ?? 0;
       if (open.size >= limits.maxStreams || count >= limits.maxStreamsPerPrincipal) return null;
@@ -116,7 +118,7 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
         maxFrames: limits.maxQueuedMessages,
         timers,
         resumeId,
-        resumeWindowMs: limits.resumeWindowMs,
+        detachedMs: endsWithConnection ? 0 : limits.resumeWindowMs,
         onClosed(abandoned) {
           open.delete(stream);
           stopWatching();

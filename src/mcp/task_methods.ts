@@ -6,6 +6,9 @@ import { encodeRequiredCapabilities } from "./client_capabilities.ts";
 import { isObject } from "../lib/is_object.ts";
 import { errorCode, mcpErrorCode } from "./jsonrpc.ts";
 
+/** Answers to a task of another instance are left in one stored value. */
+const maxResponseCharacters = 50_000;
+
 /** Tells how a task is. */
 export function getTask(call: Call, principal: Principal): Promise<McpAnswer> {
   return withTask(call, async (taskId) => {
@@ -19,6 +22,10 @@ export function updateTask(call: Call, principal: Principal): Promise<McpAnswer>
   return withTask(call, async (taskId, { inputResponses }) => {
     if (!isObject(inputResponses)) {
       return answerError(call, errorCode.invalidParams, "params.inputResponses must be an object");
+    }
+    if (JSON.stringify(inputResponses).length > maxResponseCharacters) {
+      const words = `params.inputResponses may have ${maxResponseCharacters} characters as JSON`;
+      return answerError(call, errorCode.invalidParams, words);
     }
     const outcome = await call.runtime.tasks.update(principal, taskId, inputResponses);
     switch (outcome.kind) {

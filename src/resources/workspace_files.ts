@@ -60,12 +60,32 @@ function toOutcome(refusal: WorkspaceRefusal): ResourceOutcome {
   return refusal.reason === "io" ? { refusal: `The file system failed (${refusal.code}): try again` } : null;
 }
 
+interface ChangedNames {
+  isChanged: boolean;
+  readonly below: Map<string, ChangedNames>;
+}
+
 /** A file is touched by what happens to it, and to a directory that it is in. */
 function touchedBy({ paths, isPartial }: WorkspaceChange): (uri: string) => boolean {
-  const changed = new Set(paths.map(({ text }) => text));
+  const root: ChangedNames = { isChanged: false, below: new Map() };
+  for (const { segments } of paths) {
+    let at = root;
+    for (const name of segments) {
+      const next = at.below.get(name) ?? { isChanged: false, below: new Map() };
+      at.below.set(name, next);
+      at = next;
+    }
+    at.isChanged = true;
+  }
   return (uri) => {
     const segments = parseFileUri(uri)?.segments;
-    return segments !== undefined &&
-      (isPartial || segments.some((_, index) => changed.has(segments.slice(0, index + 1).join("/"))));
+    if (segments === undefined) return false;
+    let at: ChangedNames | undefined = root;
+    for (const name of segments) {
+      at = at.below.get(name);
+      if (at === undefined) break;
+      if (at.isChanged) return true;
+    }
+    return isPartial;
   };
 }

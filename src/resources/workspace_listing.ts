@@ -10,6 +10,8 @@ import { walk, type WalkPosition } from "../workspace/walk.ts";
 import { parseFileUri, toFileUri } from "../workspace/file_uri.ts";
 
 const maxDepth = 64;
+/** Characters of addresses after which a page ends. */
+const maxPageCharacters = 500_000;
 const positionShape = z.tuple([z.boolean()], z.string());
 
 /**
@@ -25,6 +27,7 @@ export async function listFiles(
   if (after === null) return null;
   const resources: ResourcePage["resources"][number][] = [];
   let visited = 0;
+  let characters = 0;
   const options = { depth: maxDepth, details: true, ...after === undefined ? {} : { after } };
   for await (const step of walk(workspace, rootPath, options)) {
     if (!step.ok) break; // the workspace cannot be listed now: it has nothing to offer
@@ -36,6 +39,7 @@ export async function listFiles(
       const uri = toFileUri(path.value);
       const mimeType = mediaTypeOf(path.value.text);
       if (parseFileUri(uri) !== null) {
+        characters += uri.length;
         resources.push({
           uri,
           name: showName(path.value.text),
@@ -44,7 +48,9 @@ export async function listFiles(
         });
       }
     }
-    if (mayHaveNext && (resources.length >= limit || visited >= workspace.limits.maxTreeEntries)) {
+    const isEnough = resources.length >= limit || characters > maxPageCharacters ||
+      visited >= workspace.limits.maxTreeEntries;
+    if (mayHaveNext && isEnough) {
       return { resources, next: JSON.stringify([kind === "directory", ...segments]) };
     }
   }

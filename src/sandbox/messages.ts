@@ -1,5 +1,5 @@
 /** What the main thread and the server's worker say to each other. */
-import type { FetchDocument } from "../authorization_server/public_document.ts";
+import type { FetchDocument } from "../authorization_server/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import type { RunningServer, Team } from "../running_server.ts";
 
@@ -52,7 +52,7 @@ export type FromWorker =
   /** Its code is there: from now on nobody needs a permission to load any. */
   | { readonly kind: "loaded" }
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
-  | { readonly kind: "fetch_document"; readonly id: number; readonly url: string }
+  | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
   /** Wants the reports of all workers. */
   | { readonly kind: "gather_reports"; readonly id: number }
   | { readonly kind: "report"; readonly id: number; readonly report: ServerReport | null }

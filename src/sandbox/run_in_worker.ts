@@ -1,6 +1,6 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import process from "node:process";
-import type { FetchDocument } from "../authorization_server/public_document.ts";
+import type { FetchDocument } from "../authorization_server/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
@@ -25,10 +25,10 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
   let log: Log | undefined;
   const documents = new Map<number, (document: Awaited<ReturnType<FetchDocument>>) => void>();
   let documentsAsked = 0;
-  const fetchDocument: FetchDocument = (url) =>
+  const fetchDocument: FetchDocument = (url, asker) =>
     new Promise((resolve) => {
       documents.set(++documentsAsked, resolve); // the main thread limits how many run, and for how long
-      scope.postMessage({ kind: "fetch_document", id: documentsAsked, url });
+      scope.postMessage({ kind: "fetch_document", id: documentsAsked, url, asker });
     });
   const gathered = new Map<number, (reports: readonly ServerReport[]) => void>();
   let gatheringsAsked = 0;

@@ -1,6 +1,6 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
-import { internet } from "../authorization_server/internet.ts";
-import { createDocumentFetcher, type FetchDocument } from "../authorization_server/public_document.ts";
+import { createDocumentFetcher, type FetchDocument } from "../authorization_server/document_fetcher.ts";
+import { createInternet } from "../authorization_server/internet.ts";
 import type { Config } from "../config/config.ts";
 import { documentLimitsOf } from "../configured_limits.ts";
 import type { Failed, Ready, Refused, Stopped } from "./messages.ts";
@@ -37,5 +37,7 @@ export function startSandboxedServer(config: Config, entry: URL): SandboxedServe
 
 /** The checked fetch of clients' documents, which this thread does for its workers; `null` where it is off. */
 export function documentFetcherOf(config: Config): FetchDocument | null {
-  return config.clientMetadataDocuments ? createDocumentFetcher(internet, documentLimitsOf(config)) : null;
+  return config.clientMetadataDocuments
+    ? createDocumentFetcher(createInternet(), documentLimitsOf(config), () => performance.now())
+    : null;
 }

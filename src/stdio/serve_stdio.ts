@@ -79,7 +79,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const fly = async (message: unknown, flight: Flight): Promise<void> => {
     const disconnected = flight.cancel.signal;
     const answer = await mcp.handle(message, exchangeUntil(disconnected));
-    if (answer.kind === "stream") return await pump(answer.reader, disconnected);
+    if (answer.kind === "stream" || answer.kind === "late_json") return await pump(answer.reader, disconnected);
     const text = textOf(answer);
     if (methodOf(message) === "initialize" && text !== null) {
       session.protocolVersion = negotiatedVersion(text);
@@ -135,7 +135,7 @@ const idleMs = 60_000;
 /** How long a call may take to notice that it was ended. */
 const abortTimeoutMs = 1_000;
 
-function textOf(answer: Exclude<McpAnswer, { kind: "stream" }>): string | null {
+function textOf(answer: Exclude<McpAnswer, { kind: "stream" | "late_json" }>): string | null {
   switch (answer.kind) {
     case "json":
     case "insufficient_scope":

@@ -25,6 +25,7 @@ export function createStdioExchange(options: {
     profile: specProfile,
     acceptsStream: true,
     hasHeaders: false,
+    canComeBack: false,
     disconnected,
     header: (name) => {
       if (name === "mcp-protocol-version") return session.protocolVersion;

@@ -137,23 +137,24 @@ async function openKv(path: string | undefined, unlocked: Unlocked): Promise<Den
   if (typeof Deno.openKv !== "function") {
     throw new UnusableStorageError("Deno KV is not switched on", "run Deno with --unstable-kv");
   }
+  let kv: Deno.Kv | undefined;
   try {
     // For its owner alone; KV gives its side files the same mode.
     if (path !== undefined && !/^https?:/.test(path)) createIfAbsent(path);
-    const kv = await unlocked(() => Deno.openKv(path));
-    const { value, versionstamp } = await kv.get<number>(kvKeys.schema);
+    const opened = kv = await unlocked(() => Deno.openKv(path));
+    const { value, versionstamp } = await opened.get<number>(kvKeys.schema);
     if (value === null) {
-      const operation = kv.atomic().check({ key: kvKeys.schema, versionstamp }).set(kvKeys.schema, schemaVersion);
+      const operation = opened.atomic().check({ key: kvKeys.schema, versionstamp }).set(kvKeys.schema, schemaVersion);
       await unlocked(() => operation.commit());
     } else if (value > schemaVersion) {
-      kv.close();
       throw new UnusableStorageError(
         `${name} was written by a newer version of Portcullis (schema ${value})`,
         "upgrade this one",
       );
     }
-    return kv;
+    return opened;
   } catch (error) {
+    kv?.close();
     if (error instanceof UnusableStorageError) throw error;
     const why = error instanceof Error ? error.message : "unknown error";
     throw new UnusableStorageError(`${name} cannot be opened: ${why}`, "check the path in DATABASE_URL", {

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { toFileUri } from "../workspace/file_uri.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { decodeText } from "./file_display.ts";
+import { decodeAndShowText } from "./file_display.ts";
 import { mediaTypeOf, sniffMedia } from "./media_type.ts";
 
 /** MCP schema `TextResourceContents` or `BlobResourceContents`. */
@@ -17,8 +17,8 @@ export const unknownMediaType = "application/octet-stream";
 export function toResourceContents(path: WorkspacePath, bytes: Uint8Array): FileContents {
   const uri = toFileUri(path);
   const promised = mediaTypeOf(path.text);
-  const text = decodeText(bytes);
-  if (text !== null) {
+  const text = decodeAndShowText(bytes)?.content;
+  if (text !== undefined) {
     const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
     return { uri, mimeType: isText ? promised : "text/plain", text };
   }

@@ -30,14 +30,23 @@ export function decodeText(bytes: Uint8Array): string | null {
   }
 }
 
-/** The text that these bytes encode, exactly and as {@link showText} shows it; `null` when they are not UTF-8. */
+/** JSON has six bytes for a control character, and {@link showText} up to nine: a text has few of them, or is binary. */
+const maxEscapes = 20_000;
+
+/**
+ * The text that these bytes encode, exactly and as {@link showText} shows it; `null` when they are not UTF-8, or hold
+ * more than {@link maxEscapes} control characters.
+ */
 export function decodeAndShowText(bytes: Uint8Array): { readonly content: string; readonly shown: string } | null {
   if (isPlain(bytes)) {
     const content = toLatin1(bytes);
     return { content, shown: content };
   }
   const content = decodeText(bytes);
-  return content === null ? null : { content, shown: showText(content) };
+  if (content === null) return null;
+  let escapes = 0;
+  const shown = content.replace(misleadingInText, (character) => ++escapes > maxEscapes ? "" : toEscape(character));
+  return escapes > maxEscapes ? null : { content, shown };
 }
 
 // by byte: 0 for printable ASCII, tab and line ends, which are shown as they are

@@ -15,6 +15,8 @@ const maxDepth = 64;
 const usualPageEntries = 1000;
 const maxPageEntries = 10_000;
 const visitsPerCheck = 256;
+/** Characters of names as JSON, after which a page ends: names may be long, and hold characters that JSON escapes. */
+const maxPageCharacters = 1_000_000;
 
 const input = z.object({
   path: z.string().default(".").describe("The directory's path in the workspace; the workspace itself if absent"),
@@ -87,6 +89,7 @@ async function listTree(
   const wanted = Math.min(limit, workspace.limits.maxListEntries);
   const found: WalkedEntry[] = [];
   let visited = 0;
+  let characters = 0;
   let last: WalkPosition | undefined;
   let isCut = false;
   for await (const step of walk(workspace, path, { depth, details, ...after === undefined ? {} : { after } })) {
@@ -94,8 +97,12 @@ async function listTree(
     visited++;
     const { segments, kind, mayHaveNext } = step.value;
     last = { segments, isDirectory: kind === "directory" };
-    if (matches(segments)) found.push(step.value);
-    const isEnough = found.length === wanted || visited === workspace.limits.maxTreeEntries;
+    if (matches(segments)) {
+      found.push(step.value);
+      characters += JSON.stringify(segments).length;
+    }
+    const isEnough = found.length === wanted || characters > maxPageCharacters ||
+      visited === workspace.limits.maxTreeEntries;
     // asked for now and then only: short listings never pay for a signal
     if (isEnough || (visited % visitsPerCheck === 0 && isOver())) {
       isCut = mayHaveNext;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type ContentBlock, defineTool, type Tool } from "../mcp/tool.ts";
 import { parseFilePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { decodeText, showName, showText } from "./file_display.ts";
+import { decodeAndShowText, showName } from "./file_display.ts";
 import { sha256Output, toTimestamp, untrustedOutput } from "./file_input.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
 
@@ -15,7 +15,15 @@ const file = z.object({
   sha256: sha256Output.optional(),
   modified_at: z.string().optional().describe("When the file was last changed (ISO 8601)"),
 });
-type ReadFile = z.output<typeof file>;
+
+/** One file of the answer; `shown` is its text as it is shown. */
+interface ReadFile {
+  readonly facts: z.output<typeof file>;
+  readonly shown?: string;
+}
+
+/** A name of an answer: longer ones are no path, and are not repeated in full. */
+const maxNameCharacters = 4096;
 
 /** Reads several text files of the workspace. That one cannot be read does not keep the others from being read. */
 export function fileReadManyTool(source: WorkspaceSource, { maxFiles }: { readonly maxFiles: number }): Tool {
@@ -39,38 +47,44 @@ export function fileReadManyTool(source: WorkspaceSource, { maxFiles }: { readon
       let roomBytes = workspace.limits.maxReadBytes; // all files together, as for one
       for (const filename of filenames) {
         const read = await readOne(workspace, filename, roomBytes);
-        roomBytes -= read.content === undefined ? 0 : read.size_bytes ?? 0;
+        roomBytes -= read.shown === undefined ? 0 : read.facts.size_bytes ?? 0;
         files.push(read);
       }
-      if (files.every(({ content }) => content === undefined)) {
-        const message = files.map(({ error }) => error).join("\n");
+      if (files.every(({ shown }) => shown === undefined)) {
+        const message = files.map(({ facts: { error } }) => error).join("\n");
         return { ok: false, code: "none_readable", message };
       }
-      return { ok: true, content: files.map(toBlock), structuredContent: { files, untrusted: true } };
+      return {
+        ok: true,
+        content: files.map(toBlock),
+        structuredContent: { files: files.map(({ facts }) => facts), untrusted: true },
+      };
     },
   });
 }
 
-async function readOne(workspace: Workspace, filename: string, roomBytes: number): Promise<ReadFile> {
-  const path = parseFilePath(filename);
-  if (!path.ok) return { filename, error: `${toPathFailure("filename", path.error).message} (${showName(filename)})` };
+async function readOne(workspace: Workspace, asked: string, roomBytes: number): Promise<ReadFile> {
+  const filename = asked.length <= maxNameCharacters ? asked : `${asked.slice(0, maxNameCharacters).toWellFormed()}…`;
+  const name = showName(filename);
+  const path = parseFilePath(asked);
+  if (!path.ok) return { facts: { filename, error: `${toPathFailure("filename", path.error).message} (${name})` } };
   const info = await workspace.stat(path.value);
   if (info.ok && info.value.sizeBytes > roomBytes) {
     const words = `Failed to read file: there is no room left for its ${info.value.sizeBytes} bytes in this answer`;
-    return { filename, error: `${words} (${showName(filename)})`, size_bytes: info.value.sizeBytes };
+    return { facts: { filename, error: `${words} (${name})`, size_bytes: info.value.sizeBytes } };
   }
   const read = await workspace.read(path.value);
-  if (!read.ok) return { filename, error: toFailure("read file", path.value, read.error).message };
+  if (!read.ok) return { facts: { filename, error: toFailure("read file", path.value, read.error).message } };
   const { bytes, sizeBytes, sha256, modifiedAt } = read.value;
-  const content = decodeText(bytes);
-  if (content === null) {
-    return { filename, error: `Failed to read file: its content is not text in UTF-8 (${showName(filename)})` };
+  const text = decodeAndShowText(bytes);
+  if (text === null) {
+    return { facts: { filename, error: `Failed to read file: its content is not text in UTF-8 (${name})` } };
   }
+  const { content, shown } = text;
   const facts = { filename, content, size_bytes: sizeBytes, modified_at: toTimestamp(modifiedAt) };
-  return sha256 === null ? facts : { ...facts, sha256 };
+  return { facts: sha256 === null ? facts : { ...facts, sha256 }, shown };
 }
 
-function toBlock({ filename, content, error }: ReadFile): ContentBlock {
-  const text = content === undefined ? error ?? "" : `==> ${showName(filename)} <==\n${showText(content)}`;
-  return { type: "text", text };
+function toBlock({ facts: { filename, error }, shown }: ReadFile): ContentBlock {
+  return { type: "text", text: shown === undefined ? error ?? "" : `==> ${showName(filename)} <==\n${shown}` };
 }

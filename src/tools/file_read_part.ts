@@ -107,8 +107,8 @@ function toPart(
 
 /** The failure for contents of a kind that cannot be shown. */
 export function notText(path: WorkspacePath): ToolOutcome {
-  const message = "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format " +
-    `(${showName(path.text)})`;
+  const message = "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format; " +
+    `embed gives files of any kind (${showName(path.text)})`;
   return { ok: false, code: "not_text", message };
 }
 

@@ -5,6 +5,7 @@ import type { GlobMatcher } from "../workspace/glob.ts";
 import type { LinePattern } from "../workspace/line_pattern.ts";
 import { childPath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
+import type { LineMatch } from "../workspace/search_text.ts";
 import { searchFile } from "../workspace/search_file.ts";
 import { walk } from "../workspace/walk.ts";
 import type { SearchCursor } from "./file_cursor.ts";
@@ -28,12 +29,15 @@ export interface Search {
 }
 
 const visitsPerCheck = 64;
+/** Characters of an answer after which it ends; each line repeats the file's name. */
+const maxAnswerCharacters = 1_000_000;
 
 /** Searches until everything was searched, or the limit or the time is reached. */
 export async function search(task: Search): Promise<ToolOutcome> {
   const { workspace, path, request, matchesName, pattern, cursor } = task;
   const matches: SearchMatch[] = [];
   const nextTurn = createFairTurns();
+  let characters = 0;
   let searched = 0;
   let passedOver = 0;
   let visited = 0;
@@ -49,7 +53,8 @@ export async function search(task: Search): Promise<ToolOutcome> {
     if (!step.ok) return toFailure("search", path, step.error);
     const entry = step.value;
     const isOver = visited % visitsPerCheck === visitsPerCheck - 1 && task.isOver();
-    if (matches.length >= request.limit || visited === workspace.limits.maxTreeEntries || isOver) {
+    const isEnough = matches.length >= request.limit || characters > maxAnswerCharacters;
+    if (isEnough || visited === workspace.limits.maxTreeEntries || isOver) {
       next = { finished };
       break;
     }
@@ -58,6 +63,7 @@ export async function search(task: Search): Promise<ToolOutcome> {
       const filename = childPath(path, entry.segments).text;
       if (pattern === null) {
         matches.push({ filename });
+        characters += filename.length;
       } else {
         searched++;
         await task.outlive();
@@ -66,11 +72,15 @@ export async function search(task: Search): Promise<ToolOutcome> {
         const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;
         const pause = nextTurn();
         if (pause !== undefined) await pause;
+        let left = request.limit - matches.length;
         const found = await searchFile(workspace, childPath(path, entry.segments), {
           pattern,
           contextLines: request.context,
           afterLine,
-          limit: request.limit - matches.length,
+          isEnough(match) {
+            characters += charactersOf(filename, match);
+            return --left === 0 || characters > maxAnswerCharacters;
+          },
           nextTurn,
           isOver: task.isOver,
         });
@@ -86,6 +96,11 @@ export async function search(task: Search): Promise<ToolOutcome> {
     finished = { segments: entry.segments, isDirectory: entry.kind === "directory" };
   }
   return toAnswer({ matches, searched, passedOver, next });
+}
+
+function charactersOf(filename: string, { text, before, after }: LineMatch): number {
+  const lines = [...before, text, ...after];
+  return lines.reduce((sum, line) => sum + filename.length + JSON.stringify(line).length, 0);
 }
 
 function isSamePath(a: readonly string[], b: readonly string[]): boolean {

@@ -19,11 +19,13 @@ export function canonicalModel(name: string, models: readonly string[]): string 
   return alias !== undefined && models.includes(alias) && !models.includes(name) ? alias : name;
 }
 
+const maxDurationCharacters = 50;
 const unitSeconds: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
 
 /** Go's durations (`1h30m`), as Ollama's own settings have them, in whole seconds; anything else as it is. */
 function durationSeconds(value: unknown): unknown {
-  if (typeof value !== "string" || !/^(\d{1,9}(ms|[smh]))+$/.test(value)) return value;
+  if (typeof value !== "string" || value.length > maxDurationCharacters) return value;
+  if (!/^(\d{1,9}(ms|[smh]))+$/.test(value)) return value;
   let seconds = 0;
   for (const [, amount, unit] of value.matchAll(/(\d+)(ms|[smh])/g)) {
     seconds += Number(amount) * (unitSeconds[unit ?? ""] ?? 0);

@@ -13,7 +13,8 @@ export interface FileSearch {
   readonly contextLines: number;
   /** Only lines after this one. */
   readonly afterLine: number;
-  readonly limit: number;
+  /** Asked after each match: whether the answer holds enough. */
+  readonly isEnough: (match: LineMatch) => boolean;
   /** The turns of the whole search. */
   readonly nextTurn: FairTurns;
   /** Asked now and then: whether to stop. */
@@ -33,7 +34,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export async function searchFile(
   workspace: Workspace,
   path: WorkspacePath,
-  { pattern, contextLines, afterLine, limit, nextTurn, isOver }: FileSearch,
+  { pattern, contextLines, afterLine, isEnough, nextTurn, isOver }: FileSearch,
 ): Promise<FileMatches | null> {
   const matches: LineMatch[] = [];
   let from: TextPosition | null = { offsetBytes: 0, line: 1 };
@@ -45,7 +46,7 @@ export async function searchFile(
     for (const stretch of searchText(text, { pattern, contextLines, firstLine: from.line, afterLine })) {
       for (const match of stretch.matches) {
         matches.push(match);
-        if (matches.length === limit) return { matches, stoppedAfter: match.line };
+        if (isEnough(match)) return { matches, stoppedAfter: match.line };
       }
       const pause = nextTurn();
       if (pause === undefined) continue;

@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "@panva/jose";
+import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
 import { createClient } from "../../src/authorization_server/manage_clients.ts";
-import { createDocumentFetcher, defaultDocumentLimits } from "../../src/authorization_server/public_document.ts";
 import {
+  authorizePath,
   type Harness,
   issuer,
   obtainCode,
+  peer,
   postForm,
   redeem,
   redirectUri,
+  refresh,
   register,
   type RegisteredClient,
   startHarness,
 } from "./harness.ts";
-import { openTestNetwork } from "./test_network.ts";
+import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
 
 const client_assertion_type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -212,8 +215,7 @@ Deno.test("registration with private_key_jwt needs public keys, in one place", a
 
 Deno.test("keys at a jwks_uri are fetched from public addresses only, kept, and fetched again when they rotate", async () => {
   await using web = openTestNetwork();
-  const fetchDocument = createDocumentFetcher(web.network, defaultDocumentLimits);
-  await using harness = await startHarness({ fetchDocument });
+  await using harness = await startHarness({ fetchDocument: web.fetcher() });
   const clientId = "https://app.example.com/client.json";
   web.publish("/client.json", {
     client_id: clientId,
@@ -246,3 +248,157 @@ Deno.test("keys at a jwks_uri are fetched from public addresses only, kept, and 
   assert.equal(code, null);
   assert.equal(web.connected.length, connections);
 });
+
+const documentId = "https://app.example.com/client.json";
+const documentClient: RegisteredClient = { client_id: documentId };
+
+/** A client that keeps its keys in its metadata document, approved and with a refresh token. */
+async function approve(web: TestNetwork, harness: Harness, keys: readonly Key[]) {
+  const publish = (published: readonly Key[], headers: Record<string, string> = {}) =>
+    web.publish("/client.json", {
+      client_id: documentId,
+      client_name: "Example App",
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: { keys: published.map(({ jwk }) => jwk) },
+    }, headers);
+  publish(keys);
+  const proof = async (key: Key) => ({ client_assertion_type, client_assertion: await sign(harness, documentId, key) });
+  const [key] = keys;
+  assert.ok(key);
+  const code = await obtainCode(harness, documentClient);
+  const redeemed = await redeem(harness, documentClient, code, await proof(key));
+  assert.equal(redeemed.status, 200);
+  let token = redeemed.body.refresh_token;
+  const refreshWith = async (by: Key): Promise<number> => {
+    const { status, body } = await refresh(harness, documentClient, token, await proof(by));
+    if (status === 200) token = body.refresh_token;
+    return status;
+  };
+  /** Until what was last read is not fresh any more, and no failure is remembered. */
+  const wait = (seconds: number): void => {
+    harness.time.now += seconds * 1_000;
+    web.time.now += seconds * 1_000;
+  };
+  return { publish, refreshWith, wait };
+}
+
+/** At a further server on the same storage, which remembers nothing by itself. */
+async function authenticatesAfterRestart(harness: Harness, web: TestNetwork, key: Key): Promise<boolean> {
+  const server = createAuthorizationServer({ ...harness.deps, fetchDocument: web.fetcher() });
+  const client_assertion = await sign(harness, documentId, key);
+  const body = { grant_type: "refresh_token", refresh_token: "unknown", client_assertion_type, client_assertion };
+  const request = new Request(`${issuer}/oauth/token`, { method: "POST", body: new URLSearchParams(body) });
+  const { error } = await (await server.token(request, peer)).json();
+  return error === "invalid_grant";
+}
+
+Deno.test("a key that its publisher withdrew from the document stops as soon as the document is read again", async () => {
+  await using web = openTestNetwork();
+  await using harness = await startHarness({ fetchDocument: web.fetcher() });
+  const next = await makeKey("ES256", "two");
+  const { publish, refreshWith, wait } = await approve(web, harness, [es256]);
+  publish([next]);
+  wait(300);
+  assert.equal(await refreshWith(es256), 401);
+  assert.equal(await refreshWith(next), 200);
+  // A document that is withdrawn, or of another kind, is no outage.
+  for (const status of ["404 Not Found", "301 Moved", "200 OK"]) {
+    web.answers.set("/client.json", (write) => write(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`));
+    wait(300);
+    assert.equal(await refreshWith(next), 401, status);
+  }
+});
+
+Deno.test("while the document cannot be reached the last keys count, for a day, and never a key that was seen withdrawn", async () => {
+  await using web = openTestNetwork();
+  await using harness = await startHarness({ fetchDocument: web.fetcher() });
+  const next = await makeKey("ES256", "two");
+  const { publish, refreshWith, wait } = await approve(web, harness, [es256]);
+  wait(2 * 86_400);
+  publish([next]);
+  assert.equal(await refreshWith(next), 200);
+  const outages = [
+    () => void web.dead.add(publicAddress),
+    () => {
+      web.dead.clear();
+      web.names.set("app.example.com", [[]]);
+    },
+    () => {
+      web.names.set("app.example.com", [[publicAddress]]);
+      web.answers.set("/client.json", (write) => write("HTTP/1.1 503 Unavailable\r\ncontent-length: 0\r\n\r\n"));
+    },
+  ];
+  for (const begin of outages) {
+    begin();
+    wait(3_600);
+    assert.equal(await authenticatesAfterRestart(harness, web, next), true);
+    assert.equal(await authenticatesAfterRestart(harness, web, es256), false);
+    assert.equal(await refreshWith(next), 200);
+    assert.equal(await refreshWith(es256), 401);
+  }
+  wait(86_400);
+  assert.equal(await refreshWith(next), 401);
+  publish([next]);
+  wait(10);
+  assert.equal(await refreshWith(next), 200);
+});
+
+Deno.test("keys at a jwks_uri that cannot be read any more count for a day after they were last read", async () => {
+  await using web = openTestNetwork();
+  await using harness = await startHarness({ fetchDocument: web.fetcher() });
+  web.publish("/jwks.json", { keys: [es256.jwk] });
+  const client = await register(harness, {
+    token_endpoint_auth_method: "private_key_jwt",
+    jwks_uri: "https://app.example.com/jwks.json",
+  });
+  const attempt = async (): Promise<number> => {
+    const code = await obtainCode(harness, client);
+    const client_assertion = await sign(harness, client.client_id, es256);
+    return (await redeem(harness, client, code, { client_assertion_type, client_assertion })).status;
+  };
+  assert.equal(await attempt(), 200);
+  web.dead.add(publicAddress);
+  harness.time.now += 80_000_000;
+  assert.equal(await attempt(), 200);
+  harness.time.now += 7_000_000;
+  assert.equal(await attempt(), 401);
+});
+
+for (
+  const [name, key] of [
+    ["a private key", { ...es256.jwk, d: "AAAA" }],
+    ["a symmetric key", { kty: "oct", k: "AAAA" }],
+    ["a symmetric key without its value", { kty: "oct" }],
+    ["a secret member in a key of an unknown type", { kty: "AKP", priv: "AAAA" }],
+  ] as const
+) {
+  Deno.test(`${name} beside public ones is refused wherever a jwks appears, used or not`, async () => {
+    await using web = openTestNetwork();
+    await using harness = await startHarness({ fetchDocument: web.fetcher() });
+    const keys = [es256.jwk, key];
+    for (const token_endpoint_auth_method of ["none", "client_secret_basic", "private_key_jwt", undefined]) {
+      for (const jwks of [{ keys }, JSON.stringify({ keys })]) {
+        const response = await harness.fetch("/oauth/register", {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ redirect_uris: [redirectUri], token_endpoint_auth_method, jwks }),
+        });
+        assert.equal(response.status, 400, String(token_endpoint_auth_method));
+        assert.equal((await response.json()).error, "invalid_client_metadata");
+      }
+    }
+    for (const token_endpoint_auth_method of ["none", "private_key_jwt", undefined]) {
+      web.publish("/client.json", {
+        client_id: documentId,
+        client_name: "Example App",
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method,
+        jwks: { keys },
+      });
+      const response = await harness.fetch(authorizePath(documentId));
+      assert.equal(response.status, 400);
+      assert.match(await response.text(), /public keys/);
+    }
+  });
+}

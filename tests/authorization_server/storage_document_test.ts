@@ -18,6 +18,7 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "servicenow_link_state",
     "mcp_session",
     "mcp_task",
+    "mcp_task_result",
     "rate_limit",
     "mcp_task_inbox",
     "mcp_answer",

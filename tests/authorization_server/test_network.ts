@@ -1,6 +1,13 @@
 /** A web of the tests' own: names, addresses and TLS listeners on loopback, and a record of every connection. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import {
+  createDocumentFetcher,
+  defaultDocumentLimits,
+  type DocumentLimits,
+  type FetchDocument,
+} from "../../src/authorization_server/document_fetcher.ts";
+import { createInternet } from "../../src/authorization_server/internet.ts";
 import type { Network } from "../../src/authorization_server/public_document.ts";
 
 const fixture = (name: string) => readFileSync(fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url)), "utf8");
@@ -16,7 +23,12 @@ export interface TestNetwork extends AsyncDisposable {
   readonly requests: string[];
   /** Answers by path; raw bytes are written as they are. */
   readonly answers: Map<string, (write: (text: string | Uint8Array) => Promise<void>) => Promise<void>>;
+  /** Addresses at which nothing answers. */
+  readonly dead: Set<string>;
+  /** The fetcher's clock. */
+  readonly time: { now: number };
   publish(path: string, json: unknown, headers?: Record<string, string>): void;
+  fetcher(limits?: DocumentLimits): FetchDocument;
 }
 
 export const publicAddress = "93.184.216.34";
@@ -27,12 +39,31 @@ export function openTestNetwork(): TestNetwork {
   const connected: string[] = [];
   const requests: string[] = [];
   const answers: TestNetwork["answers"] = new Map();
+  const dead = new Set<string>();
+  const time = { now: 0 };
+  const internet = createInternet(fixture("ca.pem"));
   const serving = serve(listener, requests, answers);
+  const network: Network = {
+    resolve(host) {
+      const turns = names.get(host);
+      const addresses = turns === undefined ? [] : turns.length > 1 ? turns.shift() : turns[0];
+      return addresses === undefined || addresses.length === 0
+        ? Promise.reject(new Error("NXDOMAIN"))
+        : Promise.resolve(addresses);
+    },
+    async connectTls(target) {
+      connected.push(target.address);
+      if (dead.has(target.address)) throw new Deno.errors.ConnectionRefused();
+      return await internet.connectTls({ ...target, address: "127.0.0.1", port: listener.addr.port });
+    },
+  };
   return {
     names,
     connected,
     requests,
     answers,
+    dead,
+    time,
     publish(path, json, headers = {}) {
       const body = typeof json === "string" ? json : JSON.stringify(json);
       const head = {
@@ -43,31 +74,8 @@ export function openTestNetwork(): TestNetwork {
       const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`).join("");
       answers.set(path, (write) => write(`HTTP/1.1 200 OK\r\n${lines}\r\n${body}`));
     },
-    network: {
-      resolve(host) {
-        const turns = names.get(host);
-        const addresses = turns === undefined ? [] : turns.length > 1 ? turns.shift() : turns[0];
-        return addresses === undefined || addresses.length === 0
-          ? Promise.reject(new Error("NXDOMAIN"))
-          : Promise.resolve(addresses);
-      },
-      async connectTls({ address, host, signal }) {
-        connected.push(address);
-        const tcp = await Deno.connect({ hostname: "127.0.0.1", port: listener.addr.port, signal });
-        try {
-          const tls = await Deno.startTls(tcp, { hostname: host, caCerts: [fixture("ca.pem")] });
-          await tls.handshake();
-          return tls;
-        } catch (error) {
-          try {
-            tcp.close();
-          } catch {
-            // startTls took it over
-          }
-          throw error;
-        }
-      },
-    },
+    network,
+    fetcher: (limits = defaultDocumentLimits) => createDocumentFetcher(network, limits, () => time.now),
     async [Symbol.asyncDispose]() {
       listener.close();
       await serving;

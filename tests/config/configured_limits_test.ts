@@ -1,7 +1,7 @@
 /** A bound's default stands in two places: the table of settings, and the part that tests and benches build alone. */
 import assert from "node:assert/strict";
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
-import { defaultDocumentLimits } from "../../src/authorization_server/public_document.ts";
+import { defaultDocumentLimits } from "../../src/authorization_server/document_fetcher.ts";
 import { type Config, loadConfig } from "../../src/config/config.ts";
 import * as configured from "../../src/configured_limits.ts";
 import { defaultMcpLimits } from "../../src/mcp/runtime.ts";

@@ -58,7 +58,7 @@ const rows: readonly Row[] = [
   },
   { name: "malformed params", body: request("tools/call", []), status: 200, code: -32602, id: 7 },
   { name: "wrong content type", body: request("ping"), headers: { "content-type": "text/plain" }, status: 415 },
-  { name: "body past the limit", body: request("ping", { pad: "x".repeat(1_048_600) }), status: 413 },
+  { name: "body past the limit", body: request("ping", { pad: "x".repeat(2_162_700) }), status: 413 },
   { name: "foreign Origin", body: request("ping"), headers: { origin: "https://evil.example" }, status: 403 },
   { name: "Origin null", body: request("ping"), headers: { origin: "null" }, status: 403 },
   {

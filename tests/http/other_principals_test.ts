@@ -60,7 +60,7 @@ Deno.test("another person's session, stream and task are as good as none, whoeve
   assert.equal(added.code, 0, added.stderr);
   const owner = (await runCommand(["token", "create", ...scopes, ...data])).stdout.trim();
   const ada = (await runCommand(["token", "create", ...scopes, "--user", "ada", ...data])).stdout.trim();
-  await using server = await startServer(place, { env: { OLLAMA_HOST: ollama.url, STREAM_AFTER: "0" } });
+  await using server = await startServer(place, { env: { OLLAMA_HOST: ollama.url } });
   const { url } = server;
 
   const session = await openSession(url, owner);

@@ -59,7 +59,6 @@ for (const [name, make] of [["SDK v1", sdkV1], ["SDK v2, legacy", sdkV2("legacy"
   Deno.test(`${name}: asks at most once for the stream of a call that it cancelled`, async () => {
     const harness = createHarness({
       tools: createToolRegistry(harnessTools()),
-      limits: { streamAfterMs: 0 },
       eventStreams: { keepAliveMs: 15_000, retryMs },
     });
     const server = serve(harness);
@@ -82,7 +81,7 @@ for (const [name, make] of [["SDK v1", sdkV1], ["SDK v2, legacy", sdkV2("legacy"
 }
 
 Deno.test("SDK v2 on 2026-07-28: to give a call up closes its connection, which cancels it", async () => {
-  const harness = createHarness({ tools: createToolRegistry(harnessTools()), limits: { streamAfterMs: 0 } });
+  const harness = createHarness({ tools: createToolRegistry(harnessTools()) });
   const server = serve(harness);
   const client = sdkV2({ pin: "2026-07-28" })();
   try {

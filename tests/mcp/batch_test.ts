@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
+import { defineTool } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const notification = { jsonrpc: "2.0", method: "notifications/initialized" };
@@ -52,4 +55,34 @@ Deno.test("a batch with a call that lacks scopes is refused whole, before anythi
   assert.equal(response.status, 403);
   assert.match(response.headers.get("www-authenticate") ?? "", /scope="files:read files:write"/);
   assert.deepEqual(audit.map(({ outcome }) => outcome), ["insufficient_scope"]);
+});
+
+Deno.test("a batch's answers have a budget: requests over it are refused by id, and are not run", async () => {
+  let runs = 0;
+  const tools = createToolRegistry([defineTool({
+    name: "large",
+    title: "Large",
+    description: "Answers much.",
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    run: () => {
+      runs++;
+      return { ok: true, content: [{ type: "text", text: "\u0001".repeat(1_000_000) }] };
+    },
+  })]);
+  const { post, audit } = createHarness({ tools, limits: { maxBatchLength: 50 } });
+  const batch = Array.from({ length: 50 }, (_, id) => toolCall("large", {}, id + 1));
+  const response = await post([...batch, notification].slice(1));
+  assert.equal(response.status, 200);
+  const answers: { id: number; result?: unknown; error?: { code: number; message: string } }[] = await response.json();
+  assert.deepEqual(answers.map(({ id }) => id), batch.slice(1).map(({ id }) => id));
+  const refused = answers.filter(({ error }) => error !== undefined);
+  assert.equal(runs + refused.length, 49);
+  assert.ok(runs >= 2 && runs <= 6, `${runs} calls ran`);
+  for (const { error } of refused) {
+    assert.equal(error?.code, -32600);
+    assert.match(error?.message ?? "", /batch are over 8000000 characters: send this request by itself/);
+  }
+  assert.deepEqual(audit.filter(({ code }) => code === "batch_too_large").length, 1);
 });

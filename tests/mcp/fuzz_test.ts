@@ -123,7 +123,7 @@ const runs = Number(Deno.env.get("FUZZ_RUNS") ?? 10_000);
 
 Deno.test("any body with any headers gets an answer: no 5xx, no hang, the id echoed", async () => {
   const quick = harnessTools().filter(({ name }) => name !== "wait" && name !== "crash");
-  const harness = createHarness({ tools: createToolRegistry(quick), limits: { streamAfterMs: 60_000 } });
+  const harness = createHarness({ tools: createToolRegistry(quick), limits: { beginAnswerAfterMs: 60_000 } });
   await fc.assert(
     fc.asyncProperty(text, headers, async (body, given) => {
       const request = new Request("http://host/mcp", { method: "POST", headers: given, body });

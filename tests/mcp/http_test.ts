@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
-import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
+import { modernRequest } from "../fixtures/mcp_call.ts";
+import { createHarness, type Harness, rpc } from "./harness.ts";
 
 async function withServer(harness: Harness, use: (port: number) => Promise<void>): Promise<void> {
   const server = Deno.serve(
@@ -57,7 +58,7 @@ Deno.test("a body's length is judged by Content-Length before it is read, and co
   });
 });
 
-Deno.test("a tool that waits is told when its caller hangs up, and not when a call ends well", async () => {
+Deno.test("a tool that waits is told when its caller hangs up, and not when a call ends well (2026-07-28)", async () => {
   const started = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<string>();
   let leftAlone: AbortSignal | undefined;
@@ -79,23 +80,26 @@ Deno.test("a tool that waits is told when its caller hangs up, and not when a ca
       return { ok: false, code: "stopped", message: "stopped" };
     },
   });
-  const harness = createHarness({ tools: createToolRegistry([waiting]) });
+  const harness = createHarness({ tools: createToolRegistry([waiting]), limits: { toolTimeoutMs: 60_000 } });
   await withServer(harness, async (port) => {
-    const url = `http://127.0.0.1:${port}/mcp`;
-    const headers = { "content-type": "application/json", authorization: "Bearer all-scopes" };
-    const quick = await fetch(url, {
-      method: "POST",
-      headers,
-      body: JSON.stringify(toolCall("waiting", { long: false })),
-    });
+    const call = (long: boolean, signal?: AbortSignal): Promise<Response> => {
+      const { message, headers } = modernRequest("tools/call", { name: "waiting", arguments: { long } });
+      return fetch(`http://127.0.0.1:${port}/mcp`, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json", authorization: "Bearer all-scopes" },
+        body: JSON.stringify(message),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    };
+    const quick = await call(false);
     assert.equal((await quick.json()).result.isError, false);
+    assert.ok(quick.headers.has("content-length"), "one string, not chunks");
 
     const controller = new AbortController();
-    const body = JSON.stringify(toolCall("waiting", { long: true }));
-    const call = fetch(url, { method: "POST", headers, body, signal: controller.signal });
+    const long = call(true, controller.signal);
     await started.promise;
     controller.abort();
-    await assert.rejects(call, { name: "AbortError" });
+    await assert.rejects(long, { name: "AbortError" });
     assert.equal(await stopped.promise, "AbortError");
     assert.equal(leftAlone?.aborted, false);
   });

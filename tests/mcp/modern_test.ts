@@ -219,6 +219,7 @@ Deno.test("a transport without headers has nothing that could disagree with the 
     profile: specProfile,
     acceptsStream: true,
     hasHeaders: false,
+    canComeBack: false,
     header: () => null,
     disconnected: new AbortController().signal,
   };

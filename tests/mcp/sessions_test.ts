@@ -5,6 +5,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
 import { serviceNowProfile } from "../../src/mcp/profile.ts";
+import { createResourceRegistry } from "../../src/mcp/resource.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
@@ -139,5 +140,37 @@ Deno.test("logging/setLevel takes the levels of RFC 5424 and nothing else", asyn
   for (const params of [undefined, {}, { level: "loud" }, { level: 3 }]) {
     const { error } = await (await harness.post(rpc("logging/setLevel", params), session)).json();
     assert.equal(error.code, -32602);
+  }
+});
+
+Deno.test("subscriptions to long addresses are refused before they are more than a stored value holds", async () => {
+  const directory = await Deno.makeTempDir();
+  const storage = openSqliteStorage({ path: join(directory, "sessions.db"), clock: systemClock });
+  try {
+    const resources = createResourceRegistry([{
+      name: "any",
+      scopes: [],
+      owns: () => true,
+      list: () => [],
+      templates: [],
+      read: () => null,
+      cacheHint: { ttlMs: 0, cacheScope: "private" },
+      watch: () => () => {},
+    }]);
+    const harness = createHarness({ storage, resources, maxBodyBytes: 100_000 });
+    const session = await harness.openSession();
+    const subscribe = async (index: number): Promise<string | undefined> => {
+      const uri = `any:${index}:${"x".repeat(12_000)}`;
+      const response = await harness.post(rpc("resources/subscribe", { uri }), session);
+      assert.equal(response.status, 200);
+      return (await response.json()).error?.message;
+    };
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => subscribe(index)));
+    assert.equal(answers.filter((message) => message === undefined).length, 16);
+    assert.equal(answers.at(-1), "At most 100 resources can be watched, and fewer with long addresses");
+    await harness.mcp.close();
+  } finally {
+    await storage.close();
+    await Deno.remove(directory, { recursive: true });
   }
 });

@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { pause } from "../../src/lib/pause.ts";
+import { modernRequest } from "../fixtures/mcp_call.ts";
 import { until } from "../fixtures/until.ts";
 import { type EventReader, readEvents, type ServerEvent } from "./event_reader.ts";
-import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
+import { createHarness, type Harness, postRequest, rpc, toolCall } from "./harness.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
 const legacyCall = { method: "tools/call", isModern: false };
@@ -142,7 +144,7 @@ Deno.test("a long call becomes a stream whose idle connection is kept alive by c
   });
   const harness = createHarness({
     tools: createToolRegistry([slow]),
-    limits: { streamAfterMs: 10 },
+    limits: { beginAnswerAfterMs: 10 },
     eventStreams: { keepAliveMs: 20, retryMs: 7 },
   });
   const reader = readEvents(await harness.post(toolCall("slow"), eventStream), legacyCall);
@@ -150,6 +152,68 @@ Deno.test("a long call becomes a stream whose idle connection is kept alive by c
   await until("two comments", () => reader.comments >= 2);
   heard.resolve();
   assert.equal((await rest).length, 1);
+});
+
+Deno.test("2026-07-28: a long call's JSON begins with blanks for callers that read no streams", async () => {
+  let finish = Promise.withResolvers<ToolOutcome>();
+  const slow = tool("slow", (context) => {
+    context.progress({ progress: 1 });
+    return finish.promise;
+  });
+  const harness = createHarness({
+    tools: createToolRegistry([slow]),
+    limits: { beginAnswerAfterMs: 10, toolTimeoutMs: 60_000 },
+    eventStreams: { keepAliveMs: 5, retryMs: 7 },
+  });
+  const ends: [boolean, () => void][] = [
+    [false, () => finish.resolve(done)],
+    [true, () => finish.reject(new Error("broken"))],
+  ];
+  for (const [isError, end] of ends) {
+    finish = Promise.withResolvers();
+    const { message, headers } = modernRequest("tools/call", { name: "slow", arguments: {} });
+    const request = postRequest(message, { ...headers, accept: "application/json" });
+    const response = await harness.endpoint(request, { address: "" });
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    const reader = (response.body ?? assert.fail("no body")).pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (text.length < 3) text += (await reader.read()).value ?? assert.fail(text);
+    assert.equal(text.trim(), "");
+    end();
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) text += piece.value;
+    assert.equal(JSON.parse(text).result.isError, isError);
+  }
+});
+
+Deno.test("2026-07-28: what decides the status is judged before a long call's answer begins", async () => {
+  const harness = createHarness({ limits: { beginAnswerAfterMs: 0 } });
+  const json = { headers: { accept: "application/json" } };
+  const cases: [Promise<Response>, number][] = [
+    [
+      harness.modern("tools/call", { name: "store", arguments: {} }, {
+        headers: { ...json.headers, authorization: "Bearer read-only" },
+      }),
+      403,
+    ],
+    [harness.modern("nope", {}, json), 404],
+    [harness.modern("tools/call", { name: "wait" }, { headers: { ...json.headers, "mcp-name": "store" } }), 400],
+  ];
+  for (const [answer, status] of cases) {
+    const response = await answer;
+    assert.equal(response.status, status);
+    await response.body?.cancel();
+  }
+});
+
+Deno.test("before 2026-07-28: a caller that reads JSON only gets its status with the response, however late", async () => {
+  const slow = tool("slow", async () => {
+    await pause(30);
+    return done;
+  });
+  const harness = createHarness({ tools: createToolRegistry([slow]), limits: { beginAnswerAfterMs: 1 } });
+  const response = await harness.post(toolCall("slow"), { accept: "application/json" });
+  assert.match(await response.text(), /^\{/);
 });
 
 Deno.test("a lost stream of a session is resumed by Last-Event-ID, in its own session only (SEP-1699)", async () => {

@@ -1,4 +1,5 @@
 /** Tasks on a storage that fails for a while, and tasks whose owner was paused. */
+import { systemTimers } from "../../src/lib/timers.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
@@ -140,11 +141,17 @@ Deno.test("a task that an instance called failed stays so when its owner wakes u
     let now = 1_000_000;
     const storage = createMemoryStorage();
     const { tool, open, stopped } = gated();
-    const options = { storage, tools: createToolRegistry([tool]), clock: () => now };
+    const options = {
+      storage,
+      tools: createToolRegistry([tool]),
+      clock: () => now,
+      timers: { ...systemTimers, elapsed: () => now },
+    };
     const taskHeartbeatMs = wakes === "by a heartbeat" ? 20 : 3_600_000;
     const [owner, other] = [createHarness({ ...options, limits: { taskHeartbeatMs } }), createHarness(options)];
     const { taskId } = await begin(owner);
     // One turn of the event loop: the owner's heartbeat has no chance in between, as in a process that is stopped.
+    assert.equal((await call(other, "tasks/get", { taskId })).status, "working", wakes);
     now += 31_000;
     assert.equal((await call(other, "tasks/get", { taskId })).status, "failed", wakes);
     if (wakes === "by the end of the call") open();
@@ -163,9 +170,15 @@ Deno.test("of an owner that ends a task and an instance that presumes it dead, b
     let now = 1_000_000;
     const storage = createMemoryStorage();
     const { tool, open } = gated();
-    const options = { storage, tools: createToolRegistry([tool]), clock: () => now };
+    const options = {
+      storage,
+      tools: createToolRegistry([tool]),
+      clock: () => now,
+      timers: { ...systemTimers, elapsed: () => now },
+    };
     const [owner, other] = [createHarness(options), createHarness(options)];
     const { taskId } = await begin(owner);
+    await call(other, "tasks/get", { taskId });
     now += 31_000;
     open();
     for (let turns = 0; turns < round; turns += 1) await Promise.resolve();
@@ -176,6 +189,36 @@ Deno.test("of an owner that ends a task and an instance that presumes it dead, b
     await owner.mcp.close();
     await other.mcp.close();
   }
+});
+
+Deno.test("a running task is told as running by an instance whose clock is off, or jumps, and its owner loses nothing", async () => {
+  const ahead = { owner: 0, other: 0 };
+  let now = 1_800_000_000_000;
+  const storage = createMemoryStorage();
+  const { tool, open } = gated();
+  const timers = { ...systemTimers, elapsed: () => now };
+  const options = { storage, timers, tools: createToolRegistry([tool]), limits: { taskHeartbeatMs: 5 } };
+  const owner = createHarness({ ...options, clock: () => now + ahead.owner });
+  const other = createHarness({ ...options, clock: () => now + ahead.other });
+  const { taskId } = await begin(owner);
+  let beats = 0;
+  storage.watch(["mcp_task", taskId], () => beats += 1);
+  for (const apart of [45_000, -45_000, 90_000, 3_600_000, 400 * 86_400_000, -400 * 86_400_000]) {
+    for (const name of ["owner", "other"] as const) {
+      ahead[name] = apart;
+      for (let look = 0; look < 3; look += 1) {
+        const before = beats;
+        await until("a heartbeat", () => beats > before);
+        for (const each of [owner, other]) assert.equal((await call(each, "tasks/get", { taskId })).status, "working");
+        now += 20_000;
+      }
+      ahead[name] = 0;
+    }
+  }
+  open();
+  for (const each of [owner, other]) await taskThat(each, taskId, "completed");
+  await owner.mcp.close();
+  await other.mcp.close();
 });
 
 Deno.test("answers that were taken while the storage was away let the task go on when it is back", async () => {

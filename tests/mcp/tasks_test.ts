@@ -1,10 +1,12 @@
 /** The tasks extension (SEP-2663): calls that outlive their connection. */
+import { systemTimers } from "../../src/lib/timers.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { until } from "../fixtures/until.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith } from "./harness.ts";
@@ -227,12 +229,12 @@ Deno.test("another process serves a finished task, and says when the one that ra
       return await new Promise(() => {});
     }),
   ]);
-  const clock = () => now;
-  const first = createHarness({ storage, tools, clock });
+  const timed = { clock: () => now, timers: { ...systemTimers, elapsed: () => now } };
+  const first = createHarness({ storage, tools, ...timed });
   const quick = await begin(first, "quick");
   await taskThat(first, quick.taskId, "completed");
   const endless = await begin(first, "endless");
-  const second = createHarness({ storage, tools, clock });
+  const second = createHarness({ storage, tools, ...timed });
   assert.equal((await taskThat(second, quick.taskId, "completed")).result?.isError, false);
   assert.equal((await call(second, "tasks/get", { taskId: endless.taskId })).status, "working");
   now += 31_000; // no sign of life from the first
@@ -307,4 +309,35 @@ Deno.test("tasks are limited per principal", async () => {
   const refused = await harness.modern("tools/call", { name: "endless", arguments: {} }, { capabilities });
   assert.equal((await refused.json()).result.isError, true);
   await harness.mcp.close();
+});
+
+Deno.test("a task keeps a result that is larger than a stored value, and fails honestly over the largest that is kept", async () => {
+  await using directory = await Deno.makeTempDir().then((path) => ({
+    path,
+    [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }),
+  }));
+  const storage = openSqliteStorage({ path: `${directory.path}/tasks.db`, clock: Date.now });
+  const text = `"\\é\u{1f600}\u0001`.repeat(100_000);
+  const answers = (name: string, answer: string): Tool =>
+    tool(name, async (context) => {
+      await context.handOut();
+      context.progress({ progress: 1, message: "x".repeat(600_000) });
+      return { ok: true, content: [{ type: "text", text: answer }] };
+    });
+  const tools = createToolRegistry([answers("large", text), answers("huge", "x".repeat(16_000_001))]);
+  const here = createHarness({ tools, storage });
+  const elsewhere = createHarness({ tools, storage });
+  const { taskId } = await begin(here, "large");
+  assert.equal((await taskThat(here, taskId, "completed")).result?.content[0]?.text, text);
+  assert.equal((await taskThat(elsewhere, taskId, "completed")).result?.content[0]?.text, text);
+  const huge = await begin(here, "huge");
+  const failed = await taskThat(here, huge.taskId, "failed");
+  assert.match(JSON.stringify(failed.error), /has 160\d+ characters and may have 16000000: ask for less/);
+  assert.ok(
+    !here.logged.some(({ event }) => event === "task_not_settled" || event === "task_end_not_stored"),
+    JSON.stringify(here.logged),
+  );
+  await here.mcp.close();
+  await elsewhere.mcp.close();
+  await storage.close();
 });

@@ -64,7 +64,8 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   [
     "read",
     { filename: "binary" },
-    "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format (binary)",
+    "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format; " +
+    "embed gives files of any kind (binary)",
   ],
   ["read", { filename: "large" }, "Failed to read file: it has 67108865 bytes and the limit is 1048576 (large)"],
   [

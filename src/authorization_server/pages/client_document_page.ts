@@ -24,9 +24,11 @@ const texts = {
   connection_failed: unreachable,
   timed_out: unreachable,
   too_many_fetches: unreachable,
+  forbidden_url: unreachable,
   // From here on the address is public and its certificate valid: what is said was published to everybody.
   malformed_response: notADocument,
   response_too_large: notADocument,
+  host_unavailable: notADocument,
   unexpected_status: notADocument,
   unexpected_content_type: notADocument,
   not_json: notADocument,
@@ -40,7 +42,9 @@ const texts = {
   unusable_redirect_uri: unusable(
     "at least one of its redirect_uris has to be https, or http on 127.0.0.1, [::1] or localhost, and none may have a fragment, credentials or a scheme that browsers act on.",
   ),
-  unusable_keys: unusable("private_key_jwt needs public keys in jwks, or an https jwks_uri, not both."),
+  unusable_keys: unusable(
+    "jwks may hold public keys only, and private_key_jwt needs them, or an https jwks_uri, not both.",
+  ),
 } as const satisfies Record<ClientDocumentProblem | DocumentProblem, typeof unreachable>;
 
 /** The page of a problem. */

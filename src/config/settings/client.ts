@@ -38,7 +38,7 @@ export const clientSettings = {
     env: "CLIENT_METADATA_MAX_FETCHES",
     default: "8",
     parse: parseInteger(1, 1_000),
-    help: "such documents that are fetched at once; more are refused",
+    help: "such documents that are fetched at once; a quarter for one asker or host, and more wait",
   }),
   clientMetadataFreshnessSeconds: required({
     env: "CLIENT_METADATA_FRESHNESS",

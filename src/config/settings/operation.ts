@@ -28,11 +28,10 @@ export const operationSettings = {
     parse: parseInteger(1, 1_000_000_000),
     help: "health checks a minute for each address",
   }),
-  maxBodyBytes: required({
+  maxBodyBytes: optional({
     env: "JSON_BODY_LIMIT",
-    default: String(mebibyte),
     parse: parseInteger(1_024, 64 * mebibyte),
-    help: "largest JSON body of a request, in bytes",
+    help: "largest JSON body of a request, in bytes; twice MAX_WRITE_BYTES and 64 KiB unless set",
   }),
   bodyTimeoutSeconds: required({
     env: "BODY_TIMEOUT",

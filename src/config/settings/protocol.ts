@@ -59,12 +59,6 @@ export const protocolSettings = {
     parse: parseInteger(1, 10_000_000),
     help: "MCP sessions that are kept in memory; others are read again",
   }),
-  streamAfterSeconds: required({
-    env: "STREAM_AFTER",
-    default: "10",
-    parse: parseInteger(0, 3_600),
-    help: "seconds after which a call is answered as an event stream, where the client reads them",
-  }),
   streamKeepAliveSeconds: required({
     env: "STREAM_KEEP_ALIVE",
     default: "15",

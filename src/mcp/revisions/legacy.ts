@@ -45,6 +45,7 @@ const revision20250326: Revision = {
   resourceNotFoundCode: mcpErrorCode.resourceNotFound,
   asksInResults: false,
   primesStreams: false,
+  disconnectCancels: false, // MCP 2025-03-26, basic/transports: a disconnect SHOULD NOT be taken for a cancellation
   checksHeaderParameters: false,
   errorStatus,
   encodeTool: ({ tool, inputSchema }) => ({

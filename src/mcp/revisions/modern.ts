@@ -56,6 +56,7 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     resourceNotFoundCode: errorCode.invalidParams, // never -32002 again
     asksInResults: true,
     primesStreams: false,
+    disconnectCancels: true,
     checksHeaderParameters: true,
     errorStatus,
     encodeServerInfo,

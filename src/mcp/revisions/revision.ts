@@ -38,6 +38,8 @@ export interface Revision {
   readonly asksInResults: boolean;
   /** Whether a stream may begin with an event that has an id and no data (SEP-1699): older clients stumble over it. */
   readonly primesStreams: boolean;
+  /** Whether a client that is gone has cancelled its call (MCP 2026-07-28, basic/patterns/cancellation). */
+  readonly disconnectCancels: boolean;
   /** Whether parameters of a tool are repeated in headers that must match (x-mcp-header). */
   readonly checksHeaderParameters: boolean;
   /** The HTTP status of a JSON-RPC error response with this code. */

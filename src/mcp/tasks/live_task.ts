@@ -12,7 +12,7 @@ import type { ProgressUpdate } from "../tool.ts";
 import { endOf } from "./task_ends.ts";
 import { createTaskQuestions } from "./task_questions.ts";
 import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
-import { presumedDeadMs, taskExpiresAt, taskInboxKey, type TaskStore } from "./task_store.ts";
+import { presumedDeadMs, taskInboxKey, type TaskStore } from "./task_store.ts";
 
 /** How soon an end that could not be stored is tried again: at first, and at most. */
 const firstRetryMs = 100;
@@ -58,7 +58,7 @@ export interface LiveTaskOptions {
   readonly store: TaskStore;
   readonly clock: Clock;
   readonly pause: Pause;
-  readonly timers?: Timers | undefined;
+  readonly timers: Timers;
   readonly log: Log;
   /** Aborts when the server stops: the end of the task is then tried once more and given up. */
   readonly closing: AbortSignal;
@@ -70,13 +70,16 @@ export interface LiveTaskOptions {
 
 /** Looks after a task from here on; nothing is stored before {@link LiveTask.start}. */
 export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): LiveTask {
-  const { storage, store, clock, pause, log, closing, publish } = options;
+  const { storage, store, clock, timers, pause, log, closing, publish } = options;
   const { taskId, ttlMs } = first;
   const questions = createTaskQuestions();
   const settled = Promise.withResolvers<void>();
   /** As it is stored, but for the progress, which is only published. */
   let record = first;
   let cancelRequested = false;
+  let beatAt = timers.elapsed();
+  const expiresAt = beatAt + ttlMs + presumedDeadMs;
+  const isExpired = (): boolean => timers.elapsed() >= expiresAt;
   // The last write: the next one waits for it, so that a late sign of life cannot overwrite the end.
   let saved = Promise.resolve();
 
@@ -85,9 +88,12 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
       if (isTerminal(record)) return;
       const changes = { ...fields(), aliveAt: clock() };
       const next = { ...record, ...changes };
+      const began = timers.elapsed();
       const stored = await store.save(next);
-      if (stored === next) record = { ...record, ...changes };
-      else endElsewhere(stored);
+      if (stored === null && !isExpired()) throw new Error("the task has expired by a wall clock that jumped");
+      if (stored !== next) return endElsewhere(stored);
+      record = { ...record, ...changes };
+      beatAt = began;
     });
     return saved;
   };
@@ -137,13 +143,13 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
       try {
         return await showChange(() => end);
       } catch (error) {
-        if (closing.aborted || clock() >= taskExpiresAt(record)) throw error;
+        if (closing.aborted || isExpired()) throw error;
         log.write("warn", "task_end_not_stored", { error: String(error), retryInMs: wait });
       }
       await pause(wait, closing);
     }
   };
-  const isLapsed = (): boolean => clock() - record.aliveAt > presumedDeadMs;
+  const isLapsed = (): boolean => timers.elapsed() - beatAt > presumedDeadMs;
   let beating: Promise<void> | null = null;
   const beat = (): Promise<void> =>
     beating ??= change(() => ({})).finally(() => {

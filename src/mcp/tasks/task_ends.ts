@@ -4,7 +4,10 @@ import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { errorCode } from "../jsonrpc.ts";
+import { maxTaskResultCharacters } from "./result_pieces.ts";
 import type { TaskRecord } from "./task_record.ts";
+
+const maxErrorCharacters = 10_000;
 
 /** The record of a task that begins. */
 export function newTaskRecord(
@@ -34,8 +37,20 @@ export function newTaskRecord(
 /** The end that the answer of a call gives its task; `null` is a cancelled one. */
 export function endOf(answer: McpAnswer | null): Partial<TaskRecord> {
   if (answer === null) return { status: "cancelled" };
-  const body: unknown = "body" in answer ? JSON.parse(answer.body) : undefined;
+  if (!("body" in answer)) return failed("Internal error");
+  if (answer.body.length > maxTaskResultCharacters) {
+    return failed(
+      `The result has ${answer.body.length} characters and may have ${maxTaskResultCharacters}: ask for less`,
+    );
+  }
+  const body: unknown = JSON.parse(answer.body);
   if (isObject(body) && "result" in body) return { status: "completed", result: body["result"] };
-  const error = isObject(body) ? body["error"] : { code: errorCode.internalError, message: "Internal error" };
-  return { status: "failed", error };
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
+  const { code = errorCode.internalError, message = "Internal error" } = error;
+  const shown = String(message).slice(0, maxErrorCharacters).toWellFormed();
+  return { status: "failed", error: { ...error, code, message: shown } };
+}
+
+function failed(message: string): Partial<TaskRecord> {
+  return { status: "failed", error: { code: errorCode.internalError, message } };
 }

@@ -1,10 +1,13 @@
 /** Tasks in the storage, and what other processes leave there for the one that runs a task. */
 import type { Clock } from "../../lib/clock.ts";
+import { systemTimers, type Timers } from "../../lib/timers.ts";
 import { errorCode } from "../jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import { withResultPieces } from "./result_pieces.ts";
+import { createTaskSilence } from "./task_silence.ts";
 import { isTerminal, parseTaskInbox, parseTaskRecord, type TaskInbox, type TaskRecord } from "./task_record.ts";
 
-/** A process that has said nothing for so long runs its tasks no more. */
+/** A process that was seen to say nothing for so long runs its tasks no more. */
 export const presumedDeadMs = 30_000;
 
 /** Where a task's record is. */
@@ -26,7 +29,7 @@ export interface TaskStore {
    * was there before; `null` when the task has expired.
    */
   save(record: TaskRecord): Promise<TaskRecord | null>;
-  /** The task; one whose process is presumed dead has failed, for good. */
+  /** The task; one whose process is presumed dead has failed, for good. Seen for the first time, none is. */
   load(taskId: string): Promise<TaskRecord | null>;
   /** Leaves a wish for cancellation, and answers, for the process that runs the task. */
   leave(record: TaskRecord, left: TaskInbox): Promise<void>;
@@ -40,7 +43,9 @@ export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
 }
 
 /** Keeps tasks in `storage`. */
-export function createTaskStore(storage: McpStorage, clock: Clock): TaskStore {
+export function createTaskStore(whole: McpStorage, clock: Clock, timers: Timers = systemTimers): TaskStore {
+  const storage = withResultPieces(whole);
+  const silence = createTaskSilence(timers);
   /** `false` when another instance wrote the record since it had this version. */
   const write = (record: TaskRecord, version: string | null): Promise<boolean> => {
     const key = taskKey(record.taskId);
@@ -67,7 +72,7 @@ export function createTaskStore(storage: McpStorage, clock: Clock): TaskStore {
         const stored = await storage.get(taskKey(taskId));
         if (stored === null) return null;
         const record = parseTaskRecord(stored.value);
-        if (isTerminal(record) || clock() - record.aliveAt <= presumedDeadMs) return record;
+        if (isTerminal(record) || silence.since(taskId, stored.version) <= presumedDeadMs) return record;
         const error = { code: errorCode.internalError, message: "The server stopped while the task ran" };
         const failed: TaskRecord = { ...record, status: "failed", error, lastUpdatedAt: clock() };
         if (await write(failed, stored.version)) return failed;

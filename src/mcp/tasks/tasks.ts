@@ -62,7 +62,7 @@ export function createTasks(options: TasksOptions): Tasks {
   const { storage, clock, timers = systemTimers, log, changes, limits } = options;
   const { pause = createPause(timers) } = options;
   const closing = new AbortController();
-  const store = createTaskStore(storage, clock);
+  const store = createTaskStore(storage, clock, timers);
   const live = new Map<string, LiveTask>();
   let stopHeartbeat: (() => void) | undefined;
 
@@ -126,7 +126,7 @@ export function createTasks(options: TasksOptions): Tasks {
       if (record === null) return { kind: "unknown_task" };
       const task = live.get(taskId);
       if (task === undefined) {
-        if (!isTerminal(record)) await store.leave(record, { cancel: false, responses });
+        if (!isTerminal(record)) await store.leave(record, { cancel: false, responses: openOnes(record, responses) });
         return { kind: "accepted" };
       }
       const wrong = await task.answer(responses);
@@ -155,4 +155,12 @@ export function createTasks(options: TasksOptions): Tasks {
       await Promise.all(running.map(({ settled }) => settled));
     },
   };
+}
+
+/** The responses to what the task asks now: all others are ignored (SEP-2663), and not stored either. */
+function openOnes(
+  { inputRequests = {} }: TaskRecord,
+  responses: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(responses).filter(([key]) => Object.hasOwn(inputRequests, key)));
 }
