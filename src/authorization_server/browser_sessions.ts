@@ -8,11 +8,17 @@ import { knownBrowsers } from "./records/known_browser.ts";
 import type { Account, UserDirectory } from "./user_directory.ts";
 
 const maxSharedSessionSeconds = 600;
+/** By then the pages that were open in two tabs at once are answered, or their requests have expired. */
+const tabCookieSeconds = 3_600;
 
 /** A browser, new or seen before. */
 export interface Browser {
-  /** SHA-256 of its cookie: what records are bound to. */
+  /** SHA-256 of its cookie: what new records are bound to. */
   readonly hash: string;
+  /** And what records of its other tabs may be bound to. */
+  readonly hashes: readonly string[];
+  /** It sent none of our cookies. */
+  readonly isNew: boolean;
   /** Cookies that the response has to set; none for a browser that has its cookie. */
   readonly cookies: readonly string[];
 }
@@ -58,10 +64,12 @@ export function createBrowsers(options: {
     : options.sessionLifetimeSeconds;
   const cookies = createCookies(options.issuer);
   const identify = (request: Request): Browser => {
-    const present = cookies.readBrowser(request);
-    if (present !== null) return { hash: hashSecret(present), cookies: [] };
+    const hashes = cookies.readBrowsers(request).map(hashSecret);
+    const [present] = hashes;
+    if (present !== undefined) return { hash: present, hashes, isNew: false, cookies: [] };
     const value = randomSecret();
-    return { hash: hashSecret(value), cookies: [cookies.setBrowser(value)] };
+    const hash = hashSecret(value);
+    return { hash, hashes: [hash], isNew: true, cookies: cookies.setBrowser(value, tabCookieSeconds) };
   };
   return {
     cookiesReachOtherPorts,

@@ -1,15 +1,20 @@
-/** The two cookies: one ties pages to the browser they were sent to, one is the signed-in session. */
+/** The cookies: some tie pages to the browser they were sent to, one is the signed-in session. */
+
+import { hashSecret } from "./random_secret.ts";
 
 /** Reads and writes the cookies of one installation. */
 export interface Cookies {
-  readBrowser(request: Request): string | null;
+  /** What the browser is known by, the lasting cookie first. */
+  readBrowsers(request: Request): readonly string[];
   readSession(request: Request): string | null;
-  setBrowser(value: string): string;
+  /** The lasting cookie, and one beside it for a while: two tabs that open at once each replace the lasting one. */
+  setBrowser(value: string, tabMaxAgeSeconds: number): readonly string[];
   setSession(value: string, maxAgeSeconds: number): string;
   clearSession(): string;
 }
 
 const browserMaxAgeSeconds = 31_536_000;
+const maxBrowserCookies = 8;
 
 /** `__Host-` and Secure where the issuer is https (RFC 6265bis §4.1.3.2); plain http happens on loopback only. */
 export function createCookies(issuer: string): Cookies {
@@ -19,21 +24,32 @@ export function createCookies(issuer: string): Cookies {
   const sessionName = `${prefix}portcullis-session`;
   const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
   return {
-    readBrowser: (request) => readCookie(request, browserName),
-    readSession: (request) => readCookie(request, sessionName),
-    setBrowser: (value) => `${browserName}=${value}; Max-Age=${browserMaxAgeSeconds}; ${attributes}`,
+    readBrowsers(request) {
+      const tabs = readCookies(request, (name) => name.startsWith(`${browserName}-`));
+      const values = [...readCookies(request, (name) => name === browserName), ...tabs];
+      return [...new Set(values)].slice(0, maxBrowserCookies);
+    },
+    readSession: (request) => readCookies(request, (name) => name === sessionName)[0] ?? null,
+    setBrowser: (value, tabMaxAgeSeconds) => [
+      `${browserName}=${value}; Max-Age=${browserMaxAgeSeconds}; ${attributes}`,
+      `${browserName}-${tabNameOf(value)}=${value}; Max-Age=${tabMaxAgeSeconds}; ${attributes}`,
+    ],
     setSession: (value, maxAgeSeconds) => `${sessionName}=${value}; Max-Age=${maxAgeSeconds}; ${attributes}`,
     clearSession: () => `${sessionName}=; Max-Age=0; ${attributes}`,
   };
 }
 
-/** The cookie's value, if it is one of our secrets by shape. */
-function readCookie(request: Request, name: string): string | null {
-  for (const pair of (request.headers.get("cookie") ?? "").split(";")) {
+/** A name that two tabs do not share; it is no part of the secret. */
+function tabNameOf(value: string): string {
+  return hashSecret(value).slice(0, 8);
+}
+
+/** The values of the cookies with such a name that have the shape of our secrets. */
+function readCookies(request: Request, isNamed: (name: string) => boolean): string[] {
+  return (request.headers.get("cookie") ?? "").split(";").flatMap((pair) => {
     const separator = pair.indexOf("=");
-    if (separator < 0 || pair.slice(0, separator).trim() !== name) continue;
+    if (separator < 0 || !isNamed(pair.slice(0, separator).trim())) return [];
     const value = pair.slice(separator + 1).trim();
-    if (/^[A-Za-z0-9_-]{43}$/.test(value)) return value;
-  }
-  return null;
+    return /^[A-Za-z0-9_-]{43}$/.test(value) ? [value] : [];
+  });
 }

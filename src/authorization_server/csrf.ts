@@ -6,10 +6,19 @@ import { equalInConstantTime } from "./random_secret.ts";
 
 /** The token that a page for this browser carries. */
 export function csrfToken(secrets: SecretBox, browser: Browser): string {
-  return Buffer.from(secrets.authenticate("form", browser.hash)).toString("base64url");
+  return tokenOf(secrets, browser.hash);
+}
+
+function tokenOf(secrets: SecretBox, browserHash: string): string {
+  return Buffer.from(secrets.authenticate("form", browserHash)).toString("base64url");
 }
 
 /** Whether a posted token was made for this browser. */
 export function isCsrfToken(secrets: SecretBox, browser: Browser, token: string): boolean {
-  return equalInConstantTime(token, csrfToken(secrets, browser));
+  return browser.hashes.some((hash) => equalInConstantTime(token, tokenOf(secrets, hash)));
+}
+
+/** Why a form without the right token is refused: without any cookie, no token can be right. */
+export function foreignForm(browser: Browser): "cookie_missing" | "foreign_form" {
+  return browser.isNew ? "cookie_missing" : "foreign_form";
 }

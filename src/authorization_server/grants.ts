@@ -1,7 +1,7 @@
 /** `/oauth/grants` and `/oauth/sign-out`: what a signed-in person allowed, taking it back, and leaving. */
 import { readBrowserForm } from "./browser_form.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { csrfToken, isCsrfToken } from "./csrf.ts";
+import { csrfToken, foreignForm, isCsrfToken } from "./csrf.ts";
 import { type InteractionDeps, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { grantsPage, signedOutPage } from "./pages/grants_page.ts";
@@ -42,7 +42,7 @@ export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage("foreign_form");
+    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
     const grantId = form.value.get("grant") ?? "";
     const grant = signedIn === null || grantId === "" ? null : await grants.read(storage, grantId);
     // Somebody else's grant looks like one that is gone.
@@ -63,7 +63,7 @@ export function createSignOutEndpoint({ secrets, browsers, limits, log, issuer }
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
     const browser = browsers.identify(request);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage("foreign_form");
+    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
     const signedIn = await browsers.signedIn(request);
     const cookie = await browsers.signOut(request);
     log.write("audit", "sign_out", { outcome: "signed_out", user: signedIn?.account.id, address: peer.address });

@@ -52,7 +52,7 @@ export function pathsOf(
 export async function findPending(deps: InteractionDeps, handle: string, browser: Browser): Promise<Pending | null> {
   if (handle === "") return null;
   const stored = await authorizationRequests.read(deps.storage, hashSecret(handle));
-  if (stored === null || stored.value.browserHash !== browser.hash) return null;
+  if (stored === null || !browser.hashes.includes(stored.value.browserHash)) return null;
   const client = await deps.findClient(stored.value.clientId);
   return client === null ? null : { handle, request: stored.value, client, stored };
 }

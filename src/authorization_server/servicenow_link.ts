@@ -1,7 +1,7 @@
 /** `/servicenow/link`: a signed-in person links an account of the ServiceNow instance, renews the link, or ends it. */
 import { readBrowserForm } from "./browser_form.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { csrfToken, isCsrfToken } from "./csrf.ts";
+import { csrfToken, foreignForm, isCsrfToken } from "./csrf.ts";
 import { pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { seeOther } from "../lib/page.ts";
@@ -36,7 +36,7 @@ export function createServicenowLinkEndpoint(deps: ServicenowDeps): Endpoint {
     }
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage("foreign_form");
+    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
     if (form.value.get("action") === "unlink") {
       const unlinked = await instance.unlink(account.id);
       log.write("audit", "servicenow_unlink", { user: account.id, unlinked, address: peer.address });

@@ -37,7 +37,8 @@ export interface InstanceSignIn {
   begin(options: { readonly browser: string; readonly purpose: InstanceVisit }): Promise<{ readonly url: string }>;
   finish(callback: {
     readonly parameters: URLSearchParams;
-    readonly browser: string | null;
+    /** Everything that the browser brings along. */
+    readonly browsers: readonly string[];
     readonly subject: string | null;
     readonly signal: AbortSignal;
   }): Promise<Result<FinishedVisit, { readonly reason: VisitRefusal }>>;

@@ -42,7 +42,7 @@ export function createServicenowCallback(deps: ServicenowDeps): Endpoint {
     const signedIn = await browsers.signedIn(request);
     const finished = await instance.finish({
       parameters: searchParams,
-      browser: browsers.identify(request).hash,
+      browsers: browsers.identify(request).hashes,
       subject: signedIn?.account.id ?? null,
       signal: request.signal,
     });

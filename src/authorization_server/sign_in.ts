@@ -33,7 +33,7 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
       const handle = new URL(request.url).searchParams.get("request") ?? "";
       const pending = await findPending(deps, handle, browser);
       return pending === null
-        ? errorPage("request_gone")
+        ? errorPage(browser.isNew ? "cookie_missing" : "request_gone")
         : await showSignIn(deps, { kind: "request", waiting: pending });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
@@ -43,8 +43,9 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
     const page = new URL(request.url).searchParams.get("next") === "servicenowLink" ? "servicenowLink" : "grants";
     const purpose = await purposeOf(deps, { form: form.value, browser, page });
     if (purpose === null) {
-      log.write("audit", "sign_in", { outcome: "refused", reason: "request_gone", address: peer.address });
-      return errorPage("request_gone");
+      const reason = browser.isNew ? "cookie_missing" : "request_gone";
+      log.write("audit", "sign_in", { outcome: "refused", reason, address: peer.address });
+      return errorPage(reason);
     }
     return await checkPassphrase(deps, { request, peer, browser, purpose }, form.value);
   };

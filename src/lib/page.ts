@@ -7,8 +7,8 @@ export interface PageOptions {
   readonly title: string;
   readonly body: Html;
   readonly status?: number;
-  /** Where a form of this page may lead besides this server, as a CSP source. */
-  readonly formTarget?: string;
+  /** A form of this page is answered with a redirect to an application, which may redirect on to anywhere. */
+  readonly formsLeave?: boolean;
   readonly cookies?: readonly string[];
   readonly retryAfterSeconds?: number;
 }
@@ -43,21 +43,23 @@ function render({ title, body }: PageOptions): string {
 
 /** Sends a page: no script, no framing, no caching, no referrer. */
 export function pageResponse(options: PageOptions): Response {
-  const { status = 200, formTarget, cookies = [], retryAfterSeconds } = options;
+  const { status = 200, formsLeave = false, cookies = [], retryAfterSeconds } = options;
   const headers = new Headers({
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": [
       "default-src 'none'",
       `style-src ${stylesheetSource}`,
-      // Chromium holds the redirect that answers a form to this list too.
-      `form-action 'self'${formTarget === undefined ? "" : ` ${formTarget}`}`,
+      // Chromium holds every redirect that follows a form to this list, those of the application's own sites too.
+      ...(formsLeave ? [] : ["form-action 'self'"]),
+      "img-src data:",
       "frame-ancestors 'none'",
       "base-uri 'none'",
     ].join("; "),
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
+    // Web clients sign people in in a pop-up: a stricter policy cuts it off from the page that waits for it.
+    "cross-origin-opener-policy": "unsafe-none",
     "cache-control": "no-store",
     pragma: "no-cache",
   });

@@ -49,7 +49,7 @@ export interface LinkFlow {
   /** Takes the callback. `subject` is who is signed in here, if anybody. */
   finish(callback: {
     readonly parameters: URLSearchParams;
-    readonly browser: string | null;
+    readonly browsers: readonly string[];
     readonly subject: string | null;
     readonly signal: AbortSignal;
   }): Promise<Result<FinishedLink, FinishRefusal>>;
@@ -109,13 +109,15 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
       });
       return { url };
     },
-    async finish({ parameters, browser, subject, signal }) {
+    async finish({ parameters, browsers, subject, signal }) {
       const state = onlyValue(parameters, "state");
       if (state === null || !/^[A-Za-z0-9_-]{43}$/.test(state)) return failure({ reason: "malformed" });
       const entry = await storage.consume(pendingKey(state)); // once, whatever comes of it
       if (entry === null) return failure({ reason: "unknown_state" });
       const { browserHash, sealed } = pendingSchema.parse(entry.value);
-      if (browser === null || !isEqual(hashText(browser), browserHash)) return failure({ reason: "other_browser" });
+      if (!browsers.some((browser) => isEqual(hashText(browser), browserHash))) {
+        return failure({ reason: "other_browser" });
+      }
       const opened = secrets.open(sealPurpose, sealed, hashText(state));
       if (opened === null) return failure({ reason: "unknown_state" }); // the key was changed in between
       const { verifier, purpose } = waitingSchema.parse(JSON.parse(opened));

@@ -8,6 +8,7 @@ import {
   locationOf,
   obtainCode,
   openBrowser,
+  passphrase,
   reachConsent,
   redeem,
   redirectUri,
@@ -42,20 +43,52 @@ Deno.test("K1: consent without a handle, with a made-up one or with another brow
   assert.equal((await decide(browser, page)).status, 303);
 });
 
-Deno.test("K1: a page can be answered once", async () => {
+for (const decision of ["allow", "deny"] as const) {
+  for (const issuer of ["https://mcp.test", "http://127.0.0.1:3000"]) {
+    Deno.test(`K1: the same ${decision} of the same browser gives the same redirect for 30 seconds (${issuer})`, async () => {
+      await using harness = await startHarness({ issuer });
+      const { browser, page } = await openConsent(harness);
+      const location = (await decide(browser, page, { decision })).headers.get("location");
+      assert.ok(location !== null);
+      const auditLines = harness.lines.length;
+      const again = await Promise.all(Array.from({ length: 16 }, () => decide(browser, page, { decision })));
+      for (const response of again) {
+        assert.equal(response.status, 303);
+        assert.equal(response.headers.get("location"), location);
+      }
+      assert.equal(harness.lines.length, auditLines, "one decision, one audit line");
+      harness.time.now += 29_000;
+      assert.equal((await decide(browser, page, { decision })).headers.get("location"), location);
+      harness.time.now += 2_000;
+      await assertNoCode(await decide(browser, page, { decision }));
+      await assertNoCode(await browser.get(`/oauth/consent?request=${hiddenField(page, "request")}`));
+    });
+  }
+}
+
+Deno.test("K1: an answered page gives nothing to another decision, browser or person, nor without its proof", async () => {
   await using harness = await startHarness();
   const { browser, page } = await openConsent(harness);
-  assert.equal((await decide(browser, page)).status, 303);
+  assert.equal((await decide(browser, page, { scopes: ["files:read"] })).status, 303);
   await assertNoCode(await decide(browser, page));
-  await assertNoCode(await browser.get(`/oauth/consent?request=${hiddenField(page, "request")}`));
+  await assertNoCode(await decide(browser, page, { decision: "deny", scopes: ["files:read"] }));
+  await assertNoCode(await decide(openBrowser(harness), page, { scopes: ["files:read"] }));
+  await assertNoCode(await decide((await openConsent(harness)).browser, page, { scopes: ["files:read"] }));
+  const form = { request: hiddenField(page, "request"), decision: "allow", scope: "files:read" };
+  for (const [account, proof] of [["owner", ""], ["other", hiddenField(page, "proof")]] as const) {
+    await assertNoCode(await browser.post("/oauth/consent", { ...form, account, proof }));
+  }
 });
 
-Deno.test("K1: 16 parallel answers of one page give one code", async () => {
+Deno.test("K1: 16 parallel answers of one page give one code, which is redeemed once", async () => {
   await using harness = await startHarness();
-  const { browser, page } = await openConsent(harness);
+  const { client, browser, page } = await openConsent(harness);
   const answers = await Promise.all(Array.from({ length: 16 }, () => decide(browser, page)));
-  assert.equal(answers.filter(({ status }) => status === 303).length, 1);
-  await Promise.all(answers.map((response) => response.body?.cancel()));
+  const locations = new Set(answers.map((response) => response.headers.get("location")));
+  assert.equal(locations.size, 1);
+  const code = locationOf(answers[0] ?? Response.error()).searchParams.get("code") ?? "";
+  assert.equal((await redeem(harness, client, code)).status, 200);
+  assert.equal((await redeem(harness, client, code)).body.error, "invalid_grant");
 });
 
 Deno.test("K1: a form that another site posts is refused by Sec-Fetch-Site", async () => {
@@ -86,11 +119,13 @@ Deno.test("K3: pages cannot be framed, cached or scripted", async () => {
     await browser.get("/oauth/consent?request=x"),
   ];
   await reachConsent(browser, authorizePath(client.client_id));
-  responses.push(await browser.get(authorizePath(client.client_id)));
-  for (const response of responses) {
+  const consent = await browser.get(authorizePath(client.client_id));
+  for (const response of [...responses, consent]) {
     const policy = response.headers.get("content-security-policy") ?? "";
-    assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'/);
-    assert.match(policy, /; frame-ancestors 'none'; base-uri 'none'$/);
+    assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'; /);
+    if (response !== consent) assert.match(policy, /; form-action 'self'; /);
+    assert.match(policy, /; img-src data:; frame-ancestors 'none'; base-uri 'none'$/);
+    assert.equal(response.headers.get("cross-origin-opener-policy"), "unsafe-none");
     assert.equal(response.headers.get("x-frame-options"), "DENY");
     assert.equal(response.headers.get("referrer-policy"), "no-referrer");
     assert.equal(response.headers.get("cache-control"), "no-store");
@@ -98,25 +133,12 @@ Deno.test("K3: pages cannot be framed, cached or scripted", async () => {
   }
 });
 
-Deno.test("K5: form-action lists the origin that the answer redirects to, and no other", async () => {
+Deno.test("K5: the consent page lets its answer redirect on to anywhere, and keeps its opener", async () => {
   await using harness = await startHarness();
-  const client = await register(harness, {
-    redirect_uris: [redirectUri, "http://127.0.0.1/cb", "http://localhost/cb", "http://[::1]/cb"],
-  });
-  const browser = openBrowser(harness);
-  await reachConsent(browser, authorizePath(client.client_id));
-  const expected = {
-    [redirectUri]: "https://client.test",
-    "http://127.0.0.1:4000/cb": "http://127.0.0.1:4000",
-    "http://localhost:4000/cb": "http://localhost:4000",
-    "http://[::1]:4000/cb": "http://*:4000",
-  };
-  for (const [uri, source] of Object.entries(expected)) {
-    const response = await browser.get(authorizePath(client.client_id, { redirect_uri: uri }));
-    const policy = response.headers.get("content-security-policy") ?? "";
-    assert.ok(policy.includes(`form-action 'self' ${source};`), policy);
-    await response.body?.cancel();
-  }
+  const { browser, page } = await openConsent(harness);
+  const again = await browser.get(`/oauth/consent?request=${hiddenField(page, "request")}`);
+  assert.doesNotMatch(again.headers.get("content-security-policy") ?? "", /form-action/);
+  assert.equal(again.headers.get("cross-origin-opener-policy"), "unsafe-none");
 });
 
 Deno.test("K9: client, redirect and scope in the form are ignored: the request is kept on the server", async () => {
@@ -178,6 +200,61 @@ Deno.test("saying no sends access_denied back and uses the request up (RFC 6749 
   assert.equal(response.status, 303);
   assert.equal(locationOf(response).searchParams.get("error"), "access_denied");
   await assertNoCode(await decide(browser, page));
+});
+
+Deno.test("two tabs that a new browser opens at once both finish", async () => {
+  await using harness = await startHarness();
+  const clients = [await register(harness), await register(harness)];
+  const browser = openBrowser(harness);
+  const paths = clients.map((client, index) => authorizePath(client.client_id, { state: String(index) }));
+  // Neither request has a cookie; the browser keeps what both answers set.
+  const tabs = await Promise.all(paths.map((path) => harness.fetch(path)));
+  for (const tab of tabs) {
+    for (const line of tab.headers.getSetCookie()) {
+      const [pair = ""] = line.split("; ");
+      browser.cookies.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1));
+    }
+  }
+  for (const [index, tab] of tabs.entries()) {
+    const form = { request: hiddenField(await tab.text(), "request"), passphrase };
+    const signedIn = await browser.post("/oauth/sign-in", form);
+    assert.equal(signedIn.status, 303);
+    const page = await (await browser.get(signedIn.headers.get("location") ?? "")).text();
+    assert.equal(locationOf(await decide(browser, page)).searchParams.get("state"), String(index));
+  }
+});
+
+Deno.test("a browser gets cookies for its tabs only while it has none, and no more than eight count", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const browser = openBrowser(harness);
+  await reachConsent(browser, authorizePath(client.client_id));
+  assert.deepEqual((await browser.get(authorizePath(client.client_id))).headers.getSetCookie(), []);
+  const page = await reachConsent(browser, authorizePath(client.client_id));
+  const own = browser.cookies.get("__Host-portcullis-browser") ?? "";
+  browser.cookies.clear();
+  for (let count = 0; count < 8; count++) {
+    browser.cookies.set(`__Host-portcullis-browser-${count}`, "x".repeat(42) + count);
+  }
+  browser.cookies.set("__Host-portcullis-browser-8", own);
+  await assertNoCode(await decide(browser, page));
+});
+
+Deno.test("a browser that keeps no cookie is told so at every form, not sent round in a circle", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness);
+  const withoutCookies = async (path: string, form: Record<string, string>) => {
+    const response = await harness.fetch(path, { method: "POST", body: new URLSearchParams(form) });
+    assert.equal(response.status, 403);
+    assert.match(await response.text(), /needs a cookie.*Allow cookies/s);
+  };
+  const request = hiddenField(await (await harness.fetch(authorizePath(client.client_id))).text(), "request");
+  const csrf = hiddenField(await (await harness.fetch("/oauth/grants")).text(), "csrf");
+  await withoutCookies("/oauth/sign-in", { request, passphrase });
+  await withoutCookies("/oauth/sign-in?next=grants", { csrf, passphrase });
+  await withoutCookies("/oauth/consent", { request, decision: "allow" });
+  await withoutCookies("/oauth/grants", { csrf, grant: "x" });
+  await withoutCookies("/oauth/sign-out", { csrf });
 });
 
 Deno.test("two tabs of one browser each finish their own request", async () => {

@@ -17,6 +17,8 @@ export interface RunningServer extends AsyncDisposable {
   readonly server: AuthorizationServer;
   readonly storage: Storage;
   readonly secrets: SecretBox;
+  /** How long each answer to a form takes on its way, in milliseconds. */
+  delays: { form: number };
 }
 
 export async function startServer(options: { ownerPasswordHash?: string } = {}): Promise<RunningServer> {
@@ -40,14 +42,19 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     limits: defaultLimits,
   });
   const mounted: Record<string, Endpoint> = { ...mount(server), "/": createHomeEndpoint(`${issuer}/mcp`) };
-  handle = async (request) =>
-    await mounted[new URL(request.url).pathname]?.(request, { address: "127.0.0.1" }) ??
-      new Response(null, { status: 404 });
+  const delays = { form: 0 };
+  handle = async (request) => {
+    const { pathname } = new URL(request.url);
+    const answer = await mounted[pathname]?.(request, { address: "127.0.0.1" }) ?? new Response(null, { status: 404 });
+    if (request.method === "POST") await new Promise((resolve) => setTimeout(resolve, delays.form));
+    return answer;
+  };
   return {
     issuer,
     server,
     storage,
     secrets,
+    delays,
     async [Symbol.asyncDispose]() {
       await listener.shutdown();
       await storage.close();
@@ -63,17 +70,21 @@ export interface WaitingClient extends AsyncDisposable {
 }
 
 const answerTimeoutMilliseconds = 60_000;
+const tellOpener = 'if (opener) opener.postMessage(location.search, "*")';
 
-/** A native client's callback on loopback; `host` as it stands in the redirect URI. */
-export function startClient(host: "127.0.0.1" | "[::1]" | "localhost"): WaitingClient {
+/** A native client's callback on loopback; `host` as it stands in the redirect URI. It may redirect on to `next`. */
+export function startClient(host: "127.0.0.1" | "[::1]" | "localhost", next?: string): WaitingClient {
   const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>();
   const timer = setTimeout(() => reject(new Error("the browser was not sent back")), answerTimeoutMilliseconds);
   promise.catch(() => {}).finally(() => clearTimeout(timer));
   const hostname = host === "[::1]" ? "::1" : "127.0.0.1";
   const listener = Deno.serve({ hostname, port: 0, onListen: () => {} }, (request) => {
     const url = new URL(request.url);
-    if (url.pathname === "/callback") resolve(url.searchParams);
-    return new Response("<!DOCTYPE html><title>Back at the client</title>", {
+    if (url.pathname === "/callback") {
+      resolve(url.searchParams);
+      if (next !== undefined) return new Response(null, { status: 302, headers: { location: next } });
+    }
+    return new Response(`<!DOCTYPE html><title>Back at the client</title><script>${tellOpener}</script>`, {
       headers: { "content-type": "text/html" },
     });
   });

@@ -29,7 +29,12 @@ Deno.test("begin() asks with state and PKCE S256, and puts no secret into the UR
 Deno.test("finish() links the account that signed in at the instance", async () => {
   await using place = await openPlace();
   const parameters = await callbackOf(place);
-  const finished = await place.servicenow.linkFlow.finish({ parameters, browser, subject: "owner", signal });
+  const finished = await place.servicenow.linkFlow.finish({
+    parameters,
+    browsers: [browser],
+    subject: "owner",
+    signal,
+  });
   const account = { sysId: sysId("a1"), userName: "ada", name: "Ada Lovelace" };
   assert.deepEqual(finished, {
     ok: true,
@@ -43,7 +48,7 @@ Deno.test("finish() of a sign-in names the person by their account", async () =>
   const purpose = { kind: "sign_in", handle: "authorization request 7" } as const;
   const { url } = await place.servicenow.linkFlow.begin({ browser, purpose });
   const parameters = new URL(await place.instance.approve(url, "ben")).searchParams;
-  const finished = await place.servicenow.linkFlow.finish({ parameters, browser, subject: null, signal });
+  const finished = await place.servicenow.linkFlow.finish({ parameters, browsers: [browser], subject: null, signal });
   assert.ok(finished.ok);
   assert.deepEqual(finished.value.purpose, purpose);
   assert.equal(finished.value.subject, `servicenow:${sysId("b2")}`);
@@ -52,16 +57,16 @@ Deno.test("finish() of a sign-in names the person by their account", async () =>
 
 Deno.test("finish() refuses any browser but the one that began (CVE-2026-27124)", async () => {
   await using place = await openPlace();
-  for (const stranger of [otherBrowser, null]) {
+  for (const browsers of [[otherBrowser], []]) {
     const parameters = await callbackOf(place);
     const finished = await place.servicenow.linkFlow.finish({
       parameters,
-      browser: stranger,
+      browsers,
       subject: "owner",
       signal,
     });
     assert.deepEqual(finished, { ok: false, error: { reason: "other_browser" } });
-    const late = await place.servicenow.linkFlow.finish({ parameters, browser, subject: "owner", signal });
+    const late = await place.servicenow.linkFlow.finish({ parameters, browsers: [browser], subject: "owner", signal });
     assert.deepEqual(late, { ok: false, error: { reason: "unknown_state" } });
   }
   assert.equal(place.instance.requests.filter(({ grantType }) => grantType !== null).length, 0);
@@ -72,7 +77,7 @@ Deno.test("finish() refuses another person than the one who began", async () => 
   await using place = await openPlace();
   for (const subject of ["somebody else", null]) {
     const parameters = await callbackOf(place);
-    const finished = await place.servicenow.linkFlow.finish({ parameters, browser, subject, signal });
+    const finished = await place.servicenow.linkFlow.finish({ parameters, browsers: [browser], subject, signal });
     assert.deepEqual(finished, { ok: false, error: { reason: "other_person" } });
   }
 });
@@ -83,13 +88,18 @@ Deno.test("finish() takes a state once, in time, and in one instance of the serv
   const other = place.another();
   const outcomes = await Promise.all(
     [place.servicenow, other, place.servicenow, other].map(({ linkFlow }) =>
-      linkFlow.finish({ parameters, browser, subject: "owner", signal })
+      linkFlow.finish({ parameters, browsers: [browser], subject: "owner", signal })
     ),
   );
   assert.equal(outcomes.filter(({ ok }) => ok).length, 1);
   const late = await callbackOf(place);
   place.advance(600);
-  const finished = await place.servicenow.linkFlow.finish({ parameters: late, browser, subject: "owner", signal });
+  const finished = await place.servicenow.linkFlow.finish({
+    parameters: late,
+    browsers: [browser],
+    subject: "owner",
+    signal,
+  });
   assert.deepEqual(finished, { ok: false, error: { reason: "unknown_state" } });
 });
 
@@ -98,7 +108,12 @@ Deno.test("finish() refuses a code that was begun elsewhere: the verifier does n
   const mine = await callbackOf(place);
   const strange = await callbackOf(place, "ben");
   mine.set("code", strange.get("code") ?? "");
-  const finished = await place.servicenow.linkFlow.finish({ parameters: mine, browser, subject: "owner", signal });
+  const finished = await place.servicenow.linkFlow.finish({
+    parameters: mine,
+    browsers: [browser],
+    subject: "owner",
+    signal,
+  });
   assert.deepEqual(finished, { ok: false, error: { reason: "code_refused" } });
 });
 
@@ -107,7 +122,8 @@ Deno.test("finish() tells a person's no from a broken callback", async () => {
   const { url } = await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   const denied = new URL(await place.instance.approve(url, "ada", "deny")).searchParams;
   const { linkFlow } = place.servicenow;
-  const finish = (parameters: URLSearchParams) => linkFlow.finish({ parameters, browser, subject: "owner", signal });
+  const finish = (parameters: URLSearchParams) =>
+    linkFlow.finish({ parameters, browsers: [browser], subject: "owner", signal });
   assert.deepEqual(await finish(denied), { ok: false, error: { reason: "denied" } });
   assert.deepEqual(await finish(new URLSearchParams()), { ok: false, error: { reason: "malformed" } });
   assert.deepEqual(await finish(new URLSearchParams("state=x&code=y")), { ok: false, error: { reason: "malformed" } });
@@ -129,7 +145,12 @@ Deno.test("finish() says when the instance is not there, and links nothing", asy
     await using place = await openPlace();
     const parameters = await callbackOf(place);
     place.instance.faults.play(fault, { path, times: 9 });
-    const finished = await place.servicenow.linkFlow.finish({ parameters, browser, subject: "owner", signal });
+    const finished = await place.servicenow.linkFlow.finish({
+      parameters,
+      browsers: [browser],
+      subject: "owner",
+      signal,
+    });
     assert.equal(!finished.ok && finished.error.reason, "unavailable");
     assert.deepEqual(await place.servicenow.links.status("owner"), { state: "none" });
   }
@@ -139,7 +160,12 @@ Deno.test("finish() asks for the user's own record where the current user cannot
   await using place = await openPlace();
   const parameters = await callbackOf(place, "ben");
   place.instance.faults.play("not_found", { path: /current_user$/ });
-  const finished = await place.servicenow.linkFlow.finish({ parameters, browser, subject: "owner", signal });
+  const finished = await place.servicenow.linkFlow.finish({
+    parameters,
+    browsers: [browser],
+    subject: "owner",
+    signal,
+  });
   assert.equal(finished.ok && finished.value.account.sysId, sysId("b2"));
 });
 

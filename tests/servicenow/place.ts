@@ -89,7 +89,7 @@ export async function openPlace(limits: Partial<ServicenowLimits> = {}): Promise
       const callback = new URL(await instance.approve(url, userName));
       const finished = await servicenow.linkFlow.finish({
         parameters: callback.searchParams,
-        browser,
+        browsers: [browser],
         subject,
         signal: callerOf(subject).signal,
       });

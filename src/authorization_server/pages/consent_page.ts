@@ -51,20 +51,13 @@ function identityFact(identity: ConsentPage["identity"]): Html {
   }
 }
 
-/** The CSP source of a redirect URI's origin. */
-function formTargetOf(redirectUri: string): string {
-  const url = new URL(redirectUri);
-  // CSP has no syntax for IPv6 addresses (CSP 3 §2.3.1 host-source): any host with that port is the narrowest that works.
-  return url.hostname.startsWith("[") ? `${url.protocol}//*:${url.port || "80"}` : url.origin;
-}
-
 /** Renders the consent page. */
 export function consentPage(page: ConsentPage): Response {
   const target = new URL(page.redirectUri);
   const isLoopback = target.protocol === "http:";
   return pageResponse({
     title: "Allow access?",
-    formTarget: formTargetOf(page.redirectUri),
+    formsLeave: true,
     ...(page.cookies === undefined ? {} : { cookies: page.cookies }),
     body: html`
       <h1>${page.clientName} asks for access</h1>

@@ -35,6 +35,12 @@ const dead = {
     advice:
       "It was answered already, has expired, or was started in another browser. Start again from the application.",
   },
+  cookie_missing: {
+    status: 403,
+    title: "This page needs a cookie",
+    advice:
+      "Your browser did not send the cookie that this server gave it: it blocks cookies, or the request was started in another browser. Allow cookies for this site, then start again from the application.",
+  },
   foreign_form: {
     status: 403,
     title: "This form came from somewhere else",

@@ -1,0 +1,22 @@
+/** Authorization requests that were answered a moment ago: a browser that sends a decision twice gets its answer twice. */
+import { z } from "zod";
+import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+
+const answeredRequestSchema = z.object({
+  /** SHA-256 of the cookie of the browser that decided. */
+  browserHash: z.string(),
+  /** SHA-256 of the decision as it was posted. */
+  decisionHash: z.string(),
+  redirectUri: z.string(),
+  state: z.string().nullable(),
+  isAllowed: z.boolean(),
+});
+
+/** An answered authorization request. */
+export type AnsweredRequest = z.output<typeof answeredRequestSchema>;
+
+/** `["answered_request", SHA-256 of the handle]`, expiring. */
+export const answeredRequests: RecordFamily<AnsweredRequest> = defineRecordFamily(
+  "answered_request",
+  answeredRequestSchema,
+);
