@@ -27,6 +27,7 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "mcp_relay",
     "workspace_change",
     "workspace",
+    "health",
     "installation",
   ]);
 });
