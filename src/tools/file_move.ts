@@ -5,7 +5,7 @@ import { parseDirectoryPath, parseFilePath } from "../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { showName } from "./file_display.ts";
 import { sha256Output } from "./file_input.ts";
-import { toFailure, toPathFailure } from "./file_refusal.ts";
+import { toPairFailure, toPathFailure } from "./file_refusal.ts";
 
 const destination = z.string().describe("The new path in the workspace, with the name itself; directories are made");
 const overwrite = z.boolean().default(false).describe("Replace a file that is at the destination");
@@ -36,7 +36,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
       if (!to.ok) return toPathFailure("destination", to.error);
       const moved = await workspaceOf(source, principal).move(from.value, to.value, { overwrite });
-      if (!moved.ok) return toFailure("move", from.value, moved.error);
+      if (!moved.ok) return toPairFailure("move", { from: from.value, to: to.value }, moved.error);
       return {
         ok: true,
         content: [{ type: "text", text: `Moved ${showName(from.value.text)} to ${showName(to.value.text)}` }],
@@ -71,7 +71,7 @@ export function fileCopyTool(source: WorkspaceSource): Tool {
       const to = parseFilePath(destination);
       if (!to.ok) return toPathFailure("destination", to.error);
       const copied = await workspaceOf(source, principal).copy(from.value, to.value, { overwrite });
-      if (!copied.ok) return toFailure("copy file", from.value, copied.error);
+      if (!copied.ok) return toPairFailure("copy file", { from: from.value, to: to.value }, copied.error);
       const { sizeBytes, sha256 } = copied.value;
       const text = `Copied ${showName(from.value.text)} to ${showName(to.value.text)} (${sizeBytes} bytes)`;
       return {

@@ -1,7 +1,7 @@
 /** Refusals of the workspace in words: what is wrong and what to do, never a path outside or an error code. */
 import type { ToolOutcome } from "../mcp/tool.ts";
 import type { NewNameRule, PathRule, WorkspacePath } from "../workspace/path.ts";
-import type { DenialCause, WorkspaceRefusal } from "../workspace/port.ts";
+import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../workspace/port.ts";
 import { showName } from "./file_display.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
@@ -14,9 +14,33 @@ export function toPathFailure(parameter: string, rule: PathRule): Failure {
 
 /** The failure of an action such as `read file` on the entry at `path`. */
 export function toFailure(action: string, path: WorkspacePath, refusal: WorkspaceRefusal): Failure {
-  const code = refusal.reason === "denied" ? `denied_${refusal.because}` : refusal.reason;
   const where = path.text === "" ? "" : ` (${showName(path.text)})`;
-  return { ok: false, code, message: `Failed to ${action}: ${refusalWords(refusal)}${where}` };
+  return { ok: false, code: codeOf(refusal), message: `Failed to ${action}: ${refusalWords(refusal)}${where}` };
+}
+
+/** The failure of an action such as `copy file` from one path to another: it names the one that is in the way, or both. */
+export function toPairFailure(
+  action: string,
+  { from, to }: { readonly from: WorkspacePath; readonly to: WorkspacePath },
+  refusal: PairRefusal,
+): Failure {
+  if (refusal.about === "from") return toFailure(action, from, refusal);
+  if (refusal.about === "to" && refusal.reason !== "already_exists") return toFailure(action, to, refusal);
+  const taken = refusal.reason === "already_exists" ? "; choose another, or set overwrite if both are files" : "";
+  const where = refusal.about === "to" ? shown(to) : `${shown(from)} to ${shown(to)}`;
+  return {
+    ok: false,
+    code: codeOf(refusal),
+    message: `Failed to ${action}: ${refusalWords(refusal)}${taken} (${where})`,
+  };
+}
+
+function codeOf(refusal: WorkspaceRefusal): string {
+  return refusal.reason === "denied" ? `denied_${refusal.because}` : refusal.reason;
+}
+
+function shown(path: WorkspacePath): string {
+  return path.text === "" ? "." : showName(path.text);
 }
 
 function pathRuleWords(rule: Exclude<PathRule, "empty">): string {

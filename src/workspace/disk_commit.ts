@@ -78,7 +78,16 @@ export function commitFile(
   if (!parents.ok) return parents;
   const final = absolutePath(disk.root, segments);
   const content = Deno.lstatSync(staged.path);
-  place(staged.path, final, info === null);
+  if (info === null) {
+    if (!placeNew(staged.path, final)) return failure({ reason: "already_exists" });
+  } else {
+    // right before the rename, which replaces whatever another process has put there
+    const there = lstatOrNull(final);
+    if (expected.version !== undefined && (there === null || versionOf(there) !== expected.version)) {
+      return failure({ reason: "conflict" });
+    }
+    Deno.renameSync(staged.path, final);
+  }
   const after = lstatOrNull(final);
   if (after === null || !isSame(after, content.dev, content.ino) || !isStillInside(disk, final)) {
     return failure({ reason: "denied", because: "changed_while_opening" });
@@ -100,17 +109,19 @@ export function makeParents(disk: Disk, segments: readonly string[], existing: n
   return success(null);
 }
 
-/** Renames; a new name is made by linking first, so that a file another process makes meanwhile is not replaced. */
-function place(from: string, to: string, isNew: boolean): void {
-  if (isNew) {
+/** Gives an entry a new name unless there is something of that name, which another process may make at any moment. */
+export function placeNew(from: string, to: string): boolean {
+  if (Deno.lstatSync(from).isFile) {
     try {
       linkSync(from, to);
       removeIfThere(from);
-      return;
+      return true;
     } catch (error) {
-      if (errorCode(error) === "EEXIST") throw error;
-      // a file system without hard links: rename instead
+      if (errorCode(error) === "EEXIST") return false;
+      // a file system without hard links
     }
   }
+  if (lstatOrNull(to) !== null) return false;
   Deno.renameSync(from, to);
+  return true;
 }

@@ -11,7 +11,14 @@ import type { DenialCause, Outcome } from "./port.ts";
 
 /** Where a path leads: an entry that is there, or the deepest directory there and the names missing below it. */
 export type Resolved =
-  | { readonly found: true; readonly path: string; readonly segments: readonly string[]; readonly info: Deno.FileInfo }
+  | {
+    readonly found: true;
+    readonly path: string;
+    readonly segments: readonly string[];
+    readonly info: Deno.FileInfo;
+    /** The directory that it was found in; of the root, the root itself. */
+    readonly parent: Deno.FileInfo;
+  }
   | { readonly found: false; readonly segments: readonly string[]; readonly missing: readonly string[] };
 
 /** An entry that is there. */
@@ -43,6 +50,7 @@ function walk({ root, rules, names }: Disk, segments: readonly string[], lastLin
   let info = Deno.lstatSync(root.path);
   // the root, or a directory above it, may have been swapped for another since it was opened
   if (!isSame(info, root.device, root.inode) || !info.isDirectory) return denied("workspace_replaced");
+  let parent = info;
   const pending = segments.toReversed();
   const inside: string[] = [];
   let links = 0;
@@ -55,6 +63,7 @@ function walk({ root, rules, names }: Disk, segments: readonly string[], lastLin
     if (name === "..") {
       if (inside.pop() === undefined) return denied("outside_link");
       info = Deno.lstatSync(absolutePath(root, inside));
+      parent = Deno.lstatSync(absolutePath(root, inside.slice(0, -1)));
       continue;
     }
     inside.push(name);
@@ -72,6 +81,7 @@ function walk({ root, rules, names }: Disk, segments: readonly string[], lastLin
       if (rules.isDenied(inside)) return denied("denied_name");
     }
     if (!next.isSymlink || (lastLink === "keep" && links === 0 && pending.length === 0)) {
+      parent = info;
       info = next;
       continue;
     }
@@ -84,11 +94,11 @@ function walk({ root, rules, names }: Disk, segments: readonly string[], lastLin
       if (!isAtOrBelow(root.path, target)) return denied("outside_link");
       way = target.slice(root.path.length);
       inside.length = 0;
-      info = Deno.lstatSync(root.path);
+      info = parent = Deno.lstatSync(root.path);
     }
     pending.push(...way.split("/").reverse());
   }
-  return success({ found: true, path: absolutePath(root, inside), segments: inside, info });
+  return success({ found: true, path: absolutePath(root, inside), segments: inside, info, parent });
 }
 
 /** The names joined below the root. */

@@ -1,7 +1,8 @@
 /**
- * Where unfinished writes live: one directory in the workspace's root, so that a start cleans up after dead processes
- * without walking the tree. Each process holds a locked file there; the kernel drops the lock however the process
- * ends, so files of an owner whose lock is free belong to nobody.
+ * Where unfinished writes and deletions live: one directory in the workspace's root, so that a start cleans up after dead
+ * processes without walking the tree. Each process holds a locked file there; the kernel drops the lock however the
+ * process ends, so files of an owner whose lock is free are leftovers. Leftovers that were not what a deletion was
+ * about are versions that exist nowhere else: they are kept.
  */
 import { constants, openSync } from "node:fs";
 import { failure, success } from "../lib/result.ts";
@@ -21,8 +22,15 @@ export interface StagedFile {
 export interface Staging {
   /** Makes an empty file with a random name. The caller closes it, and renames or unlinks it. */
   create(): Outcome<StagedFile>;
-  /** Moves an entry here, under a random name, and gives its new path. The caller deletes it. */
-  takeIn(path: string): Outcome<string>;
+  /** The names of the directory below the root. */
+  readonly segments: readonly string[];
+  /**
+   * Moves an entry here that is to be deleted, as it was found, and gives its new path. What is moved may be another by
+   * then: the caller looks, and deletes it or puts it back.
+   */
+  takeIn(path: string, found: Deno.FileInfo): Outcome<string>;
+  /** Moves a taken entry that cannot be put back to where no start removes it. */
+  keep(path: string): void;
   /**
    * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step gives
    * up control nowhere, so nobody waits long.
@@ -32,7 +40,11 @@ export interface Staging {
   close(): void;
 }
 
+/** An unfinished write, or a lock: its owner, and an id. */
 const stagedName = /^([0-9A-Za-z-]+)\.([0-9A-Za-z-]+)$/;
+/** An entry to be deleted: its owner, an id, and the identity of what the deletion is about. */
+const takenName = /^([0-9A-Za-z-]+)\.[0-9A-Za-z-]+\.([0-9-]+)$/;
+const keptDirectoryName = "kept";
 
 /** Uses the staging directory below `root`; the first write makes it, so a read-only workspace can be opened. */
 export function createStaging(root: DiskRoot, randomId: () => string): Staging {
@@ -46,6 +58,7 @@ export function createStaging(root: DiskRoot, randomId: () => string): Staging {
     return `${directory}/${owner}.${randomId()}`;
   };
   return {
+    segments: [stagingDirectoryName],
     create() {
       try {
         const path = randomPath();
@@ -56,16 +69,18 @@ export function createStaging(root: DiskRoot, randomId: () => string): Staging {
         return failure(toRefusal(error));
       }
     },
-    takeIn(from) {
+    takeIn(from, found) {
       try {
-        const path = randomPath();
-        if (path === null) return failure({ reason: "denied", because: "reserved" });
+        const random = randomPath();
+        if (random === null) return failure({ reason: "denied", because: "reserved" });
+        const path = `${random}.${identityOf(found)}`;
         Deno.renameSync(from, path);
         return success(path);
       } catch (error) {
         return failure(toRefusal(error));
       }
     },
+    keep: (path) => keep(directory, path, randomId()),
     alone(step) {
       if (Deno.build.os === "windows") return step(); // which opens no directories; one process writes there
       if (!ensureDirectory(root, directory)) return failure({ reason: "denied", because: "reserved" });
@@ -95,15 +110,21 @@ export function sweepStaging(root: DiskRoot): void {
   if (info === null || !info.isDirectory || info.dev !== root.device) return;
   const filesOf = new Map<string, string[]>();
   for (const { name } of Deno.readDirSync(directory)) {
-    const owner = stagedName.exec(name)?.[1];
+    const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
     if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
   }
   for (const [owner, names] of filesOf) {
     const lock = tryTakeLock(`${directory}/${owner}.lock`);
     if (lock === "held") continue;
-    for (const name of names) removeIfThere(`${directory}/${name}`);
+    for (const name of names) removeLeftover(directory, name);
     lock?.close();
   }
+}
+
+/** Tells one version of a file from another, and a directory from another; moving it changes nothing of it. */
+export function identityOf({ isDirectory, ino, birthtime, size, mtime }: Deno.FileInfo): string {
+  const numbers = [ino, birthtime?.getTime(), ...isDirectory ? [] : [size, mtime?.getTime()]];
+  return numbers.map((number) => `${Math.trunc(number || 0)}`).join("-"); // NaN where the system does not tell
 }
 
 /** Deletes a staged file or directory; that it is gone already is no error. */
@@ -113,6 +134,20 @@ export function removeIfThere(path: string): void {
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
   }
+}
+
+function removeLeftover(directory: string, name: string): void {
+  const path = `${directory}/${name}`;
+  const identity = takenName.exec(name)?.[2];
+  const info = identity === undefined ? null : lstatOrNull(path);
+  if (info !== null && identityOf(info) !== identity) keep(directory, path, name);
+  else removeIfThere(path);
+}
+
+function keep(directory: string, path: string, name: string): void {
+  const kept = `${directory}/${keptDirectoryName}`;
+  if (lstatOrNull(kept) === null) Deno.mkdirSync(kept, { mode: 0o700 });
+  Deno.renameSync(path, `${kept}/${name}`);
 }
 
 function stagingDirectory(root: DiskRoot): string {

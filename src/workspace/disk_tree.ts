@@ -19,21 +19,25 @@ export interface TreeEntry {
 /**
  * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
  * walk tells so and goes no further. With `skipUnreachable` so is what may not be looked at, or lies too deep for the
- * system to name; otherwise that ends the walk with the system's error.
+ * system to name; otherwise that ends the walk with the system's error. With `at`, the directory lies there by now.
  */
 export async function* walkTree(
   root: DiskRoot,
   segments: readonly string[],
-  { skipUnreachable = false }: { readonly skipUnreachable?: boolean } = {},
+  { skipUnreachable = false, at = segments }: {
+    readonly skipUnreachable?: boolean;
+    readonly at?: readonly string[];
+  } = {},
 ): AsyncGenerator<TreeEntry> {
   const directories: (readonly string[])[] = [segments];
+  const pathOf = (names: readonly string[]): string => absolutePath(root, [...at, ...names.slice(segments.length)]);
   const nextTurn = createFairTurns();
   let directory: readonly string[] | undefined;
   while ((directory = directories.pop()) !== undefined) {
-    for (const { name } of attempt(() => entriesOf(absolutePath(root, directory ?? [])), skipUnreachable) ?? []) {
+    for (const { name } of attempt(() => entriesOf(pathOf(directory ?? [])), skipUnreachable) ?? []) {
       const below = [...directory, name];
       if (isReserved(below)) continue;
-      const info = attempt(() => lstatOrNull(absolutePath(root, below)), skipUnreachable);
+      const info = attempt(() => lstatOrNull(pathOf(below)), skipUnreachable);
       if (info === null) continue;
       await nextTurn();
       const isForeign = info.dev !== root.device;

@@ -4,12 +4,14 @@ import { failure, success } from "../lib/result.ts";
 import { type AccessPatterns, createAccessRules } from "./access_rules.ts";
 import type { Disk, DiskRoot } from "./disk_context.ts";
 import { listDiskDirectory } from "./disk_list.ts";
+import { makeDiskDirectory } from "./disk_make_directory.ts";
+import { moveDiskEntry } from "./disk_move.ts";
 import { createDirectoryNames } from "./disk_names.ts";
 import { createDiskQuota } from "./disk_quota.ts";
 import { readDiskFile } from "./disk_read.ts";
-import { makeDiskDirectory, moveDiskEntry, removeDiskEntry } from "./disk_rearrange.ts";
 import { toRefusal } from "./disk_refusal.ts";
-import { findInside, lstatOrNull } from "./disk_resolve.ts";
+import { removeDiskEntry } from "./disk_remove.ts";
+import { findInside, isStillInside, lstatOrNull } from "./disk_resolve.ts";
 import { createDirectoryScans } from "./disk_scan.ts";
 import { createStaging, sweepStaging } from "./disk_staging.ts";
 import { copyDiskFile, writeDiskFile } from "./disk_write.ts";
@@ -76,7 +78,9 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
 function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
   const found = findInside(disk, path);
   if (!found.ok) return failure(found.error);
-  const { info } = found.value;
+  const { info, path: absolute } = found.value;
+  // another process may have swapped a directory for a link while the path was walked
+  if (!isStillInside(disk, absolute)) return failure({ reason: "denied", because: "changed_while_opening" });
   const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
   return success({ kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 });
 }

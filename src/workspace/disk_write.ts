@@ -15,7 +15,14 @@ import { toRefusal } from "./disk_refusal.ts";
 import { absolutePath } from "./disk_resolve.ts";
 import { removeIfThere } from "./disk_staging.ts";
 import type { WorkspacePath } from "./path.ts";
-import type { Outcome, WriteOptions, WrittenFile } from "./port.ts";
+import {
+  type Outcome,
+  type PairOutcome,
+  type PairRefusal,
+  refusedAt,
+  type WriteOptions,
+  type WrittenFile,
+} from "./port.ts";
 
 const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
 const maxAppendAttempts = 5;
@@ -53,11 +60,15 @@ export async function copyDiskFile(
   from: WorkspacePath,
   to: WorkspacePath,
   { overwrite = false }: { readonly overwrite?: boolean } = {},
-): Promise<Outcome<WrittenFile>> {
-  return await withTarget(disk, to, async ({ segments, info }) => {
+): Promise<PairOutcome<WrittenFile>> {
+  let about: PairRefusal["about"] = "to";
+  const copied = await withTarget(disk, to, async ({ segments, info }) => {
     if (!overwrite && info !== null) return failure({ reason: "already_exists" });
     const opened = openInside(disk, from, disk.limits.maxFileBytes);
-    if (!opened.ok) return opened;
+    if (!opened.ok) {
+      about = "from";
+      return opened;
+    }
     const file = opened.value;
     try {
       const expected = { segments, version: overwrite ? undefined : null };
@@ -66,6 +77,8 @@ export async function copyDiskFile(
       closeSync(file.descriptor);
     }
   });
+  if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
+  return refusedAt(about, copied);
 }
 
 /** Runs `task` as the only writer of the file that `path` leads to. */

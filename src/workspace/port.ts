@@ -3,7 +3,7 @@
  * it and pass the same contract. Refusals are values; only lost infrastructure and bugs are exceptions.
  */
 import type { Principal } from "../lib/principal.ts";
-import type { Result } from "../lib/result.ts";
+import { failure, type Result } from "../lib/result.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";
 
 /** Why access was denied. Stable names, for the audit log and the tests. */
@@ -48,6 +48,17 @@ export type WorkspaceRefusal =
 
 /** What an operation gives. */
 export type Outcome<T> = Result<T, WorkspaceRefusal>;
+
+/** A refusal of an operation on two paths, and which of them it is about. */
+export type PairRefusal = WorkspaceRefusal & { readonly about: "from" | "to" | "both" };
+
+/** What an operation on two paths gives. */
+export type PairOutcome<T> = Result<T, PairRefusal>;
+
+/** The outcome, its refusal being about one path or both. */
+export function refusedAt<T>(about: PairRefusal["about"], outcome: Outcome<T>): PairOutcome<T> {
+  return outcome.ok ? outcome : failure({ ...outcome.error, about });
+}
 
 /** An answer that is there at once where that is cheap, and later otherwise. */
 export type Eventually<T> = T | Promise<T>;
@@ -177,9 +188,9 @@ export interface Workspace {
     from: WorkspacePath,
     to: WorkspacePath,
     options?: { readonly overwrite?: boolean },
-  ): Promise<Outcome<WrittenFile>>;
+  ): Promise<PairOutcome<WrittenFile>>;
   /** Moves a file, directory or link; what is at `to` is replaced only if asked, and only a file by a file. */
-  move(from: WorkspacePath, to: WorkspacePath, options?: { readonly overwrite?: boolean }): Promise<Outcome<null>>;
+  move(from: WorkspacePath, to: WorkspacePath, options?: { readonly overwrite?: boolean }): Promise<PairOutcome<null>>;
   /** Deletes a file, a link, an empty directory, or with `recursive` a directory with at most `maxTreeEntries` below. */
   remove(
     path: WorkspacePath,

@@ -2,7 +2,7 @@
 import { failure, success } from "../lib/result.ts";
 import { checkNewNames } from "./new_names.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
-import type { Outcome } from "./port.ts";
+import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "./port.ts";
 import { applyChange, type Change, goneFile, keyAt, putBelow } from "./store_change.ts";
 import { resolveInStore, type Store, type StorePlace } from "./store_context.ts";
 import { walkStore } from "./store_tree.ts";
@@ -51,16 +51,20 @@ export async function moveStoreEntry(
   from: WorkspacePath,
   to: WorkspacePath,
   { overwrite = false }: { readonly overwrite?: boolean } = {},
-): Promise<Outcome<null>> {
-  return await applyChange(store, async () => {
+): Promise<PairOutcome<null>> {
+  let about: PairRefusal["about"] = "from";
+  const moved = await applyChange(store, async () => {
+    about = "from";
     const source = await findMovable(store, from);
     if (!source.ok) return source;
     const { entry } = source.value;
+    about = "to";
     const target = await resolveInStore(store, to);
     if (!target.ok) return target;
     const { entry: replaced, existing } = target.value;
     const isBelow = from.segments.every((name, index) => to.segments[index] === name);
     if (isBelow && entry.kind === "directory" && to.segments.length > from.segments.length) {
+      about = "both";
       return failure({ reason: "into_itself" });
     }
     if (to.segments.length === 0) return failure({ reason: "is_root" });
@@ -73,7 +77,10 @@ export async function moveStoreEntry(
     const named = checkNewNames(store.rules, to.segments, existing);
     if (!named.ok) return named;
     const judged = await judgeAlike(store, entry.kind === "directory" ? entry.id : null, from, to);
-    if (!judged.ok) return judged;
+    if (!judged.ok) {
+      about = judged.error.reason === "too_many_entries" ? "from" : "both";
+      return judged;
+    }
     const placed = replaced === null
       ? putBelow(store, target.value, to.segments, entry)
       : { puts: [{ key: keyAt(store, target.value, to), value: entry }], memberships: [] };
@@ -90,6 +97,7 @@ export async function moveStoreEntry(
       value: null,
     });
   });
+  return refusedAt(!moved.ok && moved.error.reason === "conflict" ? "both" : about, moved);
 }
 
 /** Deletes the entry at `path`, and with `recursive` what is in it. */

@@ -2,7 +2,7 @@
 import { failure, success } from "../lib/result.ts";
 import { checkNewNames } from "./new_names.ts";
 import type { WorkspacePath } from "./path.ts";
-import type { Outcome, WriteOptions, WrittenFile } from "./port.ts";
+import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "./port.ts";
 import { applyChange, type Change, goneFile, keyAt, putBelow } from "./store_change.ts";
 import { dropGeneration, MissingChunk, readStorePieces, stageContent, type StagedContent } from "./store_content.ts";
 import { findInStore, resolveInStore, type Store, type StorePlace } from "./store_context.ts";
@@ -60,20 +60,23 @@ export async function copyStoreFile(
   from: WorkspacePath,
   to: WorkspacePath,
   { overwrite = false }: { readonly overwrite?: boolean } = {},
-): Promise<Outcome<WrittenFile>> {
+): Promise<PairOutcome<WrittenFile>> {
   const { maxFileBytes } = store.limits;
   const check = (current: FileRecord | null): Outcome<null> =>
     current !== null && !overwrite ? failure({ reason: "already_exists" }) : success(null);
   const target = await findWritable(store, to);
-  if (!target.ok) return target;
+  if (!target.ok) return refusedAt("to", target);
   const checked = check(target.value.entry);
-  if (!checked.ok) return checked;
+  if (!checked.ok) return refusedAt("to", checked);
   const source = await findInStore(store, from);
-  if (!source.ok) return source;
-  if (source.value.kind === "directory") return failure({ reason: "is_directory" });
+  if (!source.ok) return refusedAt("from", source);
+  if (source.value.kind === "directory") return refusedAt("from", failure({ reason: "is_directory" }));
   const { sizeBytes } = source.value;
-  if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
-  return await putContent(store, to, readStorePieces(store, source.value), maxFileBytes, check);
+  if (sizeBytes > maxFileBytes) {
+    return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
+  }
+  const copied = await putContent(store, to, readStorePieces(store, source.value), maxFileBytes, check);
+  return refusedAt(!copied.ok && copied.error.reason === "conflict" ? "both" : "to", copied);
 }
 
 /** The place of a file that is to be written. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { AccessPatterns } from "../../src/workspace/access_rules.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../../src/workspace/path.ts";
-import type { Outcome, Workspace, WorkspaceLimits } from "../../src/workspace/port.ts";
+import type { Outcome, PairRefusal, Workspace, WorkspaceLimits, WorkspaceRefusal } from "../../src/workspace/port.ts";
 
 /** Settings that the suite varies. */
 export interface ContractSettings {
@@ -360,7 +360,9 @@ function value<T>(outcome: Outcome<T>): T {
 }
 
 function refusal(outcome: Outcome<unknown>): unknown {
-  return outcome.ok ? "no refusal" : outcome.error;
+  if (outcome.ok) return "no refusal";
+  const { about: _, ...error }: WorkspaceRefusal & Partial<PairRefusal> = outcome.error;
+  return error;
 }
 
 function reason(outcome: Outcome<unknown>): string {
