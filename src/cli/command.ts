@@ -2,7 +2,7 @@
 import type { Config, ConfigProblem } from "../config/config.ts";
 import type { Result } from "../lib/result.ts";
 
-/** Exit status (as `sysexits` has them in spirit): 0 done, 1 refused or failed, 2 not called rightly. */
+/** Exit status (as `sysexits` has them in spirit): 0 done, 1 refused or failed, 2 usage error. */
 export type ExitStatus = 0 | 1 | 2;
 
 /** What a command may use. It never touches the process itself. */
@@ -13,10 +13,10 @@ export interface CommandContext {
   readonly flags: Readonly<Record<string, string | undefined>>;
   /** The configuration, from flags and environment. */
   readonly loadConfig: () => Result<Config, readonly ConfigProblem[]>;
-  /** Standard output: only what a script wants to read. */
-  readonly print: (text: string) => void;
-  /** Standard error: everything else. */
-  readonly say: (text: string) => void;
+  /** Standard output: only what a script wants to read. Never throws; a promise tells whether it was written. */
+  readonly print: (text: string) => void | Promise<boolean>;
+  /** Standard error: everything else. As `print`. */
+  readonly say: (text: string) => void | Promise<boolean>;
 }
 
 /** One command of the program. */
@@ -31,5 +31,7 @@ export interface Command {
   readonly flags: Readonly<Record<string, string>>;
   /** Its own flags that take no value. */
   readonly switches?: Readonly<Record<string, string>>;
+  /** It serves others: it works on when its output cannot be written, and its end waits for no reader. */
+  readonly isServer?: true;
   readonly run: (context: CommandContext) => ExitStatus | Promise<ExitStatus>;
 }

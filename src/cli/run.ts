@@ -4,6 +4,8 @@
  */
 import { loadConfig } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
+import { createOutput } from "../lib/output.ts";
+import { pause } from "../lib/pause.ts";
 import { failure } from "../lib/result.ts";
 import { version, versionText } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
@@ -41,20 +43,41 @@ const commands: readonly Command[] = [
   createCompletionsCommand(() => commands),
 ];
 
+/** How long a server's end waits for what it wrote last. */
+const serverFlushMilliseconds = 1_000;
+
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function run(args: readonly string[]): Promise<ExitStatus> {
-  const print = (text: string): void => writeAll(Deno.stdout, text);
-  const say = (text: string): void => writeAll(Deno.stderr, text);
+  const stdout = createOutput(Deno.stdout);
+  const stderr = createOutput(Deno.stderr);
+  const { status, isServer = false } = await runCommand(args, { print: stdout.write, say: stderr.write });
+  const flushed = Promise.all([stdout.flush(), stderr.flush()]);
+  if (isServer) {
+    await Promise.race([flushed, pause(serverFlushMilliseconds)]);
+    return status;
+  }
+  await flushed;
+  // A reader that has seen enough, such as `head`, is told nothing more.
+  if (stdout.state === "failed") {
+    await stderr.write("error: standard output cannot be written\nhint: is the disk full?\n");
+  }
+  return status === 0 && stdout.state === "failed" ? 1 : status;
+}
+
+async function runCommand(
+  args: readonly string[],
+  { print, say }: Pick<CommandContext, "print" | "say">,
+): Promise<{ readonly status: ExitStatus; readonly isServer?: boolean }> {
   const allFlags = commands.flatMap((command) => Object.keys(command.flags));
   const switches = commands.flatMap((command) => Object.keys(command.switches ?? {}));
   const { words: [name = "serve", ...words], help, version: wantsVersion } = parseArguments(args, allFlags, switches);
   if (help) {
     print(helpText(commands, version));
-    return 0;
+    return { status: 0 };
   }
   if (wantsVersion) {
     print(`portcullis ${versionText}\n`);
-    return 0;
+    return { status: 0 };
   }
   const command = commands.find((each) => each.name === name);
   if (command === undefined) {
@@ -63,7 +86,7 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
         commands.map((each) => each.name).join(", ")
       }; see --help\n`,
     );
-    return 2;
+    return { status: 2 };
   }
   // Again, now that the command is known: a flag of another command is an unknown one here.
   const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
@@ -74,16 +97,13 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
   if (problems.length > 0) {
     const config = load();
     say(describeProblems(config.ok ? problems : config.error));
-    return 2;
+    return { status: 2 };
   }
-  return await command.run({ words, flags, loadConfig: load, print, say });
+  const status = await command.run({ words, flags, loadConfig: load, print, say });
+  return { status, isServer: command.isServer ?? false };
 }
 
 /** One variable at a time, as it is asked for: the compiled program may not read them all. */
 const environment: Readonly<Record<string, string | undefined>> = new Proxy<Record<string, string | undefined>>({}, {
   get: (_, name) => typeof name === "string" ? Deno.env.get(name) : undefined,
 });
-
-function writeAll(stream: { writeSync(bytes: Uint8Array): number }, text: string): void {
-  for (let rest = new TextEncoder().encode(text); rest.byteLength > 0;) rest = rest.subarray(stream.writeSync(rest));
-}

@@ -13,6 +13,7 @@ export const serveCommand: Command = {
   summary: "starts the server (the default)",
   usage: ["serve [--host H] [--port P] [--workers N] [--data-dir D] [--workspace W] [--server-url U]"],
   flags: {},
+  isServer: true,
   run: (context) => serve(context, serverWorkerUrl()),
 };
 
@@ -43,7 +44,7 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
     say("error: several workers on one port need Linux\nhint: leave WORKERS out\n");
     return 2;
   }
-  const server = config.workers > 1 ? await startWorkers(config, entry) : startSandboxedServer(config, entry);
+  const server = config.workers > 1 ? await startWorkers(config, entry, say) : startSandboxedServer(config, entry, say);
   const started = await server.started;
   if (started.kind === "refused") {
     say(started.text);
@@ -72,13 +73,14 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
 }
 
 /** Loaded only where it is used, as every command's work is. */
-async function startWorkers(config: Config, entry: URL): Promise<SandboxedServer> {
+async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
   const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemClock }] = await Promise.all([
     import("../sandbox/sandboxed_workers.ts"),
     import("../sandbox/stderr_log.ts"),
     import("../lib/clock.ts"),
   ]);
-  return startSandboxedWorkers(config, entry, { log: stderrLog(config), clock: systemClock, policy: restartPolicy });
+  const log = stderrLog(config, say);
+  return startSandboxedWorkers(config, entry, { log, writeLog: say, clock: systemClock, policy: restartPolicy });
 }
 
 /** How much longer than the time for requests in flight a server may take to close everything. */

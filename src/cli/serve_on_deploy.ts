@@ -1,6 +1,4 @@
 /** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
-import { writeSync } from "node:fs";
-import process from "node:process";
 import type { Config } from "../config/config.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createJsonLog } from "../lib/json_log.ts";
@@ -17,11 +15,7 @@ export async function serveOnDeploy(
 ): Promise<ExitStatus> {
   // Before the start: from then on the signal may come.
   const stopping = stopRequested();
-  const log = createJsonLog({
-    write: (lines) => void writeSync(process.stderr.fd, lines),
-    level: config.logLevel,
-    clock: systemClock,
-  });
+  const log = createJsonLog({ write: say, level: config.logLevel, clock: systemClock });
   const { startDeployServer } = await import("../deploy_server.ts");
   const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
   if (!started.ok) {
@@ -34,6 +28,6 @@ export async function serveOnDeploy(
   await stopping;
   log.write("info", "stopping");
   await stop();
-  log.flush();
+  await log.flush();
   return 0;
 }

@@ -3,6 +3,7 @@ import { describeProblems } from "../config/describe_problems.ts";
 import { giveUp } from "../sandbox/own_permissions.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createJsonLog } from "../lib/json_log.ts";
+import { createOutput } from "../lib/output.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
 
@@ -12,6 +13,7 @@ export const stdioCommand: Command = {
   summary: "serves one client over standard input and output",
   usage: ["stdio [--data-dir D] [--workspace W]"],
   flags: {},
+  isServer: true,
   run: stdio,
 };
 
@@ -37,6 +39,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     format: config.value.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
     clock: systemClock,
   });
+  const stdout = createOutput(Deno.stdout);
   const stop = new AbortController();
   const signals: readonly Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
   for (const signal of signals) Deno.addSignalListener(signal, () => stop.abort());
@@ -44,7 +47,11 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     const served = await runStdio(config.value, {
       ...installation.value,
       input: Deno.stdin.readable,
-      output: Deno.stdout.writable,
+      output: new WritableStream({
+        async write(bytes) {
+          if (!await stdout.write(bytes)) throw new Error("standard output cannot be written");
+        },
+      }),
       stop: stop.signal,
       log,
       clock: systemClock,
@@ -53,7 +60,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     say(installationProblem(served.error));
     return 1;
   } finally {
-    log.flush();
+    await log.flush();
     await installation.value.storage.close();
   }
 }

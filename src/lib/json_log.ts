@@ -1,41 +1,95 @@
-/** The {@link Log} that writes lines, gathered for a few milliseconds so that a line costs no system call. */
+/**
+ * The {@link Log} that writes lines, gathered for a few milliseconds so that a line costs no system call. It never
+ * throws and never waits: lines that find the queue full are dropped, counted, and reported by a later line.
+ */
 import type { Clock } from "./clock.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
-import { toTextLine } from "./text_line.ts";
+import { pause } from "./pause.ts";
+import { escapeUnprintable, toTextLine } from "./text_line.ts";
 
 const gatherMilliseconds = 20;
 const gatherCharacters = 65_536;
+/** What waits while the lines before are being written. */
+const maxWaitingCharacters = 1_048_576;
+/** How long an orderly end waits for a log that is read slowly. */
+const flushMilliseconds = 1_000;
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
 
 /** How a line is written: for programs, or for people. */
 export type LogFormat = "json" | "text";
 
-/** `write` receives whole lines; `level` is the least that is kept (audit lines always are); `format` is JSON unless given. */
+/** Takes whole lines. A promise, which never rejects, tells whether they were written; without one, they were. */
+export type WriteLines = (lines: string) => void | Promise<boolean>;
+
+/** The log, and its end. */
+export interface JsonLog extends Log {
+  /** Hands over all lines at once; resolves when they were written, or after a second. */
+  flush(): Promise<void>;
+}
+
+/** `level` is the least that is kept (audit lines always are); `format` is JSON unless given. */
 export function createJsonLog(options: {
-  readonly write: (lines: string) => void;
+  readonly write: WriteLines;
   readonly level: Exclude<LogLevel, "audit">;
   readonly clock: Clock;
   readonly format?: LogFormat;
-}): Log {
+}): JsonLog {
   const { write, level, clock, format = "json" } = options;
   const toLine = format === "json" ? toJsonLine : toTextLine;
+  const finish = format === "json" ? escapeUnprintable : (lines: string): string => lines;
   let gathered = "";
+  let gatheredLines = 0;
+  let dropped = 0;
+  let writing: Promise<void> | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const flush = (): void => {
+
+  const append = (lineLevel: LogLevel, event: string, fields?: LogFields): void => {
+    gathered += toLine(isoTime(clock()), lineLevel, event, fields) + "\n";
+    gatheredLines += 1;
+  };
+  const handOver = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    const lines = gathered;
+    if (gathered === "") return;
+    const reported = dropped;
+    if (reported > 0) append("warn", "log_lines_dropped", { lines: reported });
+    dropped = 0;
+    const lines = finish(gathered);
+    const count = gatheredLines;
     gathered = "";
-    if (lines !== "") write(lines);
+    gatheredLines = 0;
+    const written = write(lines);
+    if (written === undefined) return;
+    const done: Promise<void> = written.then((isWritten) => {
+      if (!isWritten) dropped += reported > 0 ? reported + count - 1 : count;
+      if (writing !== done) return;
+      writing = null;
+      if (gathered !== "") handOver();
+    });
+    writing = done;
+  };
+  const onTimer = (): void => {
+    timer = undefined;
+    if (writing === null) handOver();
   };
   return {
     write(lineLevel, event, fields) {
       if (ranks[lineLevel] < ranks[level]) return;
-      gathered += toLine(isoTime(clock()), lineLevel, event, fields) + "\n";
-      if (gathered.length >= gatherCharacters) flush();
-      else timer ??= setTimeout(flush, gatherMilliseconds);
+      if (writing !== null && gathered.length >= maxWaitingCharacters) {
+        dropped += 1;
+        return;
+      }
+      append(lineLevel, event, fields);
+      if (gathered.length >= gatherCharacters && writing === null) handOver();
+      else timer ??= setTimeout(onTimer, gatherMilliseconds);
     },
-    flush,
+    async flush() {
+      handOver();
+      const enough = new AbortController();
+      const late = pause(flushMilliseconds, enough.signal);
+      while (writing !== null && !await Promise.race([writing.then(() => false), late.then(() => true)]));
+      enough.abort();
+    },
   };
 }
 

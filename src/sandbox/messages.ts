@@ -19,6 +19,8 @@ export type ToWorker =
   | { readonly kind: "report"; readonly id: number }
   /** The answer to `gather_reports`. */
   | { readonly kind: "reports"; readonly id: number; readonly reports: readonly ServerReport[] }
+  /** The answer to `log`. */
+  | { readonly kind: "logged"; readonly id: number; readonly isWritten: boolean }
   /** Finish what is in flight, close everything, answer `stopped`. */
   | { readonly kind: "stop" };
 
@@ -53,6 +55,8 @@ export type FromWorker =
   | { readonly kind: "loaded" }
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
   | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
+  /** Whole lines of the log. Only the main thread writes them, so that those of several threads never mix. */
+  | { readonly kind: "log"; readonly id: number; readonly lines: string }
   /** Wants the reports of all workers. */
   | { readonly kind: "gather_reports"; readonly id: number }
   | { readonly kind: "report"; readonly id: number; readonly report: ServerReport | null }

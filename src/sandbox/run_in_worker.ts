@@ -3,7 +3,7 @@ import process from "node:process";
 import type { FetchDocument } from "../authorization_server/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import { systemClock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
+import type { JsonLog } from "../lib/json_log.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { type RunningServer, startServer, type StartServerOptions, type Team } from "../running_server.ts";
 import type { FromWorker, Seat, ServerReport, ToWorker } from "./messages.ts";
@@ -22,7 +22,7 @@ interface WorkerScope {
 export function runServerInWorker(extraTools: readonly Tool[]): void {
   const scope = globalThis as unknown as WorkerScope;
   let running: Promise<RunningServer | null> | undefined;
-  let log: Log | undefined;
+  let log: JsonLog | undefined;
   const documents = new Map<number, (document: Awaited<ReturnType<FetchDocument>>) => void>();
   let documentsAsked = 0;
   const fetchDocument: FetchDocument = (url, asker) =>
@@ -37,15 +37,30 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
       gathered.set(++gatheringsAsked, resolve);
       scope.postMessage({ kind: "gather_reports", id: gatheringsAsked });
     });
+  const unacknowledged = new Map<number, (isWritten: boolean) => void>();
+  let batches = 0;
+  const writeLog = (lines: string): Promise<boolean> =>
+    new Promise((resolve) => {
+      unacknowledged.set(++batches, resolve);
+      scope.postMessage({ kind: "log", id: batches, lines });
+    });
   process.env = {}; // libraries that look for their variables find none, instead of an exception
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
-    log?.flush();
-    scope.postMessage({ kind: "failed", reason: "its thread was ended by a call of exit() or close()" });
+    fail("its thread was ended by a call of exit() or close()");
   });
+  const fail = (reason: string): void => {
+    void log?.flush(); // posts the lines at once, before the reason
+    scope.postMessage({ kind: "failed", reason });
+  };
+  const breakOff = (event: Event, error: unknown): void => {
+    event.preventDefault();
+    log?.write("error", "server_broke_off", { error: error instanceof Error ? error.stack : String(error) });
+    fail(`Uncaught ${String(error)}`);
+  };
   scope.close = () => Deno.exit(1);
-  addEventListener("error", () => log?.flush());
-  addEventListener("unhandledrejection", () => log?.flush());
+  addEventListener("error", (event) => breakOff(event, event.error));
+  addEventListener("unhandledrejection", (event) => breakOff(event, event.reason));
   scope.onmessage = ({ data }) => {
     if (data.kind === "document") {
       documents.get(data.id)?.(data.document);
@@ -53,13 +68,16 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
     } else if (data.kind === "reports") {
       gathered.get(data.id)?.(data.reports);
       gathered.delete(data.id);
+    } else if (data.kind === "logged") {
+      unacknowledged.get(data.id)?.(data.isWritten);
+      unacknowledged.delete(data.id);
     } else if (data.kind === "report") {
       void running?.then((server) => {
         scope.postMessage({ kind: "report", id: data.id, report: server?.report() ?? null });
       });
     } else if (data.kind === "start") {
       const config = Object.freeze(data.config);
-      log = stderrLog(config);
+      log = stderrLog(config, writeLog);
       const team = teamOf(data.seat, gatherReports);
       const { preferredPort } = data;
       running = start(
@@ -67,7 +85,12 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
         { log, extraTools, fetchDocument, preferredPort, ...team },
         (message) => scope.postMessage(message),
       );
-    } else void stop(running, log).then(() => scope.postMessage({ kind: "stopped" }));
+    } else {
+      stop(running, log).then(
+        () => scope.postMessage({ kind: "stopped" }),
+        (error) => fail(`it could not close everything: ${String(error)}`),
+      );
+    }
   };
   scope.postMessage({ kind: "loaded" });
 }
@@ -78,9 +101,15 @@ function teamOf(seat: Seat, gatherReports: Team["gatherReports"]): { readonly te
 
 async function start(
   config: Config,
-  options: Pick<StartServerOptions, "log" | "extraTools" | "fetchDocument" | "preferredPort" | "team">,
-  tell: (message: FromWorker) => void,
+  options: Pick<StartServerOptions, "extraTools" | "fetchDocument" | "preferredPort" | "team"> & {
+    readonly log: JsonLog;
+  },
+  post: (message: FromWorker) => void,
 ): Promise<RunningServer | null> {
+  const tell = (message: FromWorker): void => {
+    void options.log.flush(); // posts the lines first: what it tells may end the process
+    post(message);
+  };
   try {
     const started = await startServer(config, {
       ...options,
@@ -100,13 +129,11 @@ async function start(
   } catch (error) {
     tell({ kind: "failed", reason: error instanceof Error ? error.message : String(error) });
     return null;
-  } finally {
-    options.log.flush();
   }
 }
 
-async function stop(running: Promise<RunningServer | null> | undefined, log: Log | undefined): Promise<void> {
+async function stop(running: Promise<RunningServer | null> | undefined, log: JsonLog | undefined): Promise<void> {
   log?.write("info", "stopping");
   await (await running)?.stop();
-  log?.flush();
+  await log?.flush();
 }

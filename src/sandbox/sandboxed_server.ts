@@ -3,6 +3,7 @@ import { createDocumentFetcher, type FetchDocument } from "../authorization_serv
 import { createInternet } from "../authorization_server/internet.ts";
 import type { Config } from "../config/config.ts";
 import { documentLimitsOf } from "../configured_limits.ts";
+import type { WriteLines } from "../lib/json_log.ts";
 import type { Failed, Ready, Refused, Stopped } from "./messages.ts";
 import { giveUp, permissionNames } from "./own_permissions.ts";
 import { startServerThread } from "./server_thread.ts";
@@ -21,7 +22,7 @@ export interface SandboxedServer {
  * Starts the one worker. When its code is there, this thread gives up everything, and only then does the server get
  * its configuration.
  */
-export function startSandboxedServer(config: Config, entry: URL): SandboxedServer {
+export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines): SandboxedServer {
   const fetchDocument = documentFetcherOf(config);
   const { started, ended, stop, report } = startServerThread({
     config,
@@ -30,6 +31,7 @@ export function startSandboxedServer(config: Config, entry: URL): SandboxedServe
     fetchDocument,
     // With metadata documents, this thread keeps the network, for nothing but the checked fetch.
     onLoaded: () => giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null)),
+    writeLog,
     gatherReports: async () => [await report()].filter((each) => each !== null),
   });
   return { started, ended, stop };

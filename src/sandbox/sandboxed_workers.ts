@@ -4,7 +4,7 @@
  */
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
+import type { JsonLog, WriteLines } from "../lib/json_log.ts";
 import { pause } from "../lib/pause.ts";
 import type { Failed, Ready, Refused, Seat, ServerReport, Stopped } from "./messages.ts";
 import { giveUp } from "./own_permissions.ts";
@@ -31,7 +31,8 @@ export const restartPolicy: RestartPolicy = {
 
 /** What {@link startSandboxedWorkers} takes beside configuration and module. */
 export interface SandboxedWorkersOptions {
-  readonly log: Log;
+  readonly log: JsonLog;
+  readonly writeLog: WriteLines;
   readonly clock: Clock;
   readonly policy: RestartPolicy;
 }
@@ -45,7 +46,7 @@ const reportMilliseconds = 1_000;
 export function startSandboxedWorkers(
   config: Config,
   entry: URL,
-  { log, clock, policy }: SandboxedWorkersOptions,
+  { log, writeLog, clock, policy }: SandboxedWorkersOptions,
 ): SandboxedServer {
   const fetchDocument = documentFetcherOf(config);
   const answering = new Set<ServerThread>();
@@ -60,7 +61,7 @@ export function startSandboxedWorkers(
   };
   const start = (configured: Config, seat: Seat): ServerThread => {
     const onLoaded = (): void => giveUp(["env", "run", "ffi", "sys", "import"]);
-    return startServerThread({ config: configured, entry, seat, fetchDocument, onLoaded, gatherReports });
+    return startServerThread({ config: configured, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog });
   };
   const untilEnd = async (thread: ServerThread): Promise<Stopped | Failed> => {
     const began = await thread.started;
@@ -100,7 +101,7 @@ export function startSandboxedWorkers(
         };
       }
       log.write("error", "worker_ended", { worker, reason, pauseMilliseconds });
-      log.flush();
+      await log.flush();
       await pause(pauseMilliseconds, stopping.signal);
       if (stopping.signal.aborted) return { kind: "stopped" };
       thread = restart();

@@ -1,6 +1,7 @@
 /** One worker that runs the server with few permissions, as the main thread sees it. */
 import type { FetchDocument } from "../authorization_server/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
+import type { WriteLines } from "../lib/json_log.ts";
 import type { Failed, FromWorker, Ready, Refused, Seat, ServerReport, Stopped, ToWorker } from "./messages.ts";
 import { hostAndPort, realPathOf, serverPermissions } from "./permissions.ts";
 
@@ -29,6 +30,7 @@ export interface ServerThreadOptions {
   /** Its code is there. It gets its configuration after this: nothing is opened and nobody is answered before. */
   readonly onLoaded: () => void;
   readonly gatherReports: () => Promise<readonly ServerReport[]>;
+  readonly writeLog: WriteLines;
 }
 
 /** An address key, or the name of a part of the server. */
@@ -36,7 +38,7 @@ const maxAskerLength = 64;
 
 /** Starts the worker. */
 export function startServerThread(options: ServerThreadOptions): ServerThread {
-  const { config, entry, seat, fetchDocument, onLoaded, gatherReports } = options;
+  const { config, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog } = options;
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
   const { net, read, write, ...never } = serverPermissions(config, realPathOf);
@@ -66,6 +68,10 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
           .then((document) => send({ kind: "document", id: data.id, document }));
       case "gather_reports":
         return void gatherReports().then((all) => send({ kind: "reports", id: data.id, reports: all }));
+      case "log": {
+        const written = Promise.resolve(writeLog(data.lines));
+        return void written.then((isWritten) => send({ kind: "logged", id: data.id, isWritten: isWritten ?? true }));
+      }
       case "report":
         reports.get(data.id)?.(data.report);
         return void reports.delete(data.id);
