@@ -3,6 +3,7 @@ import { createAuthorizationServer } from "./authorization_server/authorization_
 import type { Registration } from "./authorization_server/context.ts";
 import type { FetchDocument } from "./authorization_server/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
+import { isLoopbackHost } from "./config/parsers.ts";
 import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
 import type { Endpoint } from "./lib/endpoint.ts";
 import {
@@ -166,6 +167,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
         createRequestId: () => crypto.randomUUID(),
         publicInitialize: config.publicInitialize,
         publicClientPattern: config.publicClientPattern,
+        isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
         maxBodyBytes: config.maxBodyBytes,
         maxPublicBodyBytes: config.maxPublicBodyBytes,
         bodyTimeoutSeconds: config.bodyTimeoutSeconds,

@@ -49,17 +49,31 @@ Deno.test("initialize survives a client that says nothing of itself and logs one
   });
 });
 
-Deno.test("the handshake is public to callers that read no event streams, or whose name matches", async () => {
+Deno.test("the handshake is public to callers that read JSON alone, or whose name matches", async () => {
   const { post } = createHarness();
   const named = initialize({ clientInfo: { name: "ServiceNow MCP" } });
+  const json = { accept: "application/json" };
+  const misreading = ["Anthropic", "anthropic/toolbox"].map((name) => initialize({ clientInfo: { name } }));
   const cases: [unknown, Record<string, string>, number][] = [
-    [initialize(), {}, 200],
-    [initialize(), { accept: "application/json" }, 200],
-    [initialize(), { accept: "*/*" }, 200],
+    [initialize(), json, 200],
+    [initialize(), { accept: "Application/JSON;charset=utf-8" }, 200],
+    [initialize(), { accept: "application/json, text/event-stream;q=0" }, 200],
+    [initialize({ clientInfo: { name: "anthropical" } }), json, 200],
+    [initialize(), {}, 401],
+    [initialize(), { accept: "" }, 401],
+    [initialize(), { accept: "*/*" }, 401],
+    [initialize(), { accept: "application/*" }, 401],
+    [initialize(), { accept: "application/json, text/plain, */*" }, 401],
+    [initialize(), { accept: "text/html" }, 401],
+    [initialize(), { accept: "text/event-stream" }, 401],
     [initialize(), sse, 401],
+    ...misreading.map((body) => [body, json, 401] as [unknown, Record<string, string>, number]),
     [named, sse, 200],
-    [initialized, { accept: "application/json" }, 200],
-    [initialized, sse, 401],
+    [named, { accept: "*/*" }, 200],
+    [named, {}, 200],
+    [initialized, json, 200],
+    [initialized, { accept: "*/*" }, 200],
+    [initialized, sse, 200],
     [rpc("tools/list"), {}, 401],
     [rpc("ping"), {}, 401],
     [rpc("nope"), {}, 401],
@@ -75,6 +89,21 @@ Deno.test("the handshake is public to callers that read no event streams, or who
     assert.equal(response.status, status, JSON.stringify([body, headers]));
     if (status !== 401) continue;
     assert.match(response.headers.get("www-authenticate") ?? "", /^Bearer resource_metadata=/);
+  }
+});
+
+Deno.test("on loopback, the handshake is public to callers that accept anything, as curl does", async () => {
+  const { post } = createHarness({ isOnLoopback: true });
+  for (const accept of [null, "*/*", "application/*", "application/json, text/plain, */*", "application/json"]) {
+    assert.equal((await post(initialize(), { ...noToken, accept })).status, 200, String(accept));
+    const misread = await post(initialize({ clientInfo: { name: "Anthropic" } }), { ...noToken, accept });
+    assert.equal(misread.status, 401, String(accept));
+    await misread.body?.cancel();
+  }
+  for (const accept of ["text/html", "text/event-stream", "*/*, text/event-stream"]) {
+    const refused = await post(initialize(), { ...noToken, accept });
+    assert.equal(refused.status, 401, accept);
+    await refused.body?.cancel();
   }
 });
 

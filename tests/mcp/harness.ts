@@ -162,6 +162,7 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     bodyTimeoutSeconds: 20,
     publicInitialize: "auto",
     publicClientPattern: /servicenow/i,
+    isOnLoopback: false,
     ...options,
   });
   return {
