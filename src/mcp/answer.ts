@@ -6,6 +6,7 @@ export type McpAnswer =
   | JsonAnswer
   /** Nothing to say: a notification or a posted response was taken. */
   | { readonly kind: "accepted"; readonly status: number }
+  /** `scopes` are those that the client is to ask for. */
   | { readonly kind: "insufficient_scope"; readonly scopes: readonly string[]; readonly body: string }
   | { readonly kind: "rate_limited"; readonly retryAfterSeconds: number; readonly body: string }
   /** The database is lost for the moment. */

@@ -29,7 +29,7 @@ export function refuseBatch(
   }
   if (principal === null) return invalidBatch("A batch needs a token");
   const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
-  return missing.size > 0 ? insufficientScope(null, [...missing]) : null;
+  return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;
 }
 
 /** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */

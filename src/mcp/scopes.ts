@@ -10,15 +10,21 @@ export function hasScopes(principal: Principal, scopes: readonly string[]): bool
   return true;
 }
 
-/** Refuses a call whose token lacks scopes. */
-export function refuseScopes(call: Call, scopes: readonly string[]): McpAnswer {
+/** Refuses a call whose token lacks some of the scopes that it needs. */
+export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {
   call.outcome = "insufficient_scope";
   call.code = "insufficient_scope";
-  return insufficientScope(call.request.id, scopes);
+  const granted = call.revision.challengesWithGranted ? call.exchange.principal?.scopes : undefined;
+  return insufficientScope(call.request.id, needed, granted);
 }
 
-/** The refusal of a call, or of a whole batch, whose token lacks scopes. */
-export function insufficientScope(id: RpcId | null, scopes: readonly string[]): McpAnswer {
-  const message = `This call needs the scopes: ${scopes.join(" ")}`;
+/** The refusal of a call, or of a whole batch; its challenge names the scopes that are needed, and those granted. */
+export function insufficientScope(
+  id: RpcId | null,
+  needed: readonly string[],
+  granted: Iterable<string> = [],
+): McpAnswer {
+  const message = `This call needs the scopes: ${needed.join(" ")}`;
+  const scopes = [...new Set([...granted, ...needed])];
   return { kind: "insufficient_scope", scopes, body: errorText(id, refusalCode.insufficientScope, message) };
 }

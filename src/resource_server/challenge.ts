@@ -9,8 +9,8 @@ export interface Challenges {
   invalidToken(request: Request): string;
   /** 400 for a malformed Authorization header. */
   invalidRequest(request: Request): string;
-  /** 403; `needed` names every scope that the call takes, so that one step-up is enough. */
-  insufficientScope(request: Request, needed: Iterable<string>): string;
+  /** 403; `scopes` are those to ask for, so that one step-up is enough. */
+  insufficientScope(request: Request, scopes: Iterable<string>): string;
 }
 
 /** RFC 9110 §5.6.4: scope names and URLs of ours need no escaping; whatever would is left out. */
@@ -53,12 +53,12 @@ export function createChallenges(
     missingToken: (request) => prepare(spellingOf(request)).missing,
     invalidToken: (request) => prepare(spellingOf(request)).invalid,
     invalidRequest: (request) => prepare(spellingOf(request)).malformed,
-    insufficientScope: (request, needed) =>
+    insufficientScope: (request, asked) =>
       challenge({
         error: "insufficient_scope",
         error_description: "The access token lacks a scope that this call needs",
         resource_metadata: spellingOf(request).metadataUrl,
-        scope: [...needed].join(" "),
+        scope: [...asked].join(" "),
       }),
   };
 }

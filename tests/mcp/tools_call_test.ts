@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
+import { defineTool } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { createHarness, toolCall } from "./harness.ts";
 
 const v2025_11_25 = { "mcp-protocol-version": "2025-11-25" };
@@ -148,4 +151,30 @@ Deno.test("tools/call answers 429 with Retry-After when the principal calls too 
   const { error } = await response.json();
   assert.deepEqual(error, { code: 429, message: "Too many calls. Try again in 7 s", data: { retryAfterSeconds: 7 } });
   assert.equal(audit[0]?.outcome, "rate_limited");
+});
+
+Deno.test("a step-up challenge names what is granted and needed before 2026-07-28, and only what is needed since", async () => {
+  const speaking = defineTool({
+    name: "speak",
+    title: "Speak",
+    description: "Needs the model.",
+    scopes: ["llm:generate"],
+    annotations: {},
+    input: z.object({}),
+    run: () => ({ ok: true, content: [] }),
+  });
+  const harness = createHarness({ tools: createToolRegistry([speaking]) });
+  const narrow = { authorization: "Bearer read-only" };
+  const challengeOf = async (answer: Promise<Response>): Promise<string> => {
+    const response = await answer;
+    assert.equal(response.status, 403);
+    assert.equal((await response.json()).error.message, "This call needs the scopes: llm:generate");
+    return response.headers.get("www-authenticate") ?? "";
+  };
+  for (const version of ["2025-03-26", "2025-06-18", "2025-11-25"]) {
+    const headers = { ...narrow, "mcp-protocol-version": version };
+    assert.match(await challengeOf(harness.post(toolCall("speak", {}), headers)), /scope="files:read llm:generate"/);
+  }
+  const modern = harness.modern("tools/call", { name: "speak", arguments: {} }, { headers: narrow });
+  assert.match(await challengeOf(modern), /scope="llm:generate"/);
 });

@@ -46,6 +46,7 @@ const revision20250326: Revision = {
   asksInResults: false,
   primesStreams: false,
   disconnectCancels: false, // MCP 2025-03-26, basic/transports: a disconnect SHOULD NOT be taken for a cancellation
+  challengesWithGranted: true, // clients ask for exactly what the challenge names, and would lose the others
   checksHeaderParameters: false,
   errorStatus,
   encodeTool: ({ tool, inputSchema }) => ({

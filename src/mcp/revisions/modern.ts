@@ -57,6 +57,7 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     asksInResults: true,
     primesStreams: false,
     disconnectCancels: true,
+    challengesWithGranted: false,
     checksHeaderParameters: true,
     errorStatus,
     encodeServerInfo,

@@ -40,6 +40,8 @@ export interface Revision {
   readonly primesStreams: boolean;
   /** Whether a client that is gone has cancelled its call (MCP 2026-07-28, basic/patterns/cancellation). */
   readonly disconnectCancels: boolean;
+  /** Whether a challenge for more scopes names those of the token too. If not, clients add them (SEP-2350). */
+  readonly challengesWithGranted: boolean;
   /** Whether parameters of a tool are repeated in headers that must match (x-mcp-header). */
   readonly checksHeaderParameters: boolean;
   /** The HTTP status of a JSON-RPC error response with this code. */
