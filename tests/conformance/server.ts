@@ -89,6 +89,7 @@ export function startConformanceServer(
     createRequestId: () => crypto.randomUUID(),
     publicInitialize: "never",
     publicClientPattern: /^$/,
+    isOnLoopback: true,
     maxBodyBytes: 1_000_000,
     maxPublicBodyBytes: 10_000,
     bodyTimeoutSeconds: 20,
