@@ -36,7 +36,7 @@ const limits = { ...defaultOllamaLimits, maxInFlight: 64 };
 const client = createOllamaClient({ host: host.value, fetch, clock, limits });
 const model = createLocalModel({
   clients: [client],
-  admission: createAdmission(limits),
+  admission: createAdmission({ ...limits, clock: () => performance.now() }),
   limits,
   clock,
   random: Math.random,

@@ -5,7 +5,7 @@ import type { Config } from "./config/config.ts";
 import { ollamaLimitsOf } from "./configured_limits.ts";
 import type { Clock } from "./lib/clock.ts";
 import { createOllamaClient } from "./ollama/client.ts";
-import type { OllamaHost } from "./ollama/host.ts";
+import { hostOfApiKey, type OllamaHost } from "./ollama/host.ts";
 import { playConnection } from "./servicenow/play_connection.ts";
 import { scopesOf } from "./offered_scopes.ts";
 import { serverUrlFor } from "./server_url.ts";
@@ -151,7 +151,9 @@ async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Chec
 async function* examineOllamaHost(name: string, host: OllamaHost, config: Config, clock: Clock): AsyncGenerator<Check> {
   const client = createOllamaClient({
     host,
-    ...(config.ollamaApiKey === undefined ? {} : { apiKey: config.ollamaApiKey }),
+    ...(config.ollamaApiKey === undefined || host !== hostOfApiKey(config.ollamaHosts)
+      ? {}
+      : { apiKey: config.ollamaApiKey }),
     fetch,
     avoidProxy: config.hasProxy,
     clock,

@@ -10,7 +10,7 @@ import type { ResourceFamily } from "./mcp/resource.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createAdmission } from "./ollama/admission.ts";
 import { createOllamaClient, type OllamaClient } from "./ollama/client.ts";
-import type { OllamaHost } from "./ollama/host.ts";
+import { hostOfApiKey, type OllamaHost } from "./ollama/host.ts";
 import { createLocalModel } from "./ollama/local_model.ts";
 import { llmModelsResource } from "./resources/llm_models.ts";
 import { workspaceFilesResource } from "./resources/workspace_files.ts";
@@ -65,10 +65,11 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
   const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
+  const keyHost = hostOfApiKey(config.ollamaHosts);
   const createClient = (host: OllamaHost): OllamaClient => {
     const client = createOllamaClient({
       host,
-      ...(config.ollamaApiKey === undefined ? {} : { apiKey: config.ollamaApiKey }),
+      ...(config.ollamaApiKey === undefined || host !== keyHost ? {} : { apiKey: config.ollamaApiKey }),
       fetch,
       avoidProxy: config.hasProxy,
       clock,
@@ -78,7 +79,8 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   };
   const [firstHost, ...otherHosts] = config.ollamaHosts;
   const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
-  const model = createLocalModel({ clients, admission: createAdmission(limits), limits, clock, random: Math.random });
+  const admission = createAdmission({ ...limits, clock });
+  const model = createLocalModel({ clients, admission, limits, clock, random: Math.random });
   const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
   const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config);
   return {

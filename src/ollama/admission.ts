@@ -1,110 +1,156 @@
 /**
  * Who may call the model now: N at a time, M in a waiting room, everyone else refused at once. Turns go round the
- * principals, so that one who queues ten calls does not keep another waiting for ten; and when the room is full, a
- * principal with fewer calls in it takes the last place of the one with most.
+ * people, and round the clients of each: one who queues ten calls does not keep another waiting for ten. When the room
+ * is full, a newcomer takes the last place of the person, or client, with most. And while a person waits who has no
+ * call running, nobody keeps two places for longer than a share of time.
  */
 import { failure, type Result, success } from "../lib/result.ts";
+
+/** How long a person keeps a second place while another has none. */
+const shareMilliseconds = 30_000;
 
 /** Why a call was not let in. `full` may also come later, when a principal with fewer calls needed the place. */
 export type Refusal = "full" | "timed_out" | "cancelled";
 
-/** Gives the place to the next in turn; calling it again does nothing. */
-export type Release = () => void;
+/** A place at the model. */
+export interface Place {
+  /** Aborts when the call has to give its place to somebody who has none. */
+  readonly signal: AbortSignal;
+  /** Gives the place to the next in turn; calling it again does nothing. */
+  release(): void;
+}
+
+/** Who calls: turns go round the people first, then round each person's clients, which no two people share. */
+export interface Caller {
+  readonly person: string;
+  readonly client: string;
+}
 
 /** The door to the model. */
 export interface Admission {
-  /** Waits for a place, at most `maxWaitMilliseconds`; whoever gets one calls the release on every exit. */
+  /** Waits for a place, at most `maxWaitMilliseconds`; every exit of the call releases it. */
   enter(
-    key: string,
+    caller: Caller,
     options: { readonly signal: AbortSignal; readonly maxWaitMilliseconds: number },
-  ): Promise<Result<Release, Refusal>>;
+  ): Promise<Result<Place, Refusal>>;
   /** How many are in, and how many wait. */
   occupancy(): { readonly inFlight: number; readonly waiting: number };
 }
 
 interface Waiter {
-  readonly key: string;
-  settle(outcome: Result<Release, Refusal>): void;
+  readonly caller: Caller;
+  settle(outcome: Result<Place, Refusal>): void;
+}
+
+interface Running {
+  readonly caller: Caller;
+  readonly since: number;
+  readonly giveUp: AbortController;
+}
+
+/** How an {@link Admission} is set up; `clock` is used for differences only. */
+export interface AdmissionOptions {
+  readonly maxInFlight: number;
+  readonly maxWaiting: number;
+  readonly clock: () => number;
+  /** Default {@link shareMilliseconds}. */
+  readonly shareMs?: number;
 }
 
 /** Builds an {@link Admission}. */
 export function createAdmission(
-  { maxInFlight, maxWaiting }: { readonly maxInFlight: number; readonly maxWaiting: number },
+  { maxInFlight, maxWaiting, clock, shareMs = shareMilliseconds }: AdmissionOptions,
 ): Admission {
-  /** Principals in the order of their next turn, each with its own queue; none of the queues is empty. */
-  const queues = new Map<string, Waiter[]>();
-  const inFlightOf = new Map<string, number>();
-  let inFlight = 0;
-  let waiting = 0;
+  /** In the order of their arrival, but that a client's others go to the end when one of its calls is let in. */
+  let waiters: Waiter[] = [];
+  const running = new Set<Running>();
+  let shareTimer: ReturnType<typeof setTimeout> | undefined;
 
   const remove = (waiter: Waiter): void => {
-    const queue = queues.get(waiter.key);
-    const index = queue?.indexOf(waiter) ?? -1;
-    if (queue === undefined || index === -1) return;
-    queue.splice(index, 1);
-    waiting -= 1;
-    if (queue.length === 0) queues.delete(waiter.key);
+    waiters = waiters.filter((other) => other !== waiter);
   };
 
-  const admit = (key: string): Release => {
-    inFlight += 1;
-    inFlightOf.set(key, (inFlightOf.get(key) ?? 0) + 1);
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      inFlight -= 1;
-      const left = (inFlightOf.get(key) ?? 1) - 1;
-      if (left === 0) inFlightOf.delete(key);
-      else inFlightOf.set(key, left);
-      next();
+  const admit = (caller: Caller): Place => {
+    const call: Running = { caller, since: clock(), giveUp: new AbortController() };
+    running.add(call);
+    return {
+      signal: call.giveUp.signal,
+      release() {
+        if (!running.delete(call)) return;
+        next();
+        watchShares();
+      },
     };
   };
 
-  /** The turn of whoever has fewest calls running; among equals, of whoever has waited longest for a turn. */
+  /** The turn of the person, then the client, with fewest calls running; among equals, of the one that came first. */
   const next = (): void => {
+    if (running.size >= maxInFlight) return;
     let chosen: Waiter | undefined;
     let fewest = Infinity;
-    for (const [key, queue] of queues) {
-      const running = inFlightOf.get(key) ?? 0;
-      if (running < fewest) [chosen, fewest] = [queue[0], running];
+    const [ofPerson, ofClient] = [countBy(running, "person"), countBy(running, "client")];
+    for (const waiter of waiters) {
+      const { person, client } = waiter.caller;
+      const weight = (ofPerson.get(person) ?? 0) * maxInFlight + (ofClient.get(client) ?? 0);
+      if (weight < fewest) [chosen, fewest] = [waiter, weight];
     }
-    if (chosen === undefined || inFlight >= maxInFlight) return;
+    if (chosen === undefined) return;
+    const { caller } = chosen;
     remove(chosen);
-    const rest = queues.get(chosen.key);
-    if (rest !== undefined) { // to the end of the round
-      queues.delete(chosen.key);
-      queues.set(chosen.key, rest);
+    for (const part of ["client", "person"] as const) { // to the end of the round
+      const isOwn = (waiter: Waiter): boolean => waiter.caller[part] === caller[part];
+      waiters = [...waiters.filter((waiter) => !isOwn(waiter)), ...waiters.filter(isOwn)];
     }
-    chosen.settle(success(admit(chosen.key)));
+    chosen.settle(success(admit(caller)));
   };
 
-  /** Frees a place in a full room for `key`, when somebody holds at least two more than it would. */
-  const makeRoom = (key: string): boolean => {
-    let longest: Waiter[] = [];
-    for (const queue of queues.values()) if (queue.length > longest.length) longest = queue;
-    const last = longest.at(-1);
-    if (last === undefined || longest.length < (queues.get(key)?.length ?? 0) + 2) return false;
-    remove(last);
-    last.settle(failure("full"));
-    return true;
+  /** Frees a place in a full room, when a person, or a client of the same person, has at least two more in it. */
+  const makeRoom = (caller: Caller): boolean => {
+    for (const part of ["person", "client"] as const) {
+      const counts = countBy(waiters, part);
+      let most = (counts.get(caller[part]) ?? 0) + 2;
+      let last: Waiter | undefined;
+      for (const waiter of waiters) {
+        const count = counts.get(waiter.caller[part]) ?? 0;
+        if (count < most || (part === "client" && waiter.caller.person !== caller.person)) continue;
+        [last, most] = [waiter, count];
+      }
+      if (last === undefined) continue;
+      remove(last);
+      last.settle(failure("full"));
+      return true;
+    }
+    return false;
+  };
+
+  /** Ends the newest call of a person with several once it has had its share, while a person with none waits. */
+  const watchShares = (): void => {
+    clearTimeout(shareTimer);
+    const ofPerson = countBy(running, "person");
+    if (waiters.every(({ caller }) => ofPerson.has(caller.person))) return;
+    const newest = [...running].findLast(({ caller }) => (ofPerson.get(caller.person) ?? 0) > 1);
+    if (newest === undefined) return;
+    const left = newest.since + shareMs - clock();
+    if (left <= 0) newest.giveUp.abort();
+    else shareTimer = setTimeout(watchShares, Math.ceil(left));
   };
 
   return {
-    occupancy: () => ({ inFlight, waiting }),
-    enter(key, { signal, maxWaitMilliseconds }) {
+    occupancy: () => ({ inFlight: running.size, waiting: waiters.length }),
+    enter(caller, { signal, maxWaitMilliseconds }) {
       if (signal.aborted) return Promise.resolve(failure("cancelled"));
-      if (inFlight < maxInFlight) return Promise.resolve(success(admit(key)));
-      if (waiting >= maxWaiting && !makeRoom(key)) return Promise.resolve(failure("full"));
+      if (running.size < maxInFlight) return Promise.resolve(success(admit(caller)));
+      if (waiters.length >= maxWaiting && !makeRoom(caller)) return Promise.resolve(failure("full"));
       return new Promise((resolve) => {
         const leave = (why: Refusal): void => {
           remove(waiter);
           waiter.settle(failure(why));
+          watchShares();
         };
         const onAbort = (): void => leave("cancelled");
         const timer = setTimeout(() => leave("timed_out"), maxWaitMilliseconds);
         const waiter: Waiter = {
-          key,
+          caller,
           settle(outcome) {
             clearTimeout(timer);
             signal.removeEventListener("abort", onAbort);
@@ -112,11 +158,15 @@ export function createAdmission(
           },
         };
         signal.addEventListener("abort", onAbort, { once: true });
-        const queue = queues.get(key);
-        if (queue === undefined) queues.set(key, [waiter]);
-        else queue.push(waiter);
-        waiting += 1;
+        waiters.push(waiter);
+        watchShares();
       });
     },
   };
+}
+
+function countBy(calls: Iterable<{ readonly caller: Caller }>, part: keyof Caller): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { caller } of calls) counts.set(caller[part], (counts.get(caller[part]) ?? 0) + 1);
+  return counts;
 }

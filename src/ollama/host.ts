@@ -70,6 +70,11 @@ export function parseOllamaHosts(setting: string): Result<readonly OllamaHost[],
   return problems.length === 0 ? success(hosts) : failure(problems);
 }
 
+/** The one host that gets the API key: hosted Ollama, which is the first over https, else the first on this machine. */
+export function hostOfApiKey(hosts: readonly OllamaHost[]): OllamaHost | undefined {
+  return hosts.find(({ protocol }) => protocol === "https") ?? hosts.find(({ isLoopback }) => isLoopback);
+}
+
 /** Go's `net.SplitHostPort` with what `envconfig.Host` makes of its errors: a wrong port falls back to the default. */
 function splitHostPort(text: string, defaultPort: number): { name: string; port: number } {
   const match = /^\[([^\]]*)\]:([^:]*)$/.exec(text) ?? /^([^:[\]]*):([^:]*)$/.exec(text);

@@ -35,12 +35,18 @@ export function createLocalModel({ clients, admission, limits, clock, random }: 
     const limit = limits.totalSeconds * 1000;
     const total = Math.min(call.totalMilliseconds ?? limit, limit);
     const end = clock() + total;
-    const entered = await admission.enter(call.fairnessKey, { signal: call.signal, maxWaitMilliseconds: total });
+    const caller = { person: call.person ?? call.fairnessKey, client: call.fairnessKey };
+    const entered = await admission.enter(caller, { signal: call.signal, maxWaitMilliseconds: total });
     if (!entered.ok) return yield failed(fromRefusal(entered.error, limits));
+    const place = entered.value;
+    const signal = AbortSignal.any([call.signal, place.signal]);
     try {
-      yield* failOver(start, { signal: call.signal, end }, { pool, limits, clock, random });
+      for await (const event of failOver(start, { signal, end }, { pool, limits, clock, random })) {
+        const isPushedOut = event.type === "failed" && place.signal.aborted && !call.signal.aborted;
+        yield isPushedOut ? failed(shareSpent) : event;
+      }
     } finally {
-      entered.value();
+      place.release();
     }
   }
 
@@ -53,6 +59,11 @@ export function createLocalModel({ clients, admission, limits, clock, random }: 
     report: (signal) => reportHosts(pool, signal),
   };
 }
+
+const shareSpent = ollamaFailure(
+  "busy",
+  "The answer was stopped: others wait for the model, and you have another call running; try again when that has ended.",
+);
 
 function promptTooLarge(bytes: number, limits: OllamaLimits): OllamaFailure {
   return ollamaFailure(

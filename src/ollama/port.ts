@@ -123,6 +123,8 @@ export interface ModelCall {
 export interface PrincipalCall extends ModelCall {
   /** Calls under the same key share one turn when callers wait. */
   readonly fairnessKey: string;
+  /** Whose client it is; turns go round the people first. Without it every client counts as a person. */
+  readonly person?: string;
 }
 
 /** A model on the disk of an Ollama server. */

@@ -2,10 +2,11 @@
 import type { ToolContext } from "../mcp/tool.ts";
 import type { PrincipalCall } from "../ollama/port.ts";
 
-/** Callers take turns as user and client together: two agents of one person do not starve each other either. */
+/** Turns go round the people, then round the clients of each: two agents of one person do not starve each other. */
 export function callOf({ principal, signal }: ToolContext, timeoutMilliseconds: number | undefined): PrincipalCall {
   return {
     signal,
+    person: principal.subject,
     fairnessKey: JSON.stringify([principal.subject, principal.clientId]),
     ...(timeoutMilliseconds === undefined ? {} : { totalMilliseconds: timeoutMilliseconds }),
   };

@@ -1,11 +1,23 @@
 import assert from "node:assert/strict";
-import { type Admission, createAdmission, type Release } from "../../src/ollama/admission.ts";
+import {
+  type Admission,
+  type AdmissionOptions,
+  createAdmission as create,
+  type Place,
+} from "../../src/ollama/admission.ts";
 
 const wait = { maxWaitMilliseconds: 5000 };
+const createAdmission = (options: Partial<AdmissionOptions>): Admission =>
+  create({ maxInFlight: 2, maxWaiting: 10, clock: () => performance.now(), ...options });
+/** A person with one client, or one of a person's clients: `ann/desk`. */
+const caller = (name: string): { person: string; client: string } => ({
+  person: name.split("/")[0] ?? "",
+  client: name,
+});
 const never = (): AbortSignal => new AbortController().signal;
 
-async function enterNow(admission: Admission, key: string): Promise<Release> {
-  const entered = await admission.enter(key, { signal: never(), ...wait });
+async function enterNow(admission: Admission, key: string): Promise<Place> {
+  const entered = await admission.enter(caller(key), { signal: never(), ...wait });
   assert.ok(entered.ok);
   return entered.value;
 }
@@ -15,11 +27,11 @@ async function order(admission: Admission, keys: readonly string[]): Promise<str
   const first = await enterNow(admission, "first");
   const seen: string[] = [];
   const calls = keys.map(async (key) => {
-    const entered = await admission.enter(key, { signal: never(), ...wait });
+    const entered = await admission.enter(caller(key), { signal: never(), ...wait });
     seen.push(entered.ok ? key : `${key}!`);
-    if (entered.ok) entered.value();
+    if (entered.ok) entered.value.release();
   });
-  first();
+  first.release();
   await Promise.all(calls);
   return seen;
 }
@@ -27,16 +39,16 @@ async function order(admission: Admission, keys: readonly string[]): Promise<str
 Deno.test("createAdmission() lets N in, M wait, and refuses the next at once", async () => {
   const admission = createAdmission({ maxInFlight: 2, maxWaiting: 1 });
   const [a, b] = [await enterNow(admission, "a"), await enterNow(admission, "a")];
-  const waiting = admission.enter("a", { signal: never(), ...wait });
+  const waiting = admission.enter(caller("a"), { signal: never(), ...wait });
   assert.deepEqual(admission.occupancy(), { inFlight: 2, waiting: 1 });
-  assert.deepEqual(await admission.enter("a", { signal: never(), ...wait }), { ok: false, error: "full" });
-  a();
-  a(); // a second release frees nothing
+  assert.deepEqual(await admission.enter(caller("a"), { signal: never(), ...wait }), { ok: false, error: "full" });
+  a.release();
+  a.release(); // a second release frees nothing
   const c = await waiting;
   assert.ok(c.ok);
   assert.deepEqual(admission.occupancy(), { inFlight: 2, waiting: 0 });
-  b();
-  c.value();
+  b.release();
+  c.value.release();
   assert.deepEqual(admission.occupancy(), { inFlight: 0, waiting: 0 });
 });
 
@@ -50,17 +62,17 @@ Deno.test("createAdmission() prefers whoever has fewer calls running", async () 
   const releases = [await enterNow(admission, "a"), await enterNow(admission, "a"), await enterNow(admission, "b")];
   const seen: string[] = [];
   const queued = ["a", "b"].map(async (key) => {
-    const entered = await admission.enter(key, { signal: never(), ...wait });
+    const entered = await admission.enter(caller(key), { signal: never(), ...wait });
     assert.ok(entered.ok);
     seen.push(key);
     releases.push(entered.value);
   });
-  releases[0]?.();
+  releases[0]?.release();
   await queued[0];
   assert.deepEqual(seen, ["a"]); // one of a's two ended: a and b are equal then, and a came first
-  releases[1]?.();
+  releases[1]?.release();
   await Promise.all(queued);
-  releases.forEach((release) => release());
+  releases.forEach(({ release }) => release());
   assert.deepEqual(admission.occupancy(), { inFlight: 0, waiting: 0 });
 });
 
@@ -71,18 +83,49 @@ Deno.test("createAdmission() gives a full room's last place of the greediest to 
 
 Deno.test("createAdmission() frees the place of a waiter that cancels or waits too long", async () => {
   const admission = createAdmission({ maxInFlight: 1, maxWaiting: 2 });
-  const release = await enterNow(admission, "a");
+  const held = await enterNow(admission, "a");
   const controller = new AbortController();
-  const cancelled = admission.enter("b", { signal: controller.signal, ...wait });
-  const impatient = admission.enter("c", { signal: never(), maxWaitMilliseconds: 10 });
+  const cancelled = admission.enter(caller("b"), { signal: controller.signal, ...wait });
+  const impatient = admission.enter(caller("c"), { signal: never(), maxWaitMilliseconds: 10 });
   controller.abort();
   assert.deepEqual(await cancelled, { ok: false, error: "cancelled" });
   assert.deepEqual(await impatient, { ok: false, error: "timed_out" });
   assert.deepEqual(admission.occupancy(), { inFlight: 1, waiting: 0 });
-  assert.deepEqual(await admission.enter("d", { signal: AbortSignal.abort(), ...wait }), {
+  assert.deepEqual(await admission.enter(caller("d"), { signal: AbortSignal.abort(), ...wait }), {
     ok: false,
     error: "cancelled",
   });
-  release();
-  (await enterNow(admission, "e"))();
+  held.release();
+  (await enterNow(admission, "e")).release();
+});
+
+Deno.test("createAdmission() goes round the people before their clients, in turns and in a full room", async () => {
+  const admission = createAdmission({ maxInFlight: 1, maxWaiting: 10 });
+  const keys = ["a/1", "a/2", "a/3", "b/1", "a/1"];
+  assert.deepEqual(await order(admission, keys), ["a/1", "b/1", "a/2", "a/3", "a/1"]);
+  const small = createAdmission({ maxInFlight: 1, maxWaiting: 3 });
+  assert.deepEqual(await order(small, ["a/1", "a/2", "a/3", "b/1"]), ["a/3!", "a/1", "b/1", "a/2"]);
+});
+
+Deno.test("createAdmission() keeps a second place for nobody longer than a share while another person has none", async () => {
+  const admission = createAdmission({ maxInFlight: 2, shareMs: 50 });
+  const [first, second] = [await enterNow(admission, "a/1"), await enterNow(admission, "a/2")];
+  const own = admission.enter(caller("a/3"), { signal: never(), ...wait });
+  await new Promise((resolve) => setTimeout(resolve, 80));
+  assert.deepEqual([first.signal.aborted, second.signal.aborted], [false, false]); // nobody else waits
+  const other = admission.enter(caller("b/1"), { signal: never(), ...wait });
+  await new Promise<void>((resolve) => {
+    if (second.signal.aborted) resolve();
+    else second.signal.addEventListener("abort", () => resolve());
+  });
+  assert.equal(first.signal.aborted, false);
+  second.release();
+  const entered = await other;
+  assert.ok(entered.ok);
+  entered.value.release();
+  const last = await own;
+  assert.ok(last.ok);
+  last.value.release();
+  first.release();
+  assert.deepEqual(admission.occupancy(), { inFlight: 0, waiting: 0 });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseOllamaHost, parseOllamaHosts } from "../../src/ollama/host.ts";
+import { hostOfApiKey, parseOllamaHost, parseOllamaHosts } from "../../src/ollama/host.ts";
 
 /** The cases of Ollama's own test of `envconfig.Host`, and what a client makes of the addresses that mean "all". */
 const cases: readonly (readonly [setting: string, baseUrl: string])[] = [
@@ -93,4 +93,16 @@ Deno.test("parseOllamaHosts() reads a list and names the place of each fault", (
   const wrong = parseOllamaHosts("127.0.0.1,ftp://x,:0");
   assert.ok(!wrong.ok);
   assert.deepEqual(wrong.error.map((it) => it.split(":")[0]), ["host 2 of 3", "host 3 of 3"]);
+});
+
+Deno.test("hostOfApiKey() is the first host over https, else the first on this machine, else none", () => {
+  const chosen = (setting: string): string | undefined => {
+    const hosts = parseOllamaHosts(setting);
+    assert.ok(hosts.ok);
+    return hostOfApiKey(hosts.value)?.origin;
+  };
+  assert.equal(chosen("https://a.example,https://b.example"), "https://a.example");
+  assert.equal(chosen("127.0.0.1,10.0.0.1,https://ollama.com"), "https://ollama.com");
+  assert.equal(chosen("10.0.0.1,127.0.0.1,localhost"), "http://127.0.0.1:11434");
+  assert.equal(chosen("10.0.0.1"), undefined);
 });

@@ -147,3 +147,26 @@ Deno.test("a principal with one call does not wait behind another's ten", async 
   await Promise.all([...many, one]);
   assert.ok(finished.indexOf("b") <= 2, finished.join(" "));
 });
+
+Deno.test("a person with two long answers gives one up, in words, when another has waited without any", async () => {
+  let offset = 0;
+  const clock = (): number => performance.now() + offset;
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", tokenMilliseconds: 50, answer: () => "word ".repeat(2_000) }],
+  });
+  using local = testModel(ollama.url, { maxInFlight: 2, idleSeconds: 100, totalSeconds: 200 }, { clock });
+  const start = (person: string, fairnessKey: string, signal: AbortSignal) =>
+    gather(local.model.generate(ask("x", { options: { maxTokens: 4_000 } }), call({ person, fairnessKey, signal })));
+  const stop = new AbortController();
+  const first = start("ann", "ann/desk", stop.signal);
+  const second = start("ann", "ann/phone", stop.signal);
+  await ollama.until((requests) => requests.length === 2);
+  offset = 31_000;
+  const other = start("bob", "bob", stop.signal);
+  const pushedOut = await second;
+  assert.equal(pushedOut.failure?.code, "busy");
+  assert.match(pushedOut.failure?.message ?? "", /others wait for the model, and you have another call running/);
+  await ollama.until((requests) => requests.length === 3);
+  stop.abort();
+  assert.deepEqual([(await first).failure?.code, (await other).failure?.code], ["cancelled", "cancelled"]);
+});

@@ -71,7 +71,7 @@ export function toolsFor(model: string) {
   const client = createClient();
   const local = createLocalModel({
     clients: [client],
-    admission: createAdmission(limits),
+    admission: createAdmission({ ...limits, clock: () => performance.now() }),
     limits,
     clock,
     random: Math.random,

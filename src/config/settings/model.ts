@@ -33,7 +33,7 @@ export const modelSettings = {
     env: "OLLAMA_API_KEY",
     parse: parseText,
     secret: true,
-    help: "API key of a hosted Ollama",
+    help: "API key of a hosted Ollama: the first https host of OLLAMA_HOST gets it, else the first on this machine",
   }),
   llmModels: required({
     env: "LLM_MODELS",
