@@ -13,25 +13,30 @@ export function servicenowSaveAttachmentTool(servicenow: ServicenowRecords, file
     title: "Save a ServiceNow attachment",
     description:
       `Saves a file of a ServiceNow record to the workspace, at most ${servicenow.limits.maxAttachmentBytes} ` +
-      "bytes. An existing file of that name is replaced.",
+      "bytes. A file that filename names is replaced; without filename a new one is made, beside one of that name.",
     scopes: ["servicenow:read", "files:write"],
     annotations: {
       title: "Save a ServiceNow attachment",
       readOnlyHint: false,
       destructiveHint: true,
-      idempotentHint: true,
+      idempotentHint: false,
       openWorldHint: true,
     },
     input: z.object({
       attachment_id: z.string().describe("The attachment's id, as servicenow_list_attachments gives it"),
-      filename: z.string().optional().describe("Where to save it in the workspace; its own name when absent"),
+      filename: z.string().optional().describe(
+        "Where to save it in the workspace; when absent, a free name like its own",
+      ),
     }),
     output: z.object({ filename: z.string(), content_type: z.string(), size_bytes: z.int() }),
     async run({ attachment_id: id, filename }, context) {
       const fetched = await servicenow.attachments.fetch(id.trim(), callerOf(context));
       if (!fetched.ok) return toFailureOutcome(servicenow, fetched.error);
       const { bytes, fileName, contentType } = fetched.value;
-      const saved = await files.write(given(filename) ?? safeName(fileName), bytes, context.principal);
+      const chosen = given(filename);
+      const saved = chosen === undefined
+        ? await files.create(fileName, bytes, context.principal) // a name from a stranger: it must replace nothing
+        : await files.write(chosen, bytes, context.principal);
       if (!saved.ok) return { ok: false, ...saved.error };
       return {
         ok: true,
@@ -40,10 +45,4 @@ export function servicenowSaveAttachmentTool(servicenow: ServicenowRecords, file
       };
     },
   });
-}
-
-/** A name from a stranger, without what could make it a path. */
-function safeName(name: string): string {
-  const safe = name.replace(/[\p{Cc}\p{Cf}\u2028\u2029\\/:*?"<>|]+/gu, "_").replace(/^\.+|[. ]+$/g, "").slice(0, 120);
-  return safe === "" ? "attachment" : safe;
 }

@@ -8,6 +8,7 @@ import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
 import { offeredScopes } from "../../src/scopes.ts";
 import { sysId } from "../fixtures/servicenow_data.ts";
 import { callTool } from "../servicenow/call_tool.ts";
+import { fingerprintTree } from "../workspace/confined_base.ts";
 import { openPlace, type Place } from "../servicenow/place.ts";
 import type { ServicenowLimits } from "../../src/servicenow/limits.ts";
 
@@ -209,23 +210,79 @@ Deno.test("attachments go to the workspace and back, inside the workspace only",
   assert.match(refusal(await place.call("servicenow_add_attachment", absent)), /not_found: Failed to read file/);
 });
 
-Deno.test("an attachment's own name cannot become a path", async () => {
+/** An attachment with some text and this name. */
+async function attach({ call, root, place }: ToolPlace, name: string): Promise<string> {
+  await Deno.mkdir(`${root}/from`, { recursive: true });
+  await Deno.writeTextFile(`${root}/from/page.txt`, "of a stranger");
+  const input = { table: "incident", id: "INC0010001", filename: "from/page.txt" };
+  const id = String(structured(await call("servicenow_add_attachment", input))["attachment_id"]);
+  place.instance.renameAttachment(id, name);
+  return id;
+}
+
+Deno.test("an attachment's own name cannot become a path, nor a name that misleads or that no file can have", async () => {
   await using place = await openTools();
-  const { instance } = place.place;
   for (
-    const [name, expected] of [["../../etc/passwd", "_.._etc_passwd"], ["a\\b:c.txt", "a_b_c.txt"], [
-      "..",
-      "attachment",
-    ]]
+    const [name, expected] of [
+      ["../../etc/passwd", "_.._etc_passwd"],
+      ["a\\b:c.txt", "a_b_c.txt"],
+      ["..", "attachment"],
+      ["", "attachment"],
+      [". . bashrc", "bashrc"],
+      [".git", "git"],
+      [".portcullis", "portcullis"],
+      ["end. ", "end"],
+      ["CON.txt", "attachment"],
+      ["re\u202etxt.exe", "re_txt.exe"],
+      ["half\ud800.txt", "half\ufffd.txt"],
+      ["\u4e2d".repeat(200) + ".pdf", "\u4e2d".repeat(38) + ".pdf"],
+      ["\ud83d\ude00".repeat(100), "\ud83d\ude00".repeat(30)],
+    ] as const
   ) {
-    await Deno.writeTextFile(`${place.root}/page.txt`, "x");
-    const added = structured(
-      await place.call("servicenow_add_attachment", { table: "incident", id: "INC0010001", filename: "page.txt" }),
-    );
-    instance.renameAttachment(String(added["attachment_id"]), name ?? "");
-    const saved = await place.call("servicenow_save_attachment", { attachment_id: added["attachment_id"] });
-    assert.equal(structured(saved)["filename"], expected);
+    const saved = await place.call("servicenow_save_attachment", { attachment_id: await attach(place, name) });
+    const { filename } = structured(saved);
+    if (expected === "attachment") assert.match(String(filename), /^attachment(?: \(\d+\))?$/);
+    else assert.equal(filename, expected);
+    assert.equal(await Deno.readTextFile(`${place.root}/${filename}`), "of a stranger");
   }
+});
+
+Deno.test("an attachment saved by its own name replaces nothing, whatever has that name; one saved by filename does", async () => {
+  await using place = await openTools();
+  const { root, call } = place;
+  const takers: Readonly<Record<string, (path: string) => void>> = {
+    "Makefile": (path) => Deno.writeTextFileSync(path, "mine"),
+    "sub.d": (path) => Deno.mkdirSync(path),
+    "link.txt": (path) => Deno.symlinkSync("Makefile", path),
+    "locked.txt": (path) => Deno.writeTextFileSync(path, "mine", { mode: 0o400 }),
+    "outward.txt": (path) => Deno.symlinkSync("/etc/hostname", path),
+    "dangling": (path) => Deno.symlinkSync("/nowhere/at/all", path),
+    "loop": (path) => Deno.symlinkSync("loop", path),
+    "a (2).tar.gz": (path) => Deno.writeTextFileSync(path, "mine"),
+    ["n".repeat(116) + ".txt"]: (path) => Deno.writeTextFileSync(path, "mine"),
+  };
+  for (const [name, take] of Object.entries(takers)) {
+    take(`${root}/${name}`);
+    const before = fingerprintTree(root);
+    const id = await attach(place, name);
+    const names = [];
+    for (let count = 0; count < 2; count++) {
+      names.push(String(structured(await call("servicenow_save_attachment", { attachment_id: id }))["filename"]));
+    }
+    const dot = name.lastIndexOf(".");
+    const [stem, extension] = dot === -1 ? [name, ""] : [name.slice(0, dot), name.slice(dot)];
+    for (const [index, saved] of names.entries()) {
+      assert.ok(saved.startsWith(stem.slice(0, 100)) && saved.endsWith(` (${index + 2})${extension}`), saved);
+      assert.equal(await Deno.readTextFile(`${root}/${saved}`), "of a stranger");
+      await Deno.remove(`${root}/${saved}`);
+    }
+    await Deno.remove(`${root}/from`, { recursive: true });
+    await Deno.remove(`${root}/.portcullis`, { recursive: true });
+    assert.equal(fingerprintTree(root), before);
+  }
+  const chosen = { attachment_id: await attach(place, "anything"), filename: "Makefile" };
+  assert.equal(structured(await call("servicenow_save_attachment", chosen))["filename"], "Makefile");
+  assert.equal(await Deno.readTextFile(`${root}/Makefile`), "of a stranger");
 });
 
 Deno.test("servicenow tools tell an agent whose user has not linked an account what to do", async () => {
