@@ -7,7 +7,7 @@ import { failure, success } from "../lib/result.ts";
 import type { Disk } from "./disk_context.ts";
 import { versionOf } from "./disk_open.ts";
 import { errorCode } from "./disk_refusal.ts";
-import { absolutePath, isSame, isStillInside, lstatOrNull, resolveInside } from "./disk_resolve.ts";
+import { absolutePath, isSame, isStillInside, lstatOrNull, makeDirectory, resolveInside } from "./disk_resolve.ts";
 import { removeIfThere, type StagedFile } from "./disk_staging.ts";
 import { checkNewNames } from "./new_names.ts";
 import type { WorkspacePath } from "./path.ts";
@@ -99,7 +99,7 @@ export function commitFile(
 /** Makes the directories after the first `existing` names, and checks that the last one is inside. */
 export function makeParents(disk: Disk, segments: readonly string[], existing: number): Outcome<null> {
   for (let count = existing + 1; count <= segments.length; count++) {
-    Deno.mkdirSync(absolutePath(disk.root, segments.slice(0, count)));
+    makeDirectory(absolutePath(disk.root, segments.slice(0, count)));
   }
   const parent = absolutePath(disk.root, segments);
   const info = lstatOrNull(parent);

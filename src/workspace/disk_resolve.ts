@@ -156,3 +156,12 @@ function isAtOrBelow(root: string, path: string): boolean {
 function denied(because: DenialCause): Outcome<never> {
   return failure({ reason: "denied", because });
 }
+
+/** Makes a directory, unless another process was first. What is there then is the caller's to judge. */
+export function makeDirectory(path: string, mode = 0o777): void {
+  try {
+    Deno.mkdirSync(path, { mode });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+}

@@ -8,7 +8,7 @@ import { constants, openSync } from "node:fs";
 import { failure, success } from "../lib/result.ts";
 import type { DiskRoot } from "./disk_context.ts";
 import { errorCode, toRefusal } from "./disk_refusal.ts";
-import { isSame, lstatOrNull } from "./disk_resolve.ts";
+import { isSame, lstatOrNull, makeDirectory } from "./disk_resolve.ts";
 import { stagingDirectoryName } from "./path.ts";
 import type { Outcome } from "./port.ts";
 
@@ -157,7 +157,7 @@ function stagingDirectory(root: DiskRoot): string {
 function ensureDirectory(root: DiskRoot, directory: string): boolean {
   let info = lstatOrNull(directory);
   if (info === null) {
-    Deno.mkdirSync(directory, { mode: 0o700 });
+    makeDirectory(directory, 0o700);
     info = Deno.lstatSync(directory);
   }
   return info.isDirectory && info.dev === root.device; // a link planted here would take the writes outside
