@@ -5,7 +5,7 @@ import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { failure, type Result, success } from "./lib/result.ts";
 import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
-import { StorageUnavailableError } from "./lib/storage_unavailable.ts";
+import { StorageFault } from "./lib/storage_fault.ts";
 import { bindMasterKey, masterKeyMark } from "./storage/bind_master_key.ts";
 import { dataFiles, openDataDirectory } from "./storage/data_directory.ts";
 import { openStorage } from "./storage/open_storage.ts";
@@ -48,7 +48,7 @@ export async function openInstallation(
     isOpen = bound.ok;
     return bound.ok ? success({ storage, secrets }) : bound;
   } catch (error) {
-    if (!(error instanceof StorageUnavailableError)) throw error;
+    if (!(error instanceof StorageFault)) throw error;
     return failure({ problem: error.message, remedy: error.remedy });
   } finally {
     if (!isOpen) await storage.close();

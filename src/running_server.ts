@@ -1,4 +1,5 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
+import { StorageFault } from "./lib/storage_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { FetchDocument } from "./authorization_server/document_fetcher.ts";
 import { hasArgon2id } from "./authorization_server/argon2id.ts";
@@ -174,6 +175,7 @@ export async function startServer(
     await server?.shutdown();
     await close();
     const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof StorageFault) return failure({ problem: message, remedy: error.remedy });
     if (!listenErrors.some((kind) => error instanceof kind)) {
       if (config.tls === undefined || server !== undefined) throw error;
       return failure({

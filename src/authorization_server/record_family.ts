@@ -1,5 +1,6 @@
 /** A family of stored records: one key prefix, one schema that everything read is parsed with. */
 import type { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/port.ts";
 
 /** A record as it was read, with the version that a later commit may insist on. */
@@ -29,7 +30,7 @@ export function defineRecordFamily<Schema extends z.ZodType>(
 ): RecordFamily<z.output<Schema>> {
   const parse = (entry: StoredEntry): Stored<z.output<Schema>> => ({
     key: entry.key,
-    value: schema.parse(entry.value),
+    value: parseStored(schema, entry.value, name),
     version: entry.version,
   });
   return {

@@ -1,4 +1,5 @@
 /** What the owner's commands share: the installation opened, the work done, the storage closed. */
+import { StorageFault } from "../lib/storage_fault.ts";
 import { type Administration, createAdministration } from "../administration.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { openInstallation } from "../installation.ts";
@@ -23,6 +24,10 @@ export async function withAdministration(
   }
   try {
     return await work(createAdministration(installation.value, systemClock));
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error;
+    say(installationProblem({ problem: error.message, remedy: error.remedy }));
+    return 1;
   } finally {
     await installation.value.storage.close();
   }

@@ -1,22 +1,20 @@
 /** The database cannot be used at the moment: every transport answers 503 and when to try again. */
+import { StorageFault } from "./storage_fault.ts";
 
 /** Well again in most cases within this time; a client that asks earlier is refused at no cost. */
 const defaultRetryAfterSeconds = 2;
 
 /** What storages reject with when the database fails them. The cause has the driver's words, for the log alone. */
-export class StorageUnavailableError extends Error {
+export class StorageUnavailableError extends StorageFault {
   override readonly name = "StorageUnavailableError";
   readonly retryAfterSeconds: number;
-  /** What an operator can do about it. */
-  readonly remedy: string;
 
-  /** `problem` is for the log: it holds no secret, but may name files and hosts. */
+  /** As {@link StorageFault}. */
   constructor(
     problem: string,
     options: ErrorOptions & { readonly remedy?: string; readonly retryAfterSeconds?: number } = {},
   ) {
-    super(problem, options);
-    this.remedy = options.remedy ?? "check the database";
+    super(problem, options.remedy ?? "check the database", options);
     this.retryAfterSeconds = options.retryAfterSeconds ?? defaultRetryAfterSeconds;
   }
 }

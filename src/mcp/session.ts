@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
@@ -123,7 +124,7 @@ export function createSessions(options: SessionOptions): Sessions {
   };
   const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
     const stored = await storage.get(keyOf(session));
-    if (stored !== null) take(session, recordShape.parse(stored.value));
+    if (stored !== null) take(session, parseStored(recordShape, stored.value, "mcp_session"));
     session.checkedAt = count;
     return session.ended ? null : session;
   };
@@ -140,7 +141,7 @@ export function createSessions(options: SessionOptions): Sessions {
     const key = keyOf(session);
     for (;;) {
       const stored = await storage.get(key);
-      const before = stored === null ? unchanged : recordShape.parse(stored.value);
+      const before = stored === null ? unchanged : parseStored(recordShape, stored.value, "mcp_session");
       const value = apply(before);
       if (value === before) return take(opened, value);
       const checks = [{ key, version: stored?.version ?? null }];

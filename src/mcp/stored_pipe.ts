@@ -3,6 +3,7 @@
  * as it needs. The entry at the key itself says how the sender is, and is what the receiver watches.
  */
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
@@ -78,13 +79,13 @@ export function receiveFromPipe(
   const lookout = createLookout(async () => {
     const head = await storage.get(key);
     if (stopped || head === null) return;
-    const { ended } = headShape.parse(head.value);
+    const { ended } = parseStored(headShape, head.value, "pipe");
     if (!ended) to.onSign?.();
     for (;;) {
       const found = await storage.list(key, { limit: readAtOnce, ...(last === undefined ? {} : { after: last }) });
       for (const { key: at, value } of found) {
         if (stopped) return;
-        const [piece, hasMore] = pieceShape.parse(value);
+        const [piece, hasMore] = parseStored(pieceShape, value, "pipe");
         last = at;
         unfinished += piece;
         if (hasMore) continue;

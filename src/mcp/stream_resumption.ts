@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
@@ -105,7 +106,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
   };
   const withdraw = async (key: McpStorageKey, pipe: string): Promise<void> => {
     const stored = await storage.get(key);
-    if (stored === null || requestShape.parse(stored.value).pipe !== pipe) return; // the client is elsewhere again
+    if (stored === null || parseStored(requestShape, stored.value, "mcp_resume").pipe !== pipe) return; // the client is elsewhere again
     await storage.commit({ checks: [{ key, version: stored.version }], deletes: [key] });
   };
 
@@ -120,7 +121,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
       let current: { readonly pipe: string; readonly reader: FrameReader } | null = null;
       const lookout = createLookout(async () => {
         const stored = await storage.get(key);
-        const request = stored === null ? null : requestShape.parse(stored.value);
+        const request = stored === null ? null : parseStored(requestShape, stored.value, "mcp_resume");
         const asked = request !== null && scopes.isSubsetOf(new Set(request.scopes)) ? request : null;
         if (asked?.pipe === current?.pipe) return;
         current?.reader.cancel();

@@ -6,6 +6,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Buffer } from "node:buffer";
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
@@ -114,7 +115,7 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
       if (state === null || !/^[A-Za-z0-9_-]{43}$/.test(state)) return failure({ reason: "malformed" });
       const entry = await storage.consume(pendingKey(state)); // once, whatever comes of it
       if (entry === null) return failure({ reason: "unknown_state" });
-      const { browserHash, sealed } = pendingSchema.parse(entry.value);
+      const { browserHash, sealed } = parseStored(pendingSchema, entry.value, "servicenow_link_state");
       if (!browsers.some((browser) => isEqual(hashText(browser), browserHash))) {
         return failure({ reason: "other_browser" });
       }

@@ -3,6 +3,7 @@
  * sealed, with the person and the instance as context: a row copied to another person's key opens for nobody.
  */
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageKey } from "../storage/port.ts";
 
@@ -43,7 +44,7 @@ export function linkKey(subject: string): StorageKey {
 
 /** Parses a stored link. Throws when it is none: nobody else writes there. */
 export function parseLinkRecord(value: unknown): LinkRecord {
-  return linkRecordSchema.parse(value);
+  return parseStored(linkRecordSchema, value, "servicenow_link");
 }
 
 /** Seals what a link holds. */
@@ -54,7 +55,7 @@ export function sealLink(secrets: SecretBox, subject: string, instance: string, 
 /** Opens what a link holds; `null` when it was sealed under another key, for another person or another instance. */
 export function openLink(secrets: SecretBox, subject: string, instance: string, sealed: string): LinkSecrets | null {
   const text = secrets.open(sealPurpose, sealed, contextOf(subject, instance));
-  return text === null ? null : linkSecretsSchema.parse(JSON.parse(text));
+  return text === null ? null : parseStored(linkSecretsSchema, JSON.parse(text), "servicenow_link");
 }
 
 function contextOf(subject: string, instance: string): string {

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/port.ts";
 import type { UnavailableCause } from "./failure.ts";
@@ -50,7 +51,7 @@ export async function takeRefreshLock(
   const key = refreshLockKey(subject);
   const present = await storage.get(key);
   if (present !== null) {
-    const { failed } = lockSchema.parse(present.value);
+    const { failed } = parseStored(lockSchema, present.value, "servicenow_refresh_lock");
     return failed === null ? { state: "busy" } : { state: "paused", because: failed };
   }
   const holder = randomUUID();
@@ -59,7 +60,9 @@ export async function takeRefreshLock(
     puts: [{ key, value: { holder, failed: null }, expiresAt: clock() + refreshLockSeconds * 1_000 }],
   });
   const entry = taken ? await storage.get(key) : null;
-  if (entry === null || lockSchema.parse(entry.value).holder !== holder) return { state: "busy" };
+  if (entry === null || parseStored(lockSchema, entry.value, "servicenow_refresh_lock").holder !== holder) {
+    return { state: "busy" };
+  }
   const check = { key, version: entry.version };
   const end = async (batch: Batch): Promise<void> => void await storage.commit({ checks: [check], ...batch });
   return {

@@ -4,6 +4,7 @@
  * caller who comes when all is well again, and nothing runs while nobody calls.
  */
 import { createPause } from "../lib/pause.ts";
+import { StorageFault } from "../lib/storage_fault.ts";
 import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
 import type { Timers } from "../lib/timers.ts";
 
@@ -38,6 +39,11 @@ export interface Circuit {
 /** Whether an error says that the call was wrong, not the database. */
 export function isCallersMistake(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
+}
+
+/** One record that cannot be read says nothing of the others. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
 }
 
 /** Makes a closed circuit. */
@@ -112,7 +118,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
       try {
         return await (hangMilliseconds === undefined ? step() : unlessHanging(step, hangMilliseconds));
       } catch (error) {
-        if (isCallersMistake(error)) throw error;
+        if (isCallersMistake(error) || isUnreadable(error)) throw error;
         throw open(error instanceof StorageUnavailableError ? error : toFailure(error));
       }
     },

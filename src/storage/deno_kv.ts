@@ -3,6 +3,7 @@
  * begin to forget, so it is not used: expiry is checked on every read.
  */
 import type { Clock } from "../lib/clock.ts";
+import { parseStoredJson } from "../lib/storage_fault.ts";
 import { createIfAbsent } from "./create_if_absent.ts";
 import { announce, followDenoKv } from "./deno_kv_announcements.ts";
 import { addPut, isLive, kvKeys, type KvRecord, readContent } from "./deno_kv_records.ts";
@@ -44,7 +45,7 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
       const json = await readContent(kv, found.value.content);
       // Chunks go only after their entry: look again.
       if (json === null) continue;
-      return { key, value: JSON.parse(json), version: found.versionstamp };
+      return { key, value: parseStoredJson(json), version: found.versionstamp };
     }
   };
   const apply = async (batch: PreparedBatch): Promise<boolean> => {
@@ -82,7 +83,7 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
         if (!isLive(found.value, clock())) continue;
         const key = toStorageKey(found.key);
         const json = await readContent(kv, found.value.content);
-        const entry = json === null ? await read(key) : { value: JSON.parse(json), version: found.versionstamp };
+        const entry = json === null ? await read(key) : { value: parseStoredJson(json), version: found.versionstamp };
         if (entry !== null) entries.push({ key, value: entry.value, version: entry.version });
         if (entries.length === options.limit) break;
       }

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../lib/clock.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "./join_next.ts";
+import { parseStoredJson } from "../lib/storage_fault.ts";
 import { decodeKey, encodeKeyToRead } from "./key_text.ts";
 import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
@@ -155,7 +156,7 @@ function announcementOf(entries: readonly { readonly key: StorageKey; readonly k
 }
 
 function entryOf(row: Row): StoredEntry {
-  return { key: decodeKey(row.key), value: JSON.parse(row.value), version: row.version };
+  return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
 }
 
 async function prepareServer({ sql }: PostgresConnection, schema: string): Promise<void> {

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "../lib/clock.ts";
 import { systemTimers } from "../lib/timers.ts";
+import { parseStoredJson } from "../lib/storage_fault.ts";
 import { decodeKey, encodeKeyToRead } from "./key_text.ts";
 import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
@@ -180,5 +181,5 @@ function readRow(row: unknown): StoredEntry | null {
 }
 
 function entryOf(row: Row): StoredEntry {
-  return { key: decodeKey(row.key), value: JSON.parse(row.value), version: row.version };
+  return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
 }

@@ -1,6 +1,7 @@
 /** What the store-backed workspace keeps in storage: records, their keys, and how they are read back. */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { StorageKey } from "../storage/port.ts";
 
 /** A directory's entry. Its children hang on the id, so moving it moves them. */
@@ -94,27 +95,27 @@ export function nameOfKey(key: StorageKey): string {
 
 /** A stored entry. Throws when the store holds something else. */
 export function parseEntry(value: unknown): EntryRecord {
-  return entryRecord.parse(value);
+  return parseStored(entryRecord, value, "workspace entry");
 }
 
 /** What is to be swept. Throws when the store holds something else. */
 export function parseGone(value: unknown): GoneRecord {
-  return goneRecord.parse(value);
+  return parseStored(goneRecord, value, "workspace gone");
 }
 
 /** The usage, zero for a new workspace. Throws when the store holds something else. */
 export function parseUsage(value: unknown): UsageRecord {
-  return value === undefined ? { bytes: 0, entries: 0 } : usageRecord.parse(value);
+  return value === undefined ? { bytes: 0, entries: 0 } : parseStored(usageRecord, value, "workspace usage");
 }
 
 /** A generation that is being written. Throws when the store holds something else. */
 export function parseStaged(value: unknown): { readonly chunkCount: number; readonly since: number } {
-  return stagedRecord.parse(value);
+  return parseStored(stagedRecord, value, "workspace staged");
 }
 
 /** A chunk's bytes. Throws when the store holds something else. */
 export function parseChunk(value: unknown): Uint8Array {
-  return Buffer.from(z.string().parse(value), "base64");
+  return Buffer.from(parseStored(z.string(), value, "workspace chunk"), "base64");
 }
 
 /** A chunk as it is stored. */

@@ -1,5 +1,6 @@
 /** Watches a store-backed workspace: each change adds its paths to one entry, which is watched on every instance. */
 import { z } from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
@@ -35,7 +36,7 @@ function changesKey(name: string): StorageKey {
 
 async function readChanges(storage: Storage, name: string): Promise<Changes> {
   const stored = await storage.get(changesKey(name));
-  return stored === null ? { count: 0, recent: [] } : changesShape.parse(stored.value);
+  return stored === null ? { count: 0, recent: [] } : parseStored(changesShape, stored.value, "workspace_change");
 }
 
 /**

@@ -1,5 +1,6 @@
 /** A task as it is stored, and as its client sees it (SEP-2663). */
 import { z } from "zod";
+import { parseStored } from "../../lib/storage_fault.ts";
 import type { Questions } from "../question.ts";
 
 const status = z.enum(["working", "input_required", "completed", "failed", "cancelled"]);
@@ -29,7 +30,7 @@ export type TaskRecord = z.infer<typeof recordShape>;
 
 /** Reads a stored task. Throws for anything else. */
 export function parseTaskRecord(value: unknown): TaskRecord {
-  return recordShape.parse(value);
+  return parseStored(recordShape, value, "mcp_task");
 }
 
 const inboxShape = z.object({ cancel: z.boolean(), responses: z.record(z.string(), z.unknown()) });
@@ -39,7 +40,7 @@ export type TaskInbox = z.infer<typeof inboxShape>;
 
 /** Reads a stored inbox. Throws for anything else. */
 export function parseTaskInbox(value: unknown): TaskInbox {
-  return inboxShape.parse(value);
+  return parseStored(inboxShape, value, "mcp_task_inbox");
 }
 
 /** A task as its client sees it. */
