@@ -5,6 +5,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
 import type { AccessTokens } from "./access_token.ts";
+import { clientStillThere } from "./client_check.ts";
 import type { Lifetimes } from "./context.ts";
 import { verifyCodeVerifier } from "./pkce.ts";
 import { hashSecret } from "./random_secret.ts";
@@ -88,6 +89,9 @@ async function redeem(
   { client, account }: { client: Client; account: Account },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const code = stored.value;
+  const clientCheck = await clientStillThere(storage, client);
+  // The approval stored the client, whatever kind it is of.
+  if (clientCheck === null || clientCheck.version === null) return failure("unknown_client");
   const now = clock();
   const refresh = client.grantTypes.includes("refresh_token")
     ? startRefreshFamily(secrets, code.grantId, { now, lifetimes })
@@ -109,7 +113,7 @@ async function redeem(
   const markUntil = Math.max(grant.refresh?.endsAt ?? 0, grantExpiresAt(grant.refresh, now, lifetimes));
   const committed = await storage.commit({
     // The user too: a passphrase that changes meanwhile ends everything that was approved under the old one.
-    checks: [unchanged(stored), account.unchanged],
+    checks: [unchanged(stored), account.unchanged, clientCheck],
     puts: [
       { key: stored.key, value: { ...code, redeemedAt: now }, expiresAt: markUntil },
       ...putsOfGrant(grant, grantExpiresAt(grant.refresh, now, lifetimes)),

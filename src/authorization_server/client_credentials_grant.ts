@@ -1,6 +1,7 @@
 /** The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made. */
 import { failure, success } from "../lib/result.ts";
 import type { GrantTypeDeps } from "./authorization_code_grant.ts";
+import { clientStillThere } from "./client_check.ts";
 import { randomId } from "./random_secret.ts";
 import { type Grant, putsOfGrant } from "./records/grant.ts";
 import { grantExpiresAt } from "./refresh_token.ts";
@@ -20,6 +21,8 @@ export function createClientCredentialsGrant(
     }
     if (!isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
     const now = clock();
+    const clientCheck = await clientStillThere(storage, client);
+    if (clientCheck === null) return failure("unknown_client");
     const grant: Grant = {
       id: randomId(),
       subject: client.id, // RFC 9068 §2.2: no person is involved
@@ -34,7 +37,9 @@ export function createClientCredentialsGrant(
       refresh: null, // RFC 6749 §4.4.3
     };
     const { token } = await accessTokens.issue(grant, scopes);
-    await storage.commit({ puts: putsOfGrant(grant, grantExpiresAt(null, now, lifetimes)) });
+    const puts = putsOfGrant(grant, grantExpiresAt(null, now, lifetimes));
+    // Records of operators' clients change by removal only.
+    if (!await storage.commit({ checks: [clientCheck], puts })) return failure("unknown_client");
     return success({ grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken: null, scopes });
   };
 }

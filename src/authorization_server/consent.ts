@@ -1,6 +1,7 @@
 /** `/oauth/consent`: the person's decision, and the authorization code that follows from it. */
 import { readBrowserForm } from "./browser_form.ts";
 import type { SignedIn } from "./browser_sessions.ts";
+import { clientStillThere } from "./client_check.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   findPending,
@@ -17,6 +18,7 @@ import { unchanged } from "./record_family.ts";
 import { authorizationCodes } from "./records/authorization_code.ts";
 import { clients, unusedClientId, unusedClients } from "./records/client.ts";
 import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./repeated_decision.ts";
+import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
 import type { Batch } from "../storage/port.ts";
 
 /** Builds the consent endpoint. */
@@ -76,10 +78,16 @@ async function decide(
     return showConsent(deps, pending, signedIn, { problem: "Tick at least one, or choose Deny." });
   }
   const approval = isAllowed ? approve(deps, pending, signedIn, scopes) : { puts: [], deletes: [] };
-  const committed = await storage.commit({
-    checks: [unchanged(stored)],
-    puts: [answered, ...approval.puts],
-    deletes: [stored.key, ...approval.deletes],
+  const committed = await retryOnConflict(async () => {
+    const clientCheck = await clientStillThere(storage, pending.client);
+    const waiting = await storage.get(stored.key);
+    if (clientCheck === null || waiting?.version !== stored.version) return false;
+    const done = await storage.commit({
+      checks: [unchanged(stored), clientCheck],
+      puts: [answered, ...approval.puts],
+      deletes: [stored.key, ...approval.deletes],
+    });
+    return done || conflict;
   });
   if (!committed) return null;
   log.write("audit", "consent", {
@@ -114,7 +122,7 @@ function approve(
     redeemedAt: null,
   };
   const isFirstUse = client.origin === "registered" && client.usedAt === null;
-  // A metadata document is kept from here on, so that refreshing does not depend on somebody's web server.
+  // A metadata document is kept from here on, so that refreshing does not depend on its web server.
   const snapshotUntil = now + lifetimes.refreshTokenLifetimeSeconds * 1_000;
   return {
     puts: [

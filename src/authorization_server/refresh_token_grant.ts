@@ -1,6 +1,7 @@
 /** The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse. */
 import { failure, type Result, success } from "../lib/result.ts";
 import type { GrantTypeDeps } from "./authorization_code_grant.ts";
+import { clientStillThere } from "./client_check.ts";
 import { type Stored, unchanged } from "./record_family.ts";
 import type { Client } from "./records/client.ts";
 import { type Grant, grants, putsOfGrant, revokeGrant } from "./records/grant.ts";
@@ -75,7 +76,7 @@ function narrowedScopes(grant: Grant, parameters: Parameters): string[] | null {
 /** Issues tokens; rotates unless `generation` says which successor was given before. */
 async function answer(
   { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeDeps,
-  { stored, family, scopes, generation }: {
+  { stored, family, client, scopes, generation }: {
     stored: Stored<Grant>;
     family: RefreshFamily;
     client: Client;
@@ -84,6 +85,8 @@ async function answer(
   },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const grant = stored.value;
+  const clientCheck = await clientStillThere(storage, client);
+  if (clientCheck === null) return failure("unknown_client");
   const { token: accessToken } = await accessTokens.issue(grant, scopes);
   const common = { grantId: grant.id, subject: grant.subject, accessToken, scopes };
   if (generation !== null) {
@@ -92,7 +95,7 @@ async function answer(
   const now = clock();
   const rotated = rotateRefreshFamily(secrets, grant.id, family, { now, lifetimes });
   const committed = await storage.commit({
-    checks: [unchanged(stored)],
+    checks: [unchanged(stored), clientCheck],
     puts: putsOfGrant({ ...grant, refresh: rotated.family }, grantExpiresAt(rotated.family, now, lifetimes)),
   });
   return committed ? success({ ...common, refreshToken: rotated.token }) : conflict;
