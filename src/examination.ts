@@ -10,7 +10,7 @@ import { playConnection } from "./servicenow/play_connection.ts";
 import { scopesOf } from "./offered_scopes.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { describeWall } from "./sandbox/describe_wall.ts";
-import { listenAddresses, realPathOf, serverPermissions } from "./sandbox/permissions.ts";
+import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { raceFreedomOf } from "./sandbox/race_freedom.ts";
 import { dataFiles, exposure } from "./storage/data_directory.ts";
 import { findTelemetry } from "./telemetry/deno_telemetry.ts";
@@ -91,7 +91,7 @@ function* examineWall(config: Config): Generator<Check> {
   const sentences = describeWall({
     permissions: serverPermissions(config, realPathOf),
     listenAddresses: listenAddresses(config),
-    dataDir: [...new Set([config.dataDir, realPathOf(config.dataDir)])],
+    storagePaths: storagePaths(config, realPathOf),
     raceFreedom: raceFreedomOf(realPathOf(config.workspaceDir)),
     clientMetadataDocuments: config.clientMetadataDocuments,
     workers: config.workers,

@@ -7,8 +7,8 @@ export interface Wall {
   readonly permissions: ServerPermissions;
   /** The first of `permissions.net`: where the server listens. */
   readonly listenAddresses: readonly string[];
-  /** The data directory in each of its spellings. */
-  readonly dataDir: readonly string[];
+  /** The data directory, and a KV file outside it, in each spelling: given up once the storage is open. */
+  readonly storagePaths: readonly string[];
   readonly raceFreedom: RaceFreedom;
   readonly clientMetadataDocuments: boolean;
   readonly workers: number;
@@ -16,15 +16,17 @@ export interface Wall {
 
 /** What the server holds while it answers, then what the wall does not cover: a sentence each. */
 export function describeWall(
-  { permissions, listenAddresses, dataDir, raceFreedom, clientMetadataDocuments, workers }: Wall,
+  { permissions, listenAddresses, storagePaths, raceFreedom, clientMetadataDocuments, workers }: Wall,
 ): string[] {
   const upstreams = permissions.net.slice(listenAddresses.length);
-  const files = permissions.read.filter((path) => !dataDir.includes(path));
+  const files = permissions.read.filter((path) => !storagePaths.includes(path));
   const sentences = [
     `tools reach ${
       [upstreams.join(", "), ...files.length === 0 ? [] : [`the files in ${files.join(", ")}`]].join(" and ")
     }, and nothing else`,
-    `the server also holds ${listenAddresses.join(", ")} to listen on and, until it answers, ${dataDir.join(", ")}`,
+    `the server also holds ${listenAddresses.join(", ")} to listen on and, until it answers, ${
+      storagePaths.join(", ")
+    }`,
     "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links",
   ];
   if (clientMetadataDocuments) {

@@ -62,6 +62,12 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
   };
 }
 
+/** What is needed by name only until the storage is open, in each spelling: given up then. */
+export function storagePaths({ database, dataDir }: WallSettings, realPath: (path: string) => string): string[] {
+  const paths = database?.kind === "deno_kv" && database.path !== undefined ? [dataDir, database.path] : [dataDir];
+  return [...new Set(paths.flatMap((path) => [path, realPath(path)]))];
+}
+
 /** Where the server listens: for clients, and for Prometheus where that is set. */
 export function listenAddresses({ host, port, metricsHost, metricsPort }: WallSettings): readonly string[] {
   const metrics = metricsPort === undefined ? [] : [hostAndPort(metricsHost, metricsPort)];

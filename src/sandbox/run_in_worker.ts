@@ -7,8 +7,8 @@ import type { JsonLog } from "../lib/json_log.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { type RunningServer, startServer, type StartServerOptions, type Team } from "../running_server.ts";
 import type { FromWorker, Seat, ServerReport, ToWorker } from "./messages.ts";
-import { giveUpDirectory, giveUpHost } from "./own_permissions.ts";
-import { listenAddresses, realPathOf } from "./permissions.ts";
+import { giveUpHost, giveUpPath } from "./own_permissions.ts";
+import { listenAddresses, realPathOf, storagePaths } from "./permissions.ts";
 import { stderrLog } from "./stderr_log.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
@@ -115,7 +115,7 @@ async function start(
       ...options,
       clock: systemClock,
       // The database stays open; its files and the master key are out of reach for every tool from here on.
-      onInstallationOpen: () => [config.dataDir, realPathOf(config.dataDir)].forEach(giveUpDirectory),
+      onInstallationOpen: () => storagePaths(config, realPathOf).forEach(giveUpPath),
     });
     if (!started.ok) {
       tell({ kind: "refused", text: `error: ${started.error.problem}\nhint: ${started.error.remedy}\n` });

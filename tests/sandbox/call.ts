@@ -4,7 +4,11 @@ import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { runCommand, type RunningServer } from "../fixtures/running_server.ts";
 
 /** A token for the tools of {@link ./broken_worker.ts}. */
-export async function createToken(dataDir: string, scope = "files:read"): Promise<string> {
+export async function createToken(
+  dataDir: string,
+  scope = "files:read",
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const { code, stdout, stderr } = await runCommand([
     "token",
     "create",
@@ -12,7 +16,7 @@ export async function createToken(dataDir: string, scope = "files:read"): Promis
     scope,
     "--data-dir",
     dataDir,
-  ]);
+  ], { env });
   assert.equal(code, 0, stderr);
   return stdout.trim();
 }

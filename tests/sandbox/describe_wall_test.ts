@@ -17,7 +17,7 @@ Deno.test("describeWall() says what tools reach, what the server listens on, and
   const [reached, before] = describeWall({
     permissions: { ...permissions, net: ["127.0.0.1:3000", "127.0.0.1:9464", "127.0.0.1:11434"] },
     listenAddresses: ["127.0.0.1:3000", "127.0.0.1:9464"],
-    dataDir: ["/srv/data"],
+    storagePaths: ["/srv/data"],
     raceFreedom: { raceFree: false },
     clientMetadataDocuments: false,
     workers: 1,
@@ -34,7 +34,7 @@ Deno.test("describeWall() does not keep quiet about what is not covered", () => 
     describeWall({
       permissions,
       listenAddresses: ["127.0.0.1:3000"],
-      dataDir: ["/srv/data"],
+      storagePaths: ["/srv/data"],
       raceFreedom: raceFree ? { raceFree, because: "own_mount" } : { raceFree },
       clientMetadataDocuments,
       workers: clientMetadataDocuments ? 2 : 1,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type Config, loadConfig } from "../../src/config/config.ts";
-import { realPathOf, serverPermissions, upstreamHosts } from "../../src/sandbox/permissions.ts";
+import { realPathOf, serverPermissions, storagePaths, upstreamHosts } from "../../src/sandbox/permissions.ts";
 
 function configOf(env: Record<string, string>): Config {
   const places = { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files" };
@@ -107,4 +107,14 @@ Deno.test("a configuration arrives whole in another thread", () => {
   const arrived = structuredClone(config);
   assert.deepEqual(arrived, config);
   assert.ok(arrived.publicClientPattern.test("Now Assist"));
+});
+
+Deno.test("storagePaths() has the data directory and a KV file outside it, in each spelling", () => {
+  const config = configOf({ DATABASE_URL: "deno-kv:/srv/kv/kv.db" });
+  assert.deepEqual(storagePaths(config, (path) => path.replace("/srv", "/mnt")), [
+    "/srv/data",
+    "/mnt/data",
+    "/srv/kv/kv.db",
+    "/mnt/kv/kv.db",
+  ]);
 });
