@@ -2,6 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
+import { deleteOperatorTokensOf } from "./operator_token.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
 import { randomId } from "./random_secret.ts";
 import { type Stored, unchanged } from "./record_family.ts";
@@ -78,7 +79,7 @@ export async function resetUser(
   return await changeUser(deps, name, (user) => ({ ...user, passwordHash, passwordChangedAt }));
 }
 
-/** Changes a user. The new epoch cuts off all grants with that one commit; removing them afterwards is tidying. */
+/** Changes a user. The new epoch cuts off grants and tokens with that one commit; removing them afterwards is tidying, but for tokens without an epoch. */
 function changeUser(
   { storage }: ManageUsersDeps,
   name: string,
@@ -91,6 +92,7 @@ function changeUser(
     if (!await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] })) return conflict;
     const index = await Array.fromAsync(subjectGrants.all(storage, name));
     await deleteGrants(storage, index.map(({ value }) => ({ id: value.grantId, subject: name })));
+    await deleteOperatorTokensOf(storage, name);
     return success(summarise(changed));
   });
 }

@@ -3,8 +3,10 @@ import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "./random_secret.ts";
+import { type Stored, unchanged } from "./record_family.ts";
 import { type OperatorToken, operatorTokens } from "./records/operator_token.ts";
-import { ownerId, users } from "./records/user.ts";
+import { ownerId, type User, users } from "./records/user.ts";
+import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** The `clientId` of principals that come from operator tokens. */
@@ -33,7 +35,7 @@ export interface OperatorTokenProblem {
 }
 
 /** An operator token as lists show it, without the token itself. */
-export type OperatorTokenSummary = Omit<OperatorToken, "tokenHash">;
+export type OperatorTokenSummary = Omit<OperatorToken, "tokenHash" | "userEpoch">;
 
 const maxLifetimeSeconds = 31_536_000;
 const pattern = /^pct_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/;
@@ -43,25 +45,32 @@ export async function createOperatorToken(
   { storage, clock }: OperatorTokenDeps,
   request: OperatorTokenRequest,
 ): Promise<Result<{ readonly token: string; readonly summary: OperatorTokenSummary }, OperatorTokenProblem>> {
-  const problem = await findProblem(storage, request);
-  if (problem !== null) return failure(problem);
-  const id = randomId();
-  const token = `pct_${id}_${randomSecret()}`;
-  const now = clock();
-  const summary: OperatorTokenSummary = {
-    id,
-    name: request.name ?? "",
-    userId: request.userId ?? ownerId,
-    scopes: knownScopes(parseScope(request.scope)),
-    createdAt: now,
-    expiresAt: now + request.lifetimeSeconds * 1_000,
-  };
-  const record = operatorTokens.put(id, { ...summary, tokenHash: hashSecret(token) }, summary.expiresAt);
-  await storage.commit({ puts: [record] });
-  return success({ token, summary });
+  return await retryOnConflict(async () => {
+    const user = await users.read(storage, request.userId ?? ownerId);
+    const problem = findProblem(user, request);
+    if (problem !== null) return failure(problem);
+    const id = randomId();
+    const token = `pct_${id}_${randomSecret()}`;
+    const now = clock();
+    const summary: OperatorTokenSummary = {
+      id,
+      name: request.name ?? "",
+      userId: request.userId ?? ownerId,
+      scopes: knownScopes(parseScope(request.scope)),
+      createdAt: now,
+      expiresAt: now + request.lifetimeSeconds * 1_000,
+    };
+    const epoch = user === null ? {} : { userEpoch: user.value.epoch };
+    const record = { ...summary, ...epoch, tokenHash: hashSecret(token) };
+    const committed = await storage.commit({
+      checks: [user === null ? { key: users.key(summary.userId), version: null } : unchanged(user)],
+      puts: [operatorTokens.put(id, record, summary.expiresAt)],
+    });
+    return committed ? success({ token, summary }) : conflict;
+  });
 }
 
-async function findProblem(storage: Storage, request: OperatorTokenRequest): Promise<OperatorTokenProblem | null> {
+function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): OperatorTokenProblem | null {
   const scopes = parseScope(request.scope);
   const known = new Set(allScopes());
   const unknown = scopes.filter((name) => !known.has(name));
@@ -78,7 +87,6 @@ async function findProblem(storage: Storage, request: OperatorTokenRequest): Pro
   if (name.length > 100 || /\p{C}/u.test(name)) {
     return { field: "name", message: "must have at most 100 characters and no control characters" };
   }
-  const user = await users.read(storage, userId);
   if (user?.value.disabled) return { field: "user", message: "this user is disabled" };
   // The owner may have tokens before set-up; anybody else has to exist.
   return user === null && userId !== ownerId ? { field: "user", message: "there is no such user" } : null;
@@ -87,12 +95,21 @@ async function findProblem(storage: Storage, request: OperatorTokenRequest): Pro
 /** The tokens that are alive, oldest first. */
 export async function listOperatorTokens({ storage }: OperatorTokenDeps): Promise<OperatorTokenSummary[]> {
   const stored = await Array.fromAsync(operatorTokens.all(storage));
-  return stored.map(({ value: { tokenHash: _, ...summary } }) => summary).sort((a, b) => a.createdAt - b.createdAt);
+  return stored.map(({ value: { tokenHash: _hash, userEpoch: _epoch, ...summary } }) => summary).sort((a, b) =>
+    a.createdAt - b.createdAt
+  );
 }
 
 /** Ends a token at once; `false` when there is none with that id. */
 export async function revokeOperatorToken({ storage }: OperatorTokenDeps, id: string): Promise<boolean> {
   return id !== "" && await storage.consume(operatorTokens.key(id)) !== null;
+}
+
+/** Ends all tokens of a user. */
+export async function deleteOperatorTokensOf(storage: Storage, userId: string): Promise<void> {
+  for await (const { key, value } of operatorTokens.all(storage)) {
+    if (value.userId === userId) await storage.commit({ deletes: [key] });
+  }
 }
 
 /** The record of a presented token, or `null` when it is none of ours or has ended. */

@@ -3,6 +3,7 @@ import type { Storage, VersionCheck } from "../storage/port.ts";
 import { hashSecret } from "./random_secret.ts";
 import type { Stored } from "./record_family.ts";
 import type { Grant } from "./records/grant.ts";
+import type { OperatorToken } from "./records/operator_token.ts";
 import { ownerId, type User, users } from "./records/user.ts";
 
 /** Somebody who may sign in. */
@@ -21,8 +22,8 @@ export interface Account {
 export interface UserDirectory {
   /** The account, or `null` when there is none or it is disabled. */
   find(id: string): Promise<Account | null>;
-  /** Whether tokens of the command line may act for this person; the owner may have them before set-up. */
-  isActive(id: string): Promise<boolean>;
+  /** Whether a token of the command line may act for its person; the owner may have them before set-up. */
+  isLiveToken(token: Pick<OperatorToken, "userId" | "userEpoch">): Promise<boolean>;
   /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
   keepHash(account: Account, passwordHash: string): Promise<void>;
   hasOwner(): Promise<boolean>;
@@ -53,9 +54,10 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
       if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
       return stored === null ? null : account(id, stored.value.passwordHash, stored);
     },
-    async isActive(id) {
-      const stored = await users.read(storage, id);
-      return stored === null ? id === ownerId : !stored.value.disabled;
+    async isLiveToken({ userId, userEpoch }) {
+      const stored = await users.read(storage, userId);
+      if (stored === null) return userId === ownerId;
+      return !stored.value.disabled && (userEpoch === undefined || userEpoch === stored.value.epoch);
     },
     async keepHash({ id, passwordHash: outdated, unchanged }, passwordHash) {
       const stored = await users.read(storage, id);

@@ -59,8 +59,8 @@ export function createVerifier(
       if (keyId !== undefined && await signingKeys.find(keyId) === null) return false;
       return await isLiveToken(principal);
     }
-    return await operatorTokens.read(storage, principal.tokenId) !== null &&
-      await users.isActive(principal.subject);
+    const token = await operatorTokens.read(storage, principal.tokenId);
+    return token !== null && await users.isLiveToken(token.value);
   };
   const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
     const found = await findOperatorToken(storage, token);

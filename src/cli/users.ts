@@ -23,13 +23,13 @@ const actions: readonly Action[] = [
     words: 1,
     run: withPassphrase(
       (administration) => administration.resetUser,
-      "has a new passphrase; sessions and grants are ended",
+      "has a new passphrase; sessions, grants and tokens are ended",
     ),
   },
   {
     name: "disable",
     words: 1,
-    run: change((administration) => administration.disableUser, "is locked out; sessions and grants are ended"),
+    run: change((administration) => administration.disableUser, "is locked out; sessions, grants and tokens are ended"),
   },
   { name: "enable", words: 1, run: change((administration) => administration.enableUser, "may sign in again") },
 ];

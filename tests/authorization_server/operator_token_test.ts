@@ -5,8 +5,10 @@ import {
   type OperatorTokenRequest,
   revokeOperatorToken,
 } from "../../src/authorization_server/operator_token.ts";
+import { addUser, disableUser, enableUser, resetUser } from "../../src/authorization_server/manage_users.ts";
+import { operatorTokens } from "../../src/authorization_server/records/operator_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
-import { isAccepted, startHarness } from "./harness.ts";
+import { type Harness, isAccepted, passphrase, startHarness } from "./harness.ts";
 
 const request: OperatorTokenRequest = { scope: "files:read, files:write", lifetimeSeconds: 3_600, name: "backup" };
 
@@ -21,6 +23,52 @@ Deno.test("token create works before set-up, beside the running server, and the 
   assert.ok(verified.ok);
   assert.equal(verified.value.subject, "owner");
   assert.deepEqual([...verified.value.scopes].sort(), ["files:read", "files:write"]);
+});
+
+const named: OperatorTokenRequest = { ...request, userId: "ada" };
+
+for (
+  const [what, change] of [
+    ["a new passphrase", (deps) => resetUser(deps, { name: "ada", passphrase: "another long passphrase" })],
+    ["disabling", (deps) => disableUser(deps, "ada")],
+    ["disabling and enabling", async (deps) => {
+      await disableUser(deps, "ada");
+      return await enableUser(deps, "ada");
+    }],
+  ] satisfies [string, (deps: Harness["deps"]) => ReturnType<typeof disableUser>][]
+) {
+  Deno.test(`${what} ends a person's tokens for good, those of earlier versions too, and nobody else's`, async () => {
+    await using harness = await startHarness();
+    assert.ok((await addUser(harness.deps, { name: "ada", passphrase })).ok);
+    const made = await createOperatorToken(harness.deps, named);
+    const earlier = await createOperatorToken(harness.deps, named);
+    const owners = await createOperatorToken(harness.deps, request);
+    assert.ok(made.ok && earlier.ok && owners.ok);
+    const stored = await operatorTokens.read(harness.storage, earlier.value.summary.id);
+    assert.ok(stored);
+    const { userEpoch: _, ...asBefore } = stored.value;
+    await harness.storage.commit({ puts: [operatorTokens.put(asBefore.id, asBefore, asBefore.expiresAt)] });
+    const isAlive = async () => ({
+      made: await isAccepted(harness, made.value.token),
+      earlier: await isAccepted(harness, earlier.value.token),
+      owners: await isAccepted(harness, owners.value.token),
+    });
+    assert.deepEqual(await isAlive(), { made: true, earlier: true, owners: true });
+    assert.ok((await change(harness.deps)).ok);
+    assert.deepEqual(await isAlive(), { made: false, earlier: false, owners: true });
+  });
+}
+
+Deno.test("a token whose record outlives the change of its person is dead all the same", async () => {
+  await using harness = await startHarness();
+  assert.ok((await addUser(harness.deps, { name: "ada", passphrase })).ok);
+  const made = await createOperatorToken(harness.deps, named);
+  assert.ok(made.ok);
+  const stored = await operatorTokens.read(harness.storage, made.value.summary.id);
+  assert.ok(stored);
+  assert.ok((await resetUser(harness.deps, { name: "ada", passphrase })).ok);
+  await harness.storage.commit({ puts: [operatorTokens.put(stored.value.id, stored.value, stored.value.expiresAt)] });
+  assert.ok(!await isAccepted(harness, made.value.token));
 });
 
 Deno.test("lists show no token and no hash, oldest first; revoking works once", async () => {

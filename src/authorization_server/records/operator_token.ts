@@ -9,6 +9,8 @@ const operatorTokenSchema = z.object({
   scopes: z.array(z.string()),
   createdAt: z.number(),
   expiresAt: z.number(),
+  /** The user's epoch when it was made; absent before set-up, and in tokens of earlier versions. */
+  userEpoch: z.string().optional(),
   /** SHA-256 of the whole token. */
   tokenHash: z.string(),
 });
