@@ -16,11 +16,16 @@ const claimsSchema = z.strictObject({
   sub: z.string().min(1),
   client_id: z.string().min(1),
   scope: z.string(),
-  exp: z.number(),
-  iat: z.number(),
+  exp: z.int().positive(),
+  iat: z.int().positive(),
   jti: z.string().min(1),
   grant_id: z.string().min(1),
 });
+
+/** No installation may issue longer ones (the bound of ACCESS_TOKEN_LIFETIME). */
+export const maxAccessTokenLifetimeSeconds = 86_400;
+/** How far the clocks of two instances may be apart. */
+const clockLeewaySeconds = 60;
 
 const headerSchema = z.strictObject({ alg: z.literal("EdDSA"), typ: z.literal("at+jwt"), kid: z.string() });
 
@@ -111,6 +116,8 @@ export function createAccessTokens(options: {
       const parsed = claimsSchema.safeParse(payload);
       if (!parsed.success) return failure("wrong_claims"); // RFC 9068 §4
       const claims = parsed.data;
+      const isIssuedLater = claims.iat > clock() / 1_000 + clockLeewaySeconds;
+      if (isIssuedLater || claims.exp - claims.iat > maxAccessTokenLifetimeSeconds) return failure("wrong_claims");
       if (claims.iss !== issuer) return failure("wrong_issuer");
       if (claims.aud !== resource) return failure("wrong_audience");
       const expiresAt = claims.exp * 1_000;

@@ -1,5 +1,6 @@
 /** A bound's default stands in two places: the table of settings, and the part that tests and benches build alone. */
 import assert from "node:assert/strict";
+import { maxAccessTokenLifetimeSeconds } from "../../src/authorization_server/access_token.ts";
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
 import { defaultDocumentLimits } from "../../src/authorization_server/document_fetcher.ts";
 import { type Config, loadConfig } from "../../src/config/config.ts";
@@ -45,4 +46,14 @@ Deno.test("settings reach the parts in their units", () => {
   assert.equal(configured.authorizationLimitsOf(config).clientCaches.keySetRetrySeconds, 30);
   assert.equal(configured.lifetimesOf(config).knownBrowserLifetimeSeconds, 60);
   assert.equal(configured.servicenowLimitsOf(config).maxPauseSeconds, 7);
+});
+
+Deno.test("ACCESS_TOKEN_LIFETIME is bounded by the longest life that the verifier accepts", () => {
+  assert.equal(
+    configured.lifetimesOf(configOf({ ACCESS_TOKEN_LIFETIME: String(maxAccessTokenLifetimeSeconds) }))
+      .accessTokenLifetimeSeconds,
+    maxAccessTokenLifetimeSeconds,
+  );
+  const longer = { ACCESS_TOKEN_LIFETIME: String(maxAccessTokenLifetimeSeconds + 1) };
+  assert.ok(!loadConfig({ flags: {}, env: longer, readFile: () => "" }).ok);
 });
