@@ -123,6 +123,9 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
       if (opened === null) return failure({ reason: "unknown_state" }); // the key was changed in between
       const { verifier, purpose } = waitingSchema.parse(JSON.parse(opened));
       if (purpose.kind === "link" && purpose.subject !== subject) return failure({ reason: "other_person" });
+      // RFC 9207 §2.4: an answer that names another issuer is not this instance's.
+      const issuers = parameters.getAll("iss");
+      if (issuers.some((each) => each !== instance.origin)) return failure({ reason: "malformed" });
       if (parameters.has("error")) return failure({ reason: "denied" }); // RFC 6749 §4.1.2.1
       const code = onlyValue(parameters, "code");
       if (code === null) return failure({ reason: "malformed" });

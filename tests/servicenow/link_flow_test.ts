@@ -179,3 +179,24 @@ Deno.test("what waits between the steps says neither the verifier nor for whom",
   assert.ok(!JSON.stringify(entry).includes("owner"));
   for (const text of texts) assert.notEqual(createHash("sha256").update(text).digest("base64url"), challenge);
 });
+
+Deno.test("finish() refuses an answer that names another issuer, and takes the instance's own (RFC 9207 §2.4)", async () => {
+  await using place = await openPlace();
+  const finish = async (issuers: readonly string[]) => {
+    const parameters = await callbackOf(place);
+    for (const issuer of issuers) parameters.append("iss", issuer);
+    const finished = await place.servicenow.linkFlow.finish({
+      parameters,
+      browsers: [browser],
+      subject: "owner",
+      signal,
+    });
+    return finished.ok ? "linked" : finished.error.reason;
+  };
+  const { origin } = place.instance;
+  for (const foreign of [["https://evil.test"], [`${origin}.evil.test`], [""], [origin, "https://evil.test"]]) {
+    assert.equal(await finish(foreign), "malformed", foreign.join());
+  }
+  assert.equal(place.instance.requests.filter(({ grantType }) => grantType !== null).length, 0);
+  assert.equal(await finish([origin]), "linked");
+});
