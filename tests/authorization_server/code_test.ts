@@ -225,3 +225,29 @@ Deno.test("D1, D3, D5, D7, D9: client authentication (RFC 6749 §2.3, §5.2)", a
     "400 invalid_request",
   );
 });
+
+Deno.test("refreshing, revoking and introspecting take flat JSON too, by the rules of forms", async () => {
+  await using harness = await startHarness();
+  const { client, tokens } = await connect(harness, { token_endpoint_auth_method: "client_secret_post" });
+  const credentials = { client_id: client.client_id, client_secret: client.client_secret };
+  const post = async (path: string, body: Record<string, unknown>) => {
+    const response = await harness.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === "" ? {} : JSON.parse(text) };
+  };
+  const refreshing = { grant_type: "refresh_token", refresh_token: tokens.refresh_token, ...credentials };
+  const refreshed = await post("/oauth/token", refreshing);
+  assert.equal(refreshed.status, 200);
+  const token = refreshed.body.access_token;
+  assert.equal((await post("/oauth/introspect", { token, ...credentials })).body.active, true);
+  assert.equal((await post("/oauth/revoke", { token, ...credentials })).status, 200);
+  assert.ok(!await isAccepted(harness, token));
+  assert.equal((await post("/oauth/token", { ...refreshing, client_secret: "wrong" })).status, 401);
+  for (const wrong of [{ client_id: 1 }, { refresh_token: ["x"] }, { scope: { a: 1 } }]) {
+    assert.equal((await post("/oauth/token", { ...refreshing, ...wrong })).status, 400);
+  }
+});
