@@ -8,6 +8,7 @@ import {
 } from "./authorization_response.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
+import { hiddenText } from "./hidden_text.ts";
 import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
 import { clientDocumentPage } from "./pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
@@ -33,13 +34,9 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
     if (request.method !== "GET") return methodNotAllowedPage("GET");
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
+    let loggedClient = hiddenText(deps.secrets, clientId);
     const refused = (reason: string): void =>
-      log.write("audit", "authorization", {
-        outcome: "refused",
-        reason,
-        client: clientId.slice(0, 200),
-        address: peer.address,
-      });
+      log.write("audit", "authorization", { outcome: "refused", reason, client: loggedClient, address: peer.address });
     const deadEnd = (reason: DeadEnd): Response => {
       refused(reason);
       return errorPage(reason);
@@ -58,6 +55,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       return clientDocumentPage(found.error);
     }
     const client = found.value;
+    loggedClient = client.id;
     const sendBack = async (
       target: ResponseTarget,
       error: AuthorizationError,

@@ -1,12 +1,14 @@
 /** Looks clients up, wherever they come from: storage, or a metadata document at the URL that is their id. */
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata_document.ts";
 import type { Lifetimes, Limits } from "./context.ts";
 import type { FetchDocument } from "./document_fetcher.ts";
+import { hiddenText } from "./hidden_text.ts";
 import type { DocumentProblem } from "./public_document.ts";
 import { type Stored, unchanged } from "./record_family.ts";
 import { type Client, clients } from "./records/client.ts";
@@ -47,6 +49,7 @@ interface KnownDocument {
 /** Builds the directory; without `fetchDocument` there are no metadata documents. */
 export function createClientDirectory(options: {
   readonly storage: Storage;
+  readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly log: Log;
   readonly fetchDocument: FetchDocument | undefined;
@@ -56,7 +59,7 @@ export function createClientDirectory(options: {
     "authorizationRequestLifetimeSeconds" | "authorizationCodeLifetimeSeconds" | "refreshTokenLifetimeSeconds"
   >;
 }): ClientDirectory {
-  const { storage, clock, log, fetchDocument, lifetimes } = options;
+  const { storage, secrets, clock, log, fetchDocument, lifetimes } = options;
   const { documentSeconds, maxDocumentSeconds, maxDocuments } = options.limits.clientCaches;
   // As long as a person may think about the consent page, and its code lives, the document that it shows stays the same.
   const followUpSeconds = lifetimes.authorizationRequestLifetimeSeconds + lifetimes.authorizationCodeLifetimeSeconds;
@@ -74,7 +77,13 @@ export function createClientDirectory(options: {
     const now = clock();
     const parsed = fetched.ok ? parseClientDocument(id, fetched.value.json, now) : fetched;
     if (!parsed.ok) {
-      log.write("audit", "client_document", { outcome: "refused", reason: parsed.error, client: id });
+      const client = hiddenText(secrets, id);
+      log.write("audit", "client_document", {
+        outcome: "refused",
+        reason: parsed.error,
+        host: new URL(id).host,
+        client,
+      });
       return parsed;
     }
     const maxAge = fetched.ok ? fetched.value.maxAgeSeconds : 0;

@@ -41,8 +41,6 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
     log.write("audit", "client_registration", {
       outcome: "registered",
       client: client.id,
-      clientName: client.name,
-      redirectUris: client.redirectUris,
       droppedRedirectUris: dropped.length,
       authentication: client.authentication,
       address: peer.address,

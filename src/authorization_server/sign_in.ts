@@ -4,6 +4,7 @@ import type { Browser } from "./browser_sessions.ts";
 import { readBrowserForm } from "./browser_form.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { isCsrfToken } from "./csrf.ts";
+import { hiddenText } from "./hidden_text.ts";
 import {
   type AccountPage,
   findPending,
@@ -70,7 +71,9 @@ async function checkPassphrase(
   const { log, throttle, passwords, browsers, users, issuer } = deps;
   const userName = (form.get("username") ?? "").trim().toLowerCase() || ownerId;
   const client = purpose.kind === "request" ? purpose.waiting.client.id : undefined;
-  const fields = { user: userName.slice(0, 64), client, address: peer.address };
+  const account = await users.find(userName);
+  const user = account === null ? hiddenText(deps.secrets, userName) : account.id;
+  const fields = { user, client, address: peer.address };
   const known = await browsers.isKnown(browser, userName);
   const throttleKey = known ? `browser ${browser.hash}` : addressKey(peer.address);
   const admission = await throttle.begin(throttleKey, known);
@@ -78,7 +81,6 @@ async function checkPassphrase(
     log.write("audit", "sign_in", { outcome: "refused", reason: "too_many_attempts", ...fields });
     return await showSignIn(deps, purpose, tooMany(userName, admission.retryAfterSeconds));
   }
-  const account = await users.find(userName);
   // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be told apart.
   const passphrase = form.get("passphrase") ?? "";
   const isVerifiable = account !== null && await canVerify(account.passwordHash);

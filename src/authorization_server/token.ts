@@ -2,6 +2,7 @@
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
+import { hiddenText } from "./hidden_text.ts";
 import { jsonResponse, methodNotAllowed, type RefusalReason, refuse } from "./refusal.ts";
 import type { Result } from "../lib/result.ts";
 import type { Client } from "./records/client.ts";
@@ -24,20 +25,23 @@ export type GrantTypeName = Client["grantTypes"][number];
 
 /** Builds the token endpoint. */
 export function createTokenEndpoint(
-  deps: Pick<AuthorizationServerDeps, "log" | "limits" | "lifetimes"> & {
+  deps: Pick<AuthorizationServerDeps, "secrets" | "log" | "limits" | "lifetimes"> & {
     readonly authenticateClient: ClientAuthenticator;
     readonly grantTypes: Readonly<Partial<Record<GrantTypeName, GrantType>>>;
   },
 ): Endpoint {
-  const { log, limits, lifetimes, authenticateClient } = deps;
+  const { secrets, log, limits, lifetimes, authenticateClient } = deps;
   const grantTypes = new Map<string, GrantType>(Object.entries(deps.grantTypes));
   return async (request, peer) => {
     if (request.method !== "POST") return methodNotAllowed("POST"); // RFC 6749 §3.2
     const parameters = await readParameters(request, limits);
     if (!parameters.ok) return refuse(log, "token", parameters.error, { address: peer.address });
     const name = parameters.value.get("grant_type") ?? "";
-    const fields = { grantType: name.slice(0, 100), address: peer.address };
     const grantType = grantTypes.get(name);
+    const fields = {
+      grantType: grantType === undefined ? hiddenText(secrets, name) : name,
+      address: peer.address,
+    };
     if (grantType === undefined) {
       return refuse(log, "token", name === "" ? "missing_grant_type" : "unsupported_grant_type", fields);
     }

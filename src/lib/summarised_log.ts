@@ -20,7 +20,7 @@ interface Kind {
 }
 
 /**
- * Wraps a log. A line is a stranger's when it tells of a refusal that names no person, or of a call without a token.
+ * Wraps a log. A line is a stranger's when it tells of a refusal, or of a call without a token.
  * Its kind is its event, its reason, the client it names and the network that it came from. In one window `maxLines` of
  * a kind are written; of kinds beyond `maxKinds`, only the events are told apart.
  */
@@ -78,8 +78,8 @@ export function summariseStrangers(
   };
 }
 
-function isStrangers(level: LogLevel, { outcome, reason, user, subject }: LogFields): boolean {
+function isStrangers(level: LogLevel, { outcome, reason, subject }: LogFields): boolean {
   if (level === "error") return false;
   const isRefusal = outcome === "refused" || outcome === "nothing_to_revoke" || (level === "warn" && reason);
-  return subject === null || (Boolean(isRefusal) && user === undefined);
+  return subject === null || Boolean(isRefusal);
 }

@@ -66,7 +66,7 @@ Deno.test("what a person did, and every error, is written each time", () => {
   const { lines, log } = record();
   const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 1 });
   const lists: Parameters<Log["write"]>[] = [
-    ["audit", "sign_in", { outcome: "refused", reason: "wrong_passphrase", user: "owner", address: "192.0.2.1" }],
+    ["audit", "sign_in", { outcome: "signed_in", user: "owner", address: "192.0.2.1" }],
     ["audit", "token", { outcome: "issued", grant: "g", address: "192.0.2.1" }],
     ["audit", "request", { subject: "owner", method: "tools/call", outcome: "ok" }],
     ["error", "request_failed", { error: "lost" }],
@@ -79,6 +79,18 @@ Deno.test("what a person did, and every error, is written each time", () => {
   }
   assert.equal(lines.length, 2 * lists.length + 1); // a handshake without a token is anybody's
   summarised.close();
+});
+
+Deno.test("refused sign-ins are a stranger's, whatever name was typed: guessing does not fill the log", () => {
+  const { lines, log } = record();
+  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 3 });
+  for (let attempt = 0; attempt < 70; attempt++) {
+    const user = attempt % 2 === 0 ? "owner" : `(5 characters, ${attempt})`;
+    summarised.write("audit", "sign_in", { outcome: "refused", reason: "wrong", user, address: "192.0.2.1" });
+  }
+  summarised.close();
+  assert.equal(lines.length, 4);
+  assert.equal(lines.at(-1)?.fields?.["repeated"], 67);
 });
 
 Deno.test("the counts are written when the window ends, though nothing more happens; a window of 0 counts nothing", async () => {
