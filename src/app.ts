@@ -13,11 +13,13 @@ import {
   type HealthOptions,
 } from "./http/health.ts";
 import { createHomeEndpoint } from "./http/home.ts";
+import { createIconsEndpoint, serverIcons, toolIcons } from "./http/icons.ts";
 import { limitAttempts, limitRequests } from "./http/limited.ts";
 import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
 import { knownNames } from "./http/origin.ts";
 import { createRouter } from "./http/router.ts";
 import { createStorageProbe } from "./http/storage_probe.ts";
+import { createServerCardEndpoints } from "./http/server_card.ts";
 import type { Installation } from "./installation.ts";
 import { createAgreedClock } from "./lib/agreed_clock.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -29,7 +31,7 @@ import type { LimitName, Metrics } from "./metrics/metrics.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { scopesOf } from "./offered_scopes.ts";
-import { createProtocolServer } from "./protocol_server.ts";
+import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createChallenges } from "./resource_server/challenge.ts";
 import { createGuard } from "./resource_server/guard.ts";
 import { createRateLimits } from "./rate_limits.ts";
@@ -74,6 +76,9 @@ export interface AppDependencies extends Installation {
 }
 
 const maxRememberedClients = 10_000;
+
+/** The authorization server has the client credentials grant, which MCP knows as an extension (ext-auth). */
+const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credentials";
 
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
@@ -137,10 +142,13 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     maxRememberedClients,
   });
 
+  const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
     ...dependencies,
     tracer: telemetry.tracer,
-    tools: [...toolbox.tools, ...dependencies.extraTools ?? []],
+    serverInfo,
+    extensions: [clientCredentialsExtension],
+    tools: [...toolbox.tools, ...dependencies.extraTools ?? []].map((tool) => withIcons(tool, serverUrl)),
     resources: toolbox.resources,
     prompts: toolbox.prompts,
     noteClient: profiles.noteName,
@@ -149,6 +157,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
+  const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
   const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(limits.oauthAttempts, endpoint, refusedBy("oauth"));
   let draining = false;
@@ -197,6 +206,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       health: limitRequests(limits.healthChecks, createHealthEndpoint(health), refusedBy("health")),
       live: createLivenessEndpoint(),
       ready: limitRequests(limits.healthChecks, createReadinessEndpoint(health), refusedBy("health")),
+      icons: createIconsEndpoint(),
+      serverCard: serverCard.card,
+      catalog: serverCard.catalog,
       home: createHomeEndpoint(resource),
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
@@ -232,6 +244,11 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       log.close();
     },
   };
+}
+
+function withIcons(tool: Tool, origin: string): Tool {
+  const icons = toolIcons(origin, tool.name);
+  return icons.length === 0 ? tool : { ...tool, icons };
 }
 
 /** Where each start would void the link that another instance printed. */

@@ -10,13 +10,16 @@ import type { AuditEntry } from "./mcp/audit.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "./mcp/mcp_server.ts";
 import { createPromptRegistry, type Prompt } from "./mcp/prompt.ts";
 import { createResourceRegistry, type ResourceFamily } from "./mcp/resource.ts";
+import type { ServerInfo } from "./mcp/revisions/revision.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createToolRegistry } from "./mcp/tool_registry.ts";
 import { version } from "./version.ts";
 
 /** What the transports give beside the installation. */
 export interface ProtocolServerDependencies
-  extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "tracer"> {
+  extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "tracer" | "extensions"> {
+  /** {@link ownServerInfo} where it is left out. */
+  readonly serverInfo?: ServerInfo;
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
@@ -30,6 +33,9 @@ export interface ProtocolServerDependencies
 }
 
 const minute = 60_000;
+
+/** Who this server is. */
+export const ownServerInfo: ServerInfo = { name: "portcullis", title: "Portcullis", version };
 
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(
@@ -48,7 +54,8 @@ export function createProtocolServer(
     ...(noteClient === undefined ? {} : { noteClient }),
     ...(tracer === undefined ? {} : { tracer }),
     ...(watchToken === undefined ? {} : { watchToken }),
-    serverInfo: { name: "portcullis", title: "Portcullis", version },
+    serverInfo: dependencies.serverInfo ?? ownServerInfo,
+    ...(dependencies.extensions === undefined ? {} : { extensions: dependencies.extensions }),
     instructions:
       "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
     admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),

@@ -2,8 +2,9 @@
 
 /** Request headers that MCP clients in browsers send (MCP transports; the modern era adds `Mcp-*`). */
 const allowHeaders =
-  "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
-const exposeHeaders = "Mcp-Session-Id, WWW-Authenticate, Retry-After";
+  "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID, " +
+  "If-None-Match";
+const exposeHeaders = "Mcp-Session-Id, WWW-Authenticate, Retry-After, ETag";
 const preflightMaxAgeSeconds = "600";
 
 /** Answers `OPTIONS` for an endpoint that `origin` may call. Comes before authentication: browsers send no token here. */

@@ -30,6 +30,9 @@ export interface Endpoints {
   readonly health: Endpoint;
   readonly live: Endpoint;
   readonly ready: Endpoint;
+  readonly icons: Endpoint;
+  readonly serverCard: Endpoint;
+  readonly catalog: Endpoint;
   readonly home: Endpoint;
 }
 
@@ -89,11 +92,12 @@ export function createRouter(
   app.all("/.well-known/oauth-protected-resource", shared(endpoints.protectedResourceMetadata));
   app.all("/.well-known/oauth-protected-resource/mcp", shared(endpoints.protectedResourceMetadata)); // RFC 9728 §3.1
   app.all("/.well-known/oauth-authorization-server", shared(endpoints.authorizationServerMetadata)); // RFC 8414 §3
-  app.all("/.well-known/oauth-authorization-server/mcp", shared(endpoints.authorizationServerMetadata));
-  app.all("/.well-known/openid-configuration", shared(endpoints.authorizationServerMetadata));
-  app.all("/.well-known/openid-configuration/mcp", shared(endpoints.authorizationServerMetadata));
-  app.all("/mcp/.well-known/openid-configuration", shared(endpoints.authorizationServerMetadata));
   app.all("/.well-known/jwks.json", shared(endpoints.jwks));
+  app.all("/.well-known/ai-catalog.json", shared(endpoints.catalog));
+  app.all("/mcp/server-card", shared(endpoints.serverCard)); // SEP-2127
+  // What is looked for below another issuer (RFC 8414 §3.3), or as OpenID Connect, is not here: pages may read that too.
+  app.all("/.well-known/*", shared(notFound));
+  app.all("/mcp/.well-known/*", shared(notFound));
   app.all("/oauth/register", shared(endpoints.register));
   app.all("/oauth/token", shared(endpoints.token));
   app.all("/oauth/revoke", shared(endpoints.revoke));
@@ -114,9 +118,10 @@ export function createRouter(
   app.all("/health", plain(endpoints.health));
   app.all("/health/live", plain(endpoints.live));
   app.all("/health/ready", plain(endpoints.ready));
+  app.all("/icons/*", shared(endpoints.icons));
   app.all("/", plain(endpoints.home));
 
-  app.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
+  app.notFound(notFound);
   app.onError((error) => toFailedResponse(error, "program", log));
 
   const answer: Endpoint = (request, peer) => {
@@ -137,6 +142,10 @@ function forbidden(header: "Origin" | "Host"): Response {
   return Response.json({ error: "forbidden", error_description: `This ${header} is not allowed; see ${setting}` }, {
     status: 403,
   });
+}
+
+function notFound(): Response {
+  return Response.json({ error: "not_found" }, { status: 404 });
 }
 
 function noOrigin(): Response {

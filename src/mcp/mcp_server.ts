@@ -34,6 +34,8 @@ import type { ToolRegistry } from "./tool_registry.ts";
 /** Everything that the protocol server stands on. */
 export interface McpServerOptions {
   readonly serverInfo: ServerInfo;
+  /** Extensions that this installation has around the protocol, such as those of its authorization server. */
+  readonly extensions?: readonly string[];
   /** One or two sentences for the model. */
   readonly instructions: string;
   readonly tools: ToolRegistry;
@@ -86,6 +88,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     prompts: options.prompts !== undefined,
     resources: options.resources !== undefined,
     resourceNotices: () => noticesOf(resources),
+    extensions: options.extensions ?? [],
   };
 
   const changes = createChangeHub();

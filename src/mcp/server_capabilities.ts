@@ -7,6 +7,8 @@ export interface ServerFeatures {
   readonly resources: boolean;
   /** Of which changes of resources there are notices, at this moment. */
   readonly resourceNotices: () => ResourceNotices;
+  /** Extensions (SEP-2133) beside those of the protocol layer itself, by identifier. */
+  readonly extensions: readonly string[];
 }
 
 /** Of which changes of resources clients can be told. */
@@ -34,5 +36,6 @@ export function encodeServerCapabilities(
 
 /** The same for the modern era, where every client can hear of changes and take tasks. */
 export function encodeModernCapabilities(features: ServerFeatures): Readonly<Record<string, unknown>> {
-  return { ...encodeServerCapabilities(features, true), extensions: { [tasksExtension]: {} } };
+  const extensions = Object.fromEntries([tasksExtension, ...features.extensions].map((id) => [id, {}]));
+  return { ...encodeServerCapabilities(features, true), extensions };
 }

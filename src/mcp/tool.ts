@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import type { ClientAbility } from "./client_capabilities.ts";
+import type { Icon } from "./icon.ts";
 import type { LogLevel } from "./log_level.ts";
 import type { Answers, AskFailure, Questions } from "./question.ts";
 
@@ -96,6 +97,7 @@ export interface Tool {
   /** All of these must be in the principal's effective scopes. */
   readonly scopes: readonly string[];
   readonly annotations: ToolAnnotations;
+  readonly icons?: readonly Icon[];
   /** A `z.object`; each property has a description. */
   readonly input: z.ZodType;
   /** The JSON schema to publish, for the rare input that zod cannot describe. Otherwise it is made from `input`. */

@@ -122,7 +122,6 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 export function mount(server: AuthorizationServer): Record<string, Endpoint> {
   return {
     "/.well-known/oauth-authorization-server": server.metadata,
-    "/.well-known/openid-configuration": server.metadata,
     "/.well-known/jwks.json": server.jwks,
     "/oauth/register": server.register,
     "/oauth/authorize": server.authorize,

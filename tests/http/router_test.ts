@@ -23,6 +23,9 @@ const router = createRouter(
     health: say("health"),
     live: say("health"),
     ready: say("health"),
+    icons: say("icon"),
+    serverCard: say("card"),
+    catalog: say("catalog"),
     home: say("home"),
   },
   knownNames(["http://gate:3000"], ["https://app.example"], []),
@@ -49,7 +52,7 @@ Deno.test("createRouter() takes no other path that ends in /mcp for it", async (
   }
   assert.equal(await answerTo("POST", "/?a=/mcp"), "home");
   assert.equal(await answerTo("GET", "/.well-known/oauth-protected-resource/mcp"), "protected resource");
-  assert.equal(await answerTo("POST", "/.well-known/oauth-authorization-server/mcp"), "authorization server");
+  assert.equal(await answerTo("POST", "/.well-known/oauth-authorization-server"), "authorization server");
 });
 
 Deno.test("createRouter() refuses foreign hosts and origins before /mcp, and lets allowed pages read its answers", async () => {

@@ -26,7 +26,7 @@ export interface HeaderSource {
 }
 
 /** Every version that can be asked for. */
-const supportedVersions = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
+export const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
 
 /**
  * The revision of a single message, checked as far as its envelope and headers go. A legacy message is not: where the

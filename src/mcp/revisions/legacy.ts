@@ -85,6 +85,14 @@ const revision20250618: Revision = {
 const revision20251125: Revision = {
   ...revision20250618,
   version: "2025-11-25",
+  encodeTool: (registered) => ({
+    ...revision20250618.encodeTool(registered),
+    ...(registered.tool.icons === undefined ? {} : { icons: registered.tool.icons }),
+  }),
+  encodeServerInfo: ({ icons, ...info }) => ({
+    ...revision20250618.encodeServerInfo(info),
+    ...(icons === undefined ? {} : { icons }),
+  }),
   invalidInputIsToolError: true, // SEP-1303: the model can correct itself
   primesStreams: true,
 };

@@ -1,5 +1,6 @@
 /** What differs between the revisions of the protocol. Everything else in `mcp/` is the same for all of them. */
 import type { ClientCapabilities } from "../client_capabilities.ts";
+import type { Icon } from "../icon.ts";
 import type { RpcCall, RpcId } from "../jsonrpc.ts";
 import type { LogLevel } from "../log_level.ts";
 import type { Session } from "../session.ts";
@@ -11,6 +12,7 @@ export interface ServerInfo {
   readonly name: string;
   readonly title: string;
   readonly version: string;
+  readonly icons?: readonly Icon[];
 }
 
 /** What a result is, where results say so (2026-07-28, basic). */
