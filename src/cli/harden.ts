@@ -24,14 +24,23 @@ async function harden({ words, flags, loadConfig, say }: CommandContext): Promis
     return 2;
   }
   const { launchHardened } = await import("../sandbox/launch_hardened.ts");
-  const cacheHome = Deno.env.get("XDG_CACHE_HOME") ?? join(homedir(), ".cache");
+  const denoDir = Deno.env.get("DENO_DIR") ?? cacheOf(homedir()); // Deno's own variable, no setting of ours
+  if (denoDir === null) {
+    say("error: this user has no home directory\nhint: set HOME, or DENO_DIR to the cache that Deno uses\n");
+    return 1;
+  }
   const root = new URL("../..", import.meta.url).pathname;
   const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
   const problem = launchHardened(config.value, {
     root,
     args: [join(root, "main.ts"), "serve", ...settings],
-    denoDir: Deno.env.get("DENO_DIR") ?? join(cacheHome, "deno"), // Deno's own variable, no setting of ours
+    denoDir,
   });
   say(`error: ${problem}\nhint: start it without: deno task start\n`);
   return 1;
+}
+
+function cacheOf(home: string | null): string | null {
+  const cacheHome = Deno.env.get("XDG_CACHE_HOME") ?? (home === null ? null : join(home, ".cache"));
+  return cacheHome === null ? null : join(cacheHome, "deno");
 }

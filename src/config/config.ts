@@ -62,6 +62,8 @@ export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads the file that `<SECRET>_FILE`, or a setting for TLS, names. */
   readonly readFile: (path: string) => string;
+  /** The home directory; `null` for a user without one. The system's answer unless given. */
+  readonly home?: () => string | null;
 }
 
 /** Reads every setting, then the rules between settings. All problems are reported together. */
@@ -123,7 +125,7 @@ function shown(setting: Setting<unknown>, text: string): string {
 
 function completeConfig(
   values: SettingValues,
-  { env, readFile }: ConfigSources,
+  { env, readFile, home = systemHome }: ConfigSources,
   problems: ConfigProblem[],
 ): Config {
   const { registration, jwtIssuer, servicenowInstance: instance, ...others } = values;
@@ -157,8 +159,17 @@ function completeConfig(
       hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL; or set REGISTRATION=off",
     });
   }
-  const dataDir = absolutePath(values.dataDir);
-  const workspaceDir = absolutePath(values.workspaceDir);
+  const absolutePath = (field: string, path: string): string => {
+    if (path !== "~" && !path.startsWith("~/")) return resolve(path);
+    const directory = home();
+    if (directory === null && !onDeploy) {
+      const hint = "begins in the home directory, and this user has none: set it to an absolute path, or set HOME";
+      problems.push({ field, value: JSON.stringify(path), hint });
+    }
+    return join(directory ?? sep, path.slice(1));
+  };
+  const dataDir = absolutePath("DATA_DIR", values.dataDir);
+  const workspaceDir = absolutePath("WORKSPACE_DIR", values.workspaceDir);
   if (dataDir === workspaceDir || dataDir.startsWith(workspaceDir + sep)) {
     problems.push({
       field: "DATA_DIR",
@@ -208,6 +219,7 @@ function completeServicenow(
   return null;
 }
 
-function absolutePath(path: string): string {
-  return resolve(path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path);
+/** Node's types promise a text; Deno gives `null` without HOME and without an entry among the system's users. */
+function systemHome(): string | null {
+  return homedir() as string | null;
 }

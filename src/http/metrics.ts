@@ -1,7 +1,6 @@
 /** `GET /metrics`, on a listener of its own: no token protects it, only who can reach its address. */
 import type { Endpoint } from "../lib/endpoint.ts";
-import { requestHost } from "../lib/request_host.ts";
-import { isKnownHost, type KnownNames } from "./origin.ts";
+import { addresseeOf, type KnownNames } from "./origin.ts";
 
 /** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
 export function createMetricsEndpoint(options: {
@@ -11,7 +10,9 @@ export function createMetricsEndpoint(options: {
 }): Endpoint {
   const { names, contentType, expose } = options;
   return async (request) => {
-    if (!isKnownHost(requestHost(request), names)) {
+    const addressee = addresseeOf(request, names);
+    if (addressee === "malformed") return new Response("Host and target must make one URL\n", { status: 400 });
+    if (addressee === "unknown") {
       return new Response("This Host is not allowed; see ALLOWED_HOSTS\n", { status: 403 });
     }
     if (new URL(request.url).pathname !== "/metrics") return new Response("See /metrics\n", { status: 404 });

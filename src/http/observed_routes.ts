@@ -15,8 +15,8 @@ export function observeRoutes(
 ): Endpoint {
   if (observers.length === 0) return endpoint;
   return async (request, peer) => {
-    const { pathname } = new URL(request.url);
-    const route = routes.has(pathname) ? pathname : null;
+    const pathname = URL.parse(request.url)?.pathname; // none where the target is no URL: the endpoint refuses it
+    const route = pathname !== undefined && routes.has(pathname) ? pathname : null;
     for (const observer of observers) observer.onRequest?.(request.method, route);
     const response = await endpoint(request, peer);
     for (const observer of observers) observer.onAnswer?.(route, response.status);

@@ -4,6 +4,8 @@
  * Warning": Origin MUST be validated).
  */
 
+import { requestHost } from "../lib/request_host.ts";
+
 /** The names under which this server is known. All lower case. */
 export interface KnownNames {
   /** Origins whose pages may call: our own spellings and those the operator allows. */
@@ -23,6 +25,32 @@ export function isKnownOrigin(origin: string | null, names: KnownNames): boolean
  */
 export function isKnownHost(host: string, names: KnownNames): boolean {
   return names.hosts.has(host.toLowerCase()) || /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])(:\d+)?$/i.test(host);
+}
+
+/** What a request is addressed to: one of our names, another one, or nothing that a URL can have. */
+export type Addressee = "known" | "unknown" | "malformed";
+
+/**
+ * Judges `Host` and the request target before anything else parses them: Deno joins both into `request.url` unseen, so
+ * that it may be no URL at all, or one of another host than `Host` (RFC 9112 §3.2: such a request is answered 400).
+ */
+export function addresseeOf(request: Request, names: KnownNames): Addressee {
+  const host = requestHost(request);
+  if (host === null) return "malformed";
+  if (!names.hosts.has(host.toLowerCase())) {
+    const named = URL.parse(`http://${host}`);
+    if (named === null || named.href !== `${named.origin}/`) return "malformed";
+    if (!isKnownHost(host, names)) return "unknown";
+  }
+  return isTargetAt(request.url, host) ? "known" : "malformed";
+}
+
+/** Whether a URL that `Host` went into, or that was sent whole (RFC 9112 §3.2.2), is of this host. */
+function isTargetAt(url: string, host: string): boolean {
+  const start = url.indexOf("://") + 3;
+  if (url.startsWith(host, start) && url.charAt(start + host.length) === "/") return true;
+  const target = URL.parse(url);
+  return target !== null && target.username === "" && target.host === URL.parse(`http://${host}`)?.host;
 }
 
 /** Our own names for a server URL, its spellings on loopback, and what the operator adds. */

@@ -1,12 +1,11 @@
 /** The routes: one line for each endpoint, and which protections stand before it. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
 import type { Log } from "../lib/log.ts";
-import { requestHost } from "../lib/request_host.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
-import { isKnownHost, isKnownOrigin, type KnownNames } from "./origin.ts";
+import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
 
 /** Every endpoint of the server, rate limits included. */
 export interface Endpoints {
@@ -125,7 +124,8 @@ export function createRouter(
   app.onError((error) => toFailedResponse(error, "program", log));
 
   const answer: Endpoint = (request, peer) => {
-    if (!isKnownHost(requestHost(request), names)) return forbidden("Host");
+    const addressee = addresseeOf(request, names);
+    if (addressee !== "known") return addressee === "unknown" ? forbidden("Host") : badAddress();
     // A shortcut for the one request that comes often; it answers as the route above does.
     return request.method === "POST" && isMcpUrl(request.url) ? mcp(request, peer) : app.fetch(request, peer);
   };
@@ -146,6 +146,11 @@ function forbidden(header: "Origin" | "Host"): Response {
 
 function notFound(): Response {
   return Response.json({ error: "not_found" }, { status: 404 });
+}
+
+function badAddress(): Response {
+  const description = "Host and request target must make one URL";
+  return Response.json({ error: "invalid_request", error_description: description }, { status: 400 });
 }
 
 function noOrigin(): Response {

@@ -1,6 +1,6 @@
-/** The host, with its port, that a request is addressed to. */
-export function requestHost(request: Request): string {
+/** The host, with its port, that a request is addressed to; `null` where its target is no URL. */
+export function requestHost(request: Request): string | null {
   // HTTP/2 names it as the authority of the URL instead (RFC 9113 §8.3.1): by https, or by plain http from a proxy that
   // knows it can. HTTP/1 without Host arrives as `localhost`, which no page can make a browser send.
-  return request.headers.get("host") ?? new URL(request.url).host;
+  return request.headers.get("host") ?? URL.parse(request.url)?.host ?? null;
 }

@@ -26,7 +26,7 @@ export function createSpellings(
   const canonical = spell(spellings[0]);
   const byHost = new Map(all.toReversed().map((spelling) => [new URL(spelling.resource).host, spelling]));
   const spellingOf: SpellingOf = (request) => {
-    const host = requestHost(request).toLowerCase();
+    const host = requestHost(request)?.toLowerCase() ?? "";
     return byHost.get(host) ?? canonical;
   };
   return { spellingOf, all };

@@ -142,3 +142,12 @@ Deno.test("on Deno Deploy, what no instance can make for itself must be set, and
   assert.deepEqual(config.error.map(({ field }) => field), ["MASTER_KEY", "SERVER_URL", "WORKSPACE_STORE"]);
   assert.match(describeProblems(config.error), /https:\/\/files\.acme\.deno\.net/);
 });
+
+Deno.test("loadConfig() names each path that begins in a home directory that the user does not have", () => {
+  const config = load({ home: () => null });
+  assert.ok(!config.ok);
+  assert.deepEqual(config.error.map(({ field }) => field), ["DATA_DIR", "WORKSPACE_DIR"]);
+  assert.match(describeProblems(config.error), /this user has none: set it to an absolute path, or set HOME/);
+  const placed = load({ home: () => null, env: { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files" } });
+  assert.ok(placed.ok);
+});
