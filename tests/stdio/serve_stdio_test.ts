@@ -180,3 +180,36 @@ Deno.test("stdio ends when nobody reads its output any more", async () => {
   await client.send(call(1, "echo", { text: "x" }));
   await client.served;
 });
+
+Deno.test("stdio takes server/discover and initialize in either order on one pipe, and calls of both eras after them", async () => {
+  const modern = (id: string, method: string, params: Record<string, unknown> = {}) => ({
+    jsonrpc: "2.0",
+    id,
+    method,
+    params: {
+      ...params,
+      _meta: {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+      },
+    },
+  });
+  const openings = [modern("discover", "server/discover"), openWith("2025-11-25")] as const;
+  for (const order of [[0, 1], [1, 0], [0, 1, 0], [1, 0, 0]] as const) {
+    await using client = startStdio();
+    for (const index of order) {
+      await client.send(openings[index]);
+      const { id, result } = await client.receive() as { id: string; result: Record<string, unknown> };
+      assert.equal(id, openings[index]["id" as never]);
+      if (index === 0) assert.deepEqual(result["supportedVersions"], ["2026-07-28"]);
+      else assert.equal(result["protocolVersion"], "2025-11-25");
+    }
+    await client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    await client.send(modern("modern", "tools/call", { name: "echo", arguments: { text: "new" } }));
+    const later = await client.receive() as { result: Record<string, unknown> };
+    assert.equal(later.result["resultType"], "complete");
+    await client.send(call("legacy", "echo", { text: "old" }));
+    const earlier = await client.receive() as { result: Record<string, unknown> };
+    assert.ok("content" in earlier.result && !("resultType" in earlier.result));
+  }
+});
