@@ -62,10 +62,10 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       description: string,
     ): Promise<Response> => {
       refused(error);
-      if (!await isStranger(deps, client)) return errorResponse(issuer, target, error, { description });
+      if (!await isStranger(deps, client, target)) return errorResponse(issuer, target, error, { description });
       return refusedRequestPage({
         clientName: client.name,
-        domain: new URL(client.id).host,
+        domain: client.origin === "metadata_document" ? new URL(client.id).host : null,
         problem: description,
         location: errorLocation(issuer, target, { error, description }),
       });
@@ -97,11 +97,19 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
 }
 
 /**
- * Whether this is a client that anybody may have put on the web a minute ago, and that nobody approved here. A redirect
+ * Whether this is a client that anybody may have put on the web or registered a minute ago, and that no person here
+ * approved. A redirect
  * that its bad request brings about would make this server an open redirector (RFC 9700 §4.11.2).
  */
-async function isStranger({ storage }: AuthorizeDeps, client: Client): Promise<boolean> {
-  return client.origin === "metadata_document" && await clients.read(storage, client.id) === null;
+async function isStranger(
+  { storage }: AuthorizeDeps,
+  client: Client,
+  { redirectUri }: ResponseTarget,
+): Promise<boolean> {
+  if (client.origin === "metadata_document") return await clients.read(storage, client.id) === null;
+  // A program on the person's own machine is no site that a link could lead to.
+  return client.origin === "registered" && client.usedAt === null && client.isVouchedFor !== true &&
+    redirectUri.startsWith("https:");
 }
 
 async function keepRequest(

@@ -34,7 +34,12 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
     if (!redirects.ok) return refused(redirects.error);
     const { kept, dropped } = redirects.value;
     const mayFetchKeys = deps.fetchDocument !== undefined;
-    const made = makeClient(metadata, { redirectUris: kept, now: clock(), mayFetchKeys });
+    const made = makeClient(metadata, {
+      redirectUris: kept,
+      now: clock(),
+      mayFetchKeys,
+      isVouchedFor: registration.mode === "token",
+    });
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
     if (!await storeRegisteredClient(deps, client)) return refused("too_many_unused_clients");
@@ -71,7 +76,12 @@ function sortRedirectUris(
 
 function makeClient(
   metadata: ClientMetadata,
-  { redirectUris, now, mayFetchKeys }: { redirectUris: string[]; now: number; mayFetchKeys: boolean },
+  { redirectUris, now, mayFetchKeys, isVouchedFor }: {
+    redirectUris: string[];
+    now: number;
+    mayFetchKeys: boolean;
+    isVouchedFor: boolean;
+  },
 ): Result<{ client: Client; secret: string | null }, RefusalReason> {
   // Without grant_types we register both, not RFC 7591's default alone: clients that leave it out expect to refresh.
   const grantTypes = supportedGrantTypes.filter((name) => metadata.grant_types?.includes(name) ?? true);
@@ -97,6 +107,7 @@ function makeClient(
     ...keys,
     registeredAt: now,
     usedAt: null,
+    ...(isVouchedFor ? { isVouchedFor } : {}),
   };
   return success({ client, secret });
 }

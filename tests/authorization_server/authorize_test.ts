@@ -14,6 +14,7 @@ import {
   redirectUri,
   refresh,
   register,
+  registerApproved,
   resource,
   startHarness,
 } from "./harness.ts";
@@ -87,7 +88,7 @@ Deno.test("A5: a loopback client may come back on any port (RFC 8252 §7.3)", as
 
 Deno.test("A9: without redirect_uri the only registered one is used, with two nobody is redirected", async () => {
   await using harness = await startHarness();
-  const one = await register(harness);
+  const one = await registerApproved(harness);
   await assertRedirect(
     await harness.fetch(authorizePath(one.client_id, { redirect_uri: null, code_challenge: null })),
     "invalid_request",
@@ -108,7 +109,7 @@ Deno.test("A13: long queries, control characters and repeated parameters are ref
 
 Deno.test("A13: state comes back as it was, percent-encoded", async () => {
   await using harness = await startHarness();
-  const { client_id } = await register(harness);
+  const { client_id } = await registerApproved(harness);
   const state = `<"&'>=?#% ü`;
   const parameters = await assertRedirect(
     await harness.fetch(authorizePath(client_id, { state, response_type: "token" })),
@@ -119,7 +120,7 @@ Deno.test("A13: state comes back as it was, percent-encoded", async () => {
 
 Deno.test("A15: prompt=none never gives a code (OpenID Connect Core §3.1.2.6)", async () => {
   await using harness = await startHarness();
-  const client = await register(harness);
+  const client = await registerApproved(harness);
   const browser = openBrowser(harness);
   const path = authorizePath(client.client_id, { prompt: "none" });
   await assertRedirect(await browser.get(path), "login_required");
@@ -142,7 +143,7 @@ Deno.test("prompt=login asks for the passphrase although a session exists", asyn
 
 Deno.test("A17: a foreign, relative or fragmented resource is invalid_target (RFC 8707 §2)", async () => {
   await using harness = await startHarness();
-  const { client_id } = await register(harness);
+  const { client_id } = await registerApproved(harness);
   for (const value of ["https://other.test/mcp", `${resource}#x`, "/mcp"]) {
     await assertRedirect(await harness.fetch(authorizePath(client_id, { resource: value })), "invalid_target");
   }
@@ -172,7 +173,7 @@ const pkceFailures: Record<string, Record<string, string | null>> = {
 for (const [name, parameters] of Object.entries(pkceFailures)) {
   Deno.test(`${name} is invalid_request (OAuth 2.1 §4.1.1)`, async () => {
     await using harness = await startHarness();
-    const { client_id } = await register(harness);
+    const { client_id } = await registerApproved(harness);
     const query = await assertRedirect(await harness.fetch(authorizePath(client_id, parameters)), "invalid_request");
     assert.equal(query.get("state"), "the state");
   });
@@ -180,7 +181,7 @@ for (const [name, parameters] of Object.entries(pkceFailures)) {
 
 Deno.test("B9: without a challenge there is no code, so no verifier can be added later (RFC 9700 §4.8.2)", async () => {
   await using harness = await startHarness();
-  const client = await register(harness);
+  const client = await registerApproved(harness);
   const browser = openBrowser(harness);
   await reachConsent(browser, authorizePath(client.client_id));
   const before = await changes(harness);
@@ -197,7 +198,7 @@ Deno.test("B5: code_challenge_method sent twice is refused, not guessed about", 
 
 Deno.test("response types and modes that do not exist, and request objects are refused by redirect", async () => {
   await using harness = await startHarness();
-  const { client_id } = await register(harness);
+  const { client_id } = await registerApproved(harness);
   const refused: [Record<string, string | null>, string][] = [
     [{ response_type: null }, "invalid_request"],
     [{ response_type: "token" }, "unsupported_response_type"],
@@ -288,4 +289,67 @@ Deno.test("M9: the endpoints in the metadata are plain URLs below the issuer", a
     if (!/_endpoint$|_uri$/.test(name)) continue;
     assert.match(String(value), /^https:\/\/mcp\.test\/[a-z./-]+$/);
   }
+});
+
+const badRequests: Record<string, string | null>[] = [
+  { response_type: "token" },
+  { response_type: null },
+  { response_mode: "fragment" },
+  { code_challenge: null },
+  { code_challenge_method: "plain" },
+  { resource: "https://other.test/" },
+  { request: "e30." },
+  { request_uri: "https://other.test/" },
+  { prompt: "none" },
+];
+
+Deno.test("a bad request of a client that registered itself redirects to no site before a person approved it", async () => {
+  await using harness = await startHarness();
+  const signedIn = openBrowser(harness);
+  const other = await register(harness);
+  await reachConsent(signedIn, authorizePath(other.client_id));
+  const client = await register(harness, { client_name: "<b>Prize</b>" });
+  for (const browser of [openBrowser(harness), signedIn]) {
+    for (const parameters of badRequests) {
+      const response = await browser.get(authorizePath(client.client_id, parameters));
+      assert.equal(response.status, 400, JSON.stringify(parameters));
+      assert.equal(response.headers.get("location"), null);
+      const page = await response.text();
+      assert.match(page, /registered itself under that name/);
+      assert.match(page, /Go back to client\.test</);
+      assert.doesNotMatch(page, /<b>/);
+    }
+  }
+  await obtainCode(harness, client);
+  for (const parameters of badRequests) {
+    const response = await harness.fetch(authorizePath(client.client_id, parameters));
+    assert.equal(response.status, 302, JSON.stringify(parameters));
+    assert.ok(response.headers.get("location")?.startsWith(`${redirectUri}?error=`));
+  }
+});
+
+Deno.test("a program on this machine, and a client registered with the token, hear of their bad requests at once", async () => {
+  await using harness = await startHarness();
+  const local = await register(harness, { redirect_uris: ["http://127.0.0.1:3000/cb"] });
+  await using guarded = await startHarness({ registration: { mode: "token", token: "t".repeat(32) } });
+  const vouched = await register(guarded, { token_value: "t".repeat(32) });
+  for (const parameters of badRequests) {
+    const path = authorizePath(local.client_id, { redirect_uri: "http://127.0.0.1:4711/cb", ...parameters });
+    assert.equal((await harness.fetch(path)).status, 302, JSON.stringify(parameters));
+    assert.equal((await guarded.fetch(authorizePath(vouched.client_id, parameters))).status, 302);
+  }
+});
+
+Deno.test("what a client registered stands in no header of the pages about it", async () => {
+  await using harness = await startHarness();
+  const policies = new Set<string | null>();
+  for (const host of ["client.test", "xn--caf-dma.example:8443", "sandbox.example"]) {
+    const uri = `https://${host}/callback`;
+    const client = await register(harness, { redirect_uris: [uri] });
+    const response = await openBrowser(harness).get(authorizePath(client.client_id, { redirect_uri: uri }));
+    assert.doesNotMatch(JSON.stringify([...response.headers]), new RegExp(host));
+    policies.add(response.headers.get("content-security-policy"));
+    await response.body?.cancel();
+  }
+  assert.equal(policies.size, 1);
 });

@@ -330,6 +330,16 @@ export function refresh(
   });
 }
 
+/** Registers a client that a person approves once: before that, its bad requests redirect nowhere. */
+export async function registerApproved(
+  harness: Harness,
+  metadata: Record<string, unknown> = {},
+): Promise<RegisteredClient> {
+  const client = await register(harness, metadata);
+  await obtainCode(harness, client);
+  return client;
+}
+
 /** Registers a client, approves it and redeems the code. */
 export async function connect(
   harness: Harness,

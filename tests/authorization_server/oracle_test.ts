@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 import { createClient } from "../../src/authorization_server/manage_clients.ts";
-import { basic, challenge, type Harness, redirectUri, register, startHarness } from "./harness.ts";
+import { basic, challenge, type Harness, redirectUri, registerApproved, startHarness } from "./harness.ts";
 
 /** The same request to either server; names in it are replaced by each server's own. */
 interface Probe {
@@ -182,7 +182,7 @@ function requestOf(probe: Probe, names: Names): { query: string; init: RequestIn
 }
 
 async function openOurs(harness: Harness): Promise<Send> {
-  const app = await register(harness);
+  const app = await registerApproved(harness);
   const machine = await createClient(harness.deps, {
     name: "Machine",
     grantTypes: ["client_credentials"],

@@ -194,8 +194,9 @@ Deno.test("openid-client: a denied request and a wrong state are recognised", as
     state: "expected",
     code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
     code_challenge_method: "S256",
-    prompt: "none",
   });
+  await approve(server, url);
+  url.searchParams.set("prompt", "none");
   const answered = await fetch(url, { redirect: "manual" });
   const back = new URL(answered.headers.get("location") ?? "");
   const checks = { pkceCodeVerifier, expectedState: "expected" };

@@ -23,6 +23,8 @@ const clientSchema = z.object({
   registeredAt: z.number(),
   /** When a person first approved it; `null` means unused, and unused clients expire. */
   usedAt: z.number().nullable(),
+  /** Registered by a holder of the registration token; earlier versions do without. */
+  isVouchedFor: z.boolean().optional(),
   /** When the metadata document was last read for its keys; earlier versions do without. */
   documentSeenAt: z.number().optional(),
 });
