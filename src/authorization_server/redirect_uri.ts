@@ -41,6 +41,7 @@ const activeSchemes = new Set([
   "ws",
   "wss",
 ]);
+const httpsHostPattern = /^https:\/\/([^/?:[]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?]|$)/i;
 const responseParameters = ["code", "error", "iss", "state"];
 
 /** Sorts a redirect URI into its class. */
@@ -52,7 +53,7 @@ export function classifyRedirectUri(uri: string): RedirectUriKind {
   if (/^https?:\/\/[^/?]*@/i.test(uri)) return "forbidden"; // an empty user name, which parsers drop
   if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(uri.split("?", 1)[0] ?? "")) return "forbidden";
   if (responseParameters.some((name) => url.searchParams.has(name))) return "forbidden";
-  if (url.protocol === "https:") return /^https:\/\/[^/]/i.test(uri) && url.hostname !== "" ? "https" : "forbidden";
+  if (url.protocol === "https:") return isHttpsHost(httpsHostPattern.exec(uri)?.[1], url) ? "https" : "forbidden";
   if (url.protocol === "http:") {
     const match = loopbackPattern.exec(uri);
     return match !== null && isPort(match[2]) ? "loopback" : "unsupported";
@@ -60,6 +61,19 @@ export function classifyRedirectUri(uri: string): RedirectUriKind {
   if (nativeApplicationOf(uri) !== null) return "native_application";
   const scheme = url.protocol.slice(0, -1);
   return /^[a-z][a-z0-9+.-]+$/.test(scheme) && !activeSchemes.has(scheme) ? "unsupported" : "forbidden";
+}
+
+/**
+ * Whether the host is spelled as a host name, by letters, digits and hyphens (RFC 1123 §2.1; underscores occur), or as
+ * an address. Other spellings of either (`%2a`, `0x7f.1`) and characters that mean something in a header (`;`, `,`) are
+ * not.
+ */
+function isHttpsHost(text: string | undefined, { hostname }: URL): boolean {
+  if (text === undefined) return false;
+  if (text.startsWith("[")) return hostname.startsWith("[");
+  if (text.toLowerCase() !== hostname) return false;
+  return hostname.length <= 254 && hostname.replace(/\.$/, "").split(".")
+    .every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label));
 }
 
 function isPort(port: string | undefined): boolean {
