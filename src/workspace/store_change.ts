@@ -6,7 +6,7 @@
 import { failure, success } from "../lib/result.ts";
 import type { Batch, Put, StorageKey, VersionCheck } from "../storage/port.ts";
 import type { WorkspacePath } from "./path.ts";
-import type { Outcome } from "./port.ts";
+import type { Outcome, WorkspaceLimits } from "./port.ts";
 import type { Store, StorePlace } from "./store_context.ts";
 import { dropGeneration } from "./store_content.ts";
 import { announceChange, type ToldChange } from "./store_watch.ts";
@@ -97,13 +97,29 @@ export async function sweepStore(store: Store): Promise<void> {
     for (const { key, value } of gone) await sweepGone(store, key[key.length - 1] ?? "", parseGone(value));
     if (gone.length < sweepPage) break;
   }
-  const staged = await storage.list(keys.allStaged, { limit: sweepPage });
-  for (const { key, value } of staged) {
-    const { chunkCount, since } = parseStaged(value);
-    if (clock() - since > stagedLifetimeMilliseconds) {
-      await dropGeneration(store, key[key.length - 1] ?? "", chunkCount);
+  for (let after: StorageKey | undefined;;) {
+    const staged = await storage.list(keys.allStaged, { limit: sweepPage, ...after === undefined ? {} : { after } });
+    for (const { key, value } of staged) {
+      const { chunkCount, since } = parseStaged(value);
+      if (clock() - since > stagedLifetimeMilliseconds) {
+        await dropGeneration(store, key[key.length - 1] ?? "", chunkCount);
+      }
     }
+    after = staged.at(-1)?.key;
+    if (staged.length < sweepPage) break;
   }
+}
+
+/** Refuses a content of which the quota leaves no room: asked before it is staged, where it is large. */
+export async function requireRoom(store: Store, addedBytes: number): Promise<Outcome<null>> {
+  const used = parseUsage((await store.storage.get(store.keys.usage))?.value);
+  return bytesFit(store.limits, used.bytes + addedBytes, addedBytes);
+}
+
+function bytesFit({ maxTotalBytes }: WorkspaceLimits, bytes: number, addedBytes: number): Outcome<null> {
+  return maxTotalBytes !== null && addedBytes > 0 && bytes > maxTotalBytes
+    ? failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" })
+    : success(null);
 }
 
 async function toBatch<T>(store: Store, change: Change<T>): Promise<Outcome<Batch>> {
@@ -111,9 +127,8 @@ async function toBatch<T>(store: Store, change: Change<T>): Promise<Outcome<Batc
   const usage = await storage.get(keys.usage);
   const used = parseUsage(usage?.value);
   const after = { bytes: used.bytes + change.addedBytes, entries: used.entries + change.addedEntries };
-  if (limits.maxTotalBytes !== null && change.addedBytes > 0 && after.bytes > limits.maxTotalBytes) {
-    return failure({ reason: "quota", limit: limits.maxTotalBytes, unit: "bytes" });
-  }
+  const fits = bytesFit(limits, after.bytes, change.addedBytes);
+  if (!fits.ok) return fits;
   if (limits.maxFiles !== null && change.addedEntries > 0 && after.entries > limits.maxFiles) {
     return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
   }

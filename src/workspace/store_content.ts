@@ -19,6 +19,9 @@ export interface StagedContent {
 const chunksPerBatch = 8; // with keys and base64 below the 819,200 bytes of a Deno KV atomic operation
 const maxReadAttempts = 5;
 
+/** Contents of more bytes are stored before their entry. */
+export const maxUnstagedBytes: number = (chunksPerBatch - 1) * chunkBytes;
+
 /** The content of the file at `path`, or the part of it that `range` asks for. */
 export async function readStoreFile(
   store: Store,

@@ -3,8 +3,15 @@ import { failure, success } from "../lib/result.ts";
 import { checkNewNames } from "./new_names.ts";
 import type { WorkspacePath } from "./path.ts";
 import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "./port.ts";
-import { applyChange, type Change, goneFile, keyAt, putBelow } from "./store_change.ts";
-import { dropGeneration, MissingChunk, readStorePieces, stageContent, type StagedContent } from "./store_content.ts";
+import { applyChange, type Change, goneFile, keyAt, putBelow, requireRoom } from "./store_change.ts";
+import {
+  dropGeneration,
+  maxUnstagedBytes,
+  MissingChunk,
+  readStorePieces,
+  stageContent,
+  type StagedContent,
+} from "./store_content.ts";
 import { findInStore, resolveInStore, type Store, type StorePlace } from "./store_context.ts";
 import type { FileRecord } from "./store_records.ts";
 
@@ -26,7 +33,7 @@ export async function writeStoreFile(
     if (!place.ok) return place;
     const { entry } = place.value;
     if (mode !== "append" || entry === null) {
-      const written = await putContent(store, path, [bytes], maxFileBytes, (current) => {
+      const written = await putContent(store, path, { pieces: [bytes], sizeBytes: bytes.byteLength }, (current) => {
         if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
         if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
         return mode === "append" && current !== null ? failure({ reason: "conflict" }) : success(null);
@@ -45,8 +52,7 @@ export async function writeStoreFile(
     const written = await putContent(
       store,
       path,
-      both(),
-      maxFileBytes,
+      { pieces: both(), sizeBytes },
       (current) => current?.generation === entry.generation ? success(null) : failure({ reason: "conflict" }),
     );
     const isLost = !written.ok && written.error.reason === "conflict";
@@ -75,7 +81,7 @@ export async function copyStoreFile(
   if (sizeBytes > maxFileBytes) {
     return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
   }
-  const copied = await putContent(store, to, readStorePieces(store, source.value), maxFileBytes, check);
+  const copied = await putContent(store, to, { pieces: readStorePieces(store, source.value), sizeBytes }, check);
   return refusedAt(!copied.ok && copied.error.reason === "conflict" ? "both" : "to", copied);
 }
 
@@ -92,14 +98,38 @@ async function findWritable(
   return named.ok ? success({ ...place.value, entry }) : named;
 }
 
-/** Puts a content at `path` if `check` allows it for what is there at that moment. */
+/**
+ * Puts a content at `path` if `check` allows it. Of large ones, which lie outside the quota until they have their entry,
+ * there is one at a time, and only where the quota leaves it room.
+ */
 async function putContent(
   store: Store,
   path: WorkspacePath,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  maxBytes: number,
+  content: NewContent,
   check: (current: FileRecord | null) => Outcome<null>,
 ): Promise<Outcome<WrittenFile>> {
+  if (content.sizeBytes <= maxUnstagedBytes) return await stageAndPut(store, path, content, check);
+  return await store.changes.run("staging", async () => {
+    const place = await findWritable(store, path);
+    if (!place.ok) return place;
+    const room = await requireRoom(store, content.sizeBytes - (place.value.entry?.sizeBytes ?? 0));
+    return room.ok ? await stageAndPut(store, path, content, check) : room;
+  });
+}
+
+interface NewContent {
+  readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  readonly sizeBytes: number;
+}
+
+/** Puts a content at `path` if `check` allows it for what is there at that moment. */
+async function stageAndPut(
+  store: Store,
+  path: WorkspacePath,
+  { pieces }: NewContent,
+  check: (current: FileRecord | null) => Outcome<null>,
+): Promise<Outcome<WrittenFile>> {
+  const { maxFileBytes: maxBytes } = store.limits;
   let staged: StagedContent | null;
   try {
     staged = await stageContent(store, pieces, maxBytes);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Storage, StoredEntry } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import { defaultWorkspaceLimits, type Workspace } from "../../src/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
 import { at, tree } from "./contract.ts";
 
@@ -62,6 +62,37 @@ Deno.test("writers in two processes exclude each other: one conditional winner, 
     const log = await two[1].read(at("log"));
     assert.equal(log.ok && new TextDecoder().decode(log.value.bytes).length, 10);
     await assertNothingLost(storage, "shared", two[0]);
+  }));
+
+Deno.test("contents that are being written take no more beside the quota than one file, however many are written", () =>
+  withStorage(async (storage, clock) => {
+    const megabyte = 1_000_000;
+    let chunks = 0;
+    let mostChunks = 0;
+    const isChunk = (key: readonly string[]): boolean => key[2] === "chunk";
+    const counting: Storage = {
+      ...storage,
+      async commit(batch) {
+        const isDone = await storage.commit(batch);
+        if (isDone) chunks += (batch.puts ?? []).filter(({ key }) => isChunk(key)).length;
+        if (isDone) chunks -= (batch.deletes ?? []).filter(isChunk).length;
+        mostChunks = Math.max(mostChunks, chunks);
+        return isDone;
+      },
+    };
+    const limits = { ...defaultWorkspaceLimits, maxTotalBytes: 3 * megabyte };
+    const workspace = openStoreWorkspace({ storage: counting, name: "full", clock: () => clock.now, limits });
+    const content = new Uint8Array(megabyte);
+    assert.ok((await workspace.write(at("first"), content)).ok);
+    const written = await Promise.all([
+      ...Array.from({ length: 10 }, (_, index) => workspace.write(at(`write-${index}`), content)),
+      ...Array.from({ length: 10 }, (_, index) => workspace.copy(at("first"), at(`copy-${index}`))),
+      ...Array.from({ length: 10 }, () => workspace.write(at("first"), content, { mode: "append" })),
+    ]);
+    assert.equal(written.filter(({ ok }) => ok).length, 2);
+    for (const outcome of written) assert.ok(outcome.ok || outcome.error.reason === "quota");
+    const chunksOf = (bytes: number): number => Math.ceil(bytes / 45_000);
+    assert.ok(mostChunks <= chunksOf(3 * megabyte) + chunksOf(3 * megabyte), `${mostChunks} chunks`);
   }));
 
 Deno.test("a file made while its directory is deleted is kept with its directory or refused, never lost in between", () =>
