@@ -5,6 +5,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 
+const base64Url = /^[\w-]*$/;
 const nonceBytes = 12; // NIST SP 800-38D §5.2.1.1
 const tagBytes = 16;
 
@@ -39,6 +40,7 @@ export function createSecretBox(masterKey: Uint8Array): SecretBox {
         .toString("base64url");
     },
     open(purpose, sealed, context) {
+      if (!base64Url.test(sealed)) return null; // decoding other text takes a hundred times as long
       const bytes = Buffer.from(sealed, "base64url");
       if (bytes.byteLength < nonceBytes + tagBytes || bytes.toString("base64url") !== sealed) return null;
       const end = bytes.byteLength - tagBytes;

@@ -1,4 +1,5 @@
 /** Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded. */
+import { setImmediate } from "node:timers";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import { isObject } from "../lib/is_object.ts";
@@ -34,6 +35,8 @@ export function refuseBatch(
 
 /** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */
 const maxAnswerCharacters = 8_000_000;
+/** After an answer of this size other callers get their turn. */
+const largeAnswerCharacters = 100_000;
 /** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
 const maxMessagesAtOnce = 4;
 
@@ -64,10 +67,14 @@ export async function answerBatch(
         isSpent = true;
         continue;
       }
-      const answered = await answer(message);
+      const pending = answer(message);
+      const answered = pending instanceof Promise ? await pending : pending;
       if (!("body" in answered)) continue;
       bodies[index] = answered.body;
       characters += answered.body.length;
+      if (answered.body.length > largeAnswerCharacters) {
+        await new Promise<void>((resolve) => void setImmediate(resolve));
+      }
     }
   };
   await Promise.all(Array.from({ length: maxMessagesAtOnce }, work));

@@ -11,6 +11,9 @@ export interface ReadCursor {
   readonly endLine?: number;
 }
 
+/** A cursor with 64 names of 255 bytes, each of them escaped, is shorter. */
+const maxCursorCharacters = 150_000;
+
 const readCursor = z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]);
 // names as a walk met them; a made-up `..` or `a/b` would not be a name
 const name = z.string().refine(isName);
@@ -79,6 +82,7 @@ function encode(value: unknown): string {
 }
 
 function decode(text: string): unknown {
+  if (text.length > maxCursorCharacters) return undefined;
   try {
     return JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
   } catch {
