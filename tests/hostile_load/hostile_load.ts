@@ -1,0 +1,37 @@
+/**
+ * `deno task hostile [--minutes 5] [--seed N]`: hostile calls of every kind against the started server in a small heap,
+ * while an innocent caller goes on. Prints the seed, the slowest answer that the innocent caller got, and the memory.
+ * Ends with status 1 when the server ended, failed, or used too much.
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { runHostileLoad } from "./run_hostile_load.ts";
+
+const goalMilliseconds = 250;
+const maxPeakMebibytes = 256;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "5" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 1e9)) },
+  },
+});
+const say = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+try {
+  const report = await runHostileLoad({ seed: Number(values.seed), seconds: Number(values.minutes) * 60, say });
+  const { counts, largestAnswer, innocent, peakMebibytes } = report;
+  for (const [attack, number] of [...counts].sort()) process.stdout.write(`${String(number).padStart(8)}  ${attack}\n`);
+  say(`largest answer: ${largestAnswer.bytes} bytes to ${largestAnswer.attack}`);
+  say(
+    `innocent caller: ${innocent.answers} answers, slowest ${innocent.slowestMilliseconds.toFixed(0)} ms ` +
+      `(${innocent.slowestCall}), 99 of 100 within ${innocent.p99Milliseconds.toFixed(0)} ms; goal ${goalMilliseconds}`,
+  );
+  for (const [what, number] of Object.entries(innocent.wrong)) say(`innocent caller refused ${number} times: ${what}`);
+  say(`memory: at most ${peakMebibytes?.toFixed(0) ?? "?"} MiB above rest`);
+  if (peakMebibytes !== null && peakMebibytes > maxPeakMebibytes) {
+    throw new Error(`the server used ${peakMebibytes.toFixed(0)} MiB above rest, ${maxPeakMebibytes} are allowed`);
+  }
+} catch (error) {
+  process.stderr.write(`seed ${values.seed}: ${error instanceof Error ? error.stack : error}\n`);
+  process.exit(1);
+}
