@@ -97,7 +97,8 @@ export async function sweepStore(store: Store): Promise<void> {
     for (const { key, value } of gone) await sweepGone(store, key[key.length - 1] ?? "", parseGone(value));
     if (gone.length < sweepPage) break;
   }
-  for (let after: StorageKey | undefined;;) {
+  let after: StorageKey | undefined;
+  for (;;) {
     const staged = await storage.list(keys.allStaged, { limit: sweepPage, ...after === undefined ? {} : { after } });
     for (const { key, value } of staged) {
       const { chunkCount, since } = parseStaged(value);
