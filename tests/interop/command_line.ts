@@ -1,7 +1,8 @@
 /**
  * `deno task interop`: clients that are programs of their own, fetched from npm when this runs. The inspector's command
  * line with a token; mcp-remote, as desktop applications start it, with a token and through the whole OAuth flow of the
- * started product, with a person who signs in and approves. Ends with status 1 when one of them fails.
+ * started product, with a person who signs in and approves; Claude Code and Codex through the whole story, with a scripted
+ * model. Clients that cannot be installed are skipped by name. Ends with status 1 when one of them fails.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -9,6 +10,9 @@ import { startConformanceServer } from "../conformance/server.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+import { tellAgentStory } from "./agent_story.ts";
+import { claudeCode, codex } from "./agents.ts";
+import { ClientNotInstalled } from "./npm_client.ts";
 
 const inspector = "npm:@modelcontextprotocol/inspector@2.12.0";
 const remote = "npm:mcp-remote@0.15.1";
@@ -86,6 +90,10 @@ async function check(name: string, story: () => Promise<void>): Promise<void> {
     await story();
     process.stdout.write(`${name}: ok\n`);
   } catch (error) {
+    if (error instanceof ClientNotInstalled) {
+      process.stdout.write(`${name}: skipped, ${error.message}\n`);
+      return;
+    }
     process.stdout.write(`${name}: ${error instanceof Error ? error.stack : error}\n`);
     process.exitCode = 1;
   }
@@ -141,6 +149,9 @@ await check("mcp-remote: the whole OAuth flow of the product", async () => {
   await approved;
   assert.match(JSON.stringify(list), /"file_read"/);
 });
+
+await check("Claude Code: the whole story, with a scripted model", () => tellAgentStory(claudeCode));
+await check("Codex: the whole story, with a scripted model", () => tellAgentStory(codex));
 
 await server.close();
 await Deno.remove(home, { recursive: true });

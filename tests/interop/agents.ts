@@ -1,0 +1,49 @@
+/** The agents that go through the story: Claude Code and Codex. */
+import type { Agent } from "./agent_story.ts";
+
+/** Claude Code, whose model is asked at ANTHROPIC_BASE_URL. */
+export const claudeCode: Agent = {
+  packages: ["@anthropic-ai/claude-code@2.1.330"],
+  environment: ({ url }) => ({
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: "scripted",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    ENABLE_TOOL_SEARCH: "false",
+  }),
+  async configure(client, endpoint) {
+    await client.shell(`claude mcp add --transport http portcullis ${endpoint}`);
+  },
+  signIn: "claude mcp login portcullis --no-browser",
+  signOut: "claude mcp logout portcullis",
+  ask: "claude -p --allowedTools 'mcp__portcullis' -- 'Do it'",
+  isModern: true,
+};
+
+/** Codex, whose model is asked by a provider of its configuration. */
+export const codex: Agent = {
+  packages: ["@openai/codex@0.169.0"],
+  environment: () => ({}),
+  async configure(client, endpoint, { url }) {
+    await Deno.mkdir(`${client.home}/.codex`, { recursive: true });
+    await Deno.writeTextFile(
+      `${client.home}/.codex/config.toml`,
+      `model = "scripted"
+model_provider = "scripted"
+approval_policy = "never"
+mcp_oauth_credentials_store = "file"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "${url}/v1"
+wire_api = "responses"
+
+[mcp_servers.portcullis]
+url = "${endpoint}"
+`,
+    );
+  },
+  signIn: "codex mcp login portcullis",
+  signOut: "codex mcp logout portcullis",
+  ask: "codex exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox 'Do it' < /dev/null",
+  isModern: false,
+};

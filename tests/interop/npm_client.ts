@@ -1,0 +1,89 @@
+/** Command-line clients from npm, at exact versions, each in a home directory of its own. */
+import { approve } from "../fixtures/owner.ts";
+import type { Person } from "../fixtures/person.ts";
+
+/** The client could not be had here: it is skipped, with this as the reason. */
+export class ClientNotInstalled extends Error {
+  override readonly name = "ClientNotInstalled";
+}
+
+/** An installed client. */
+export interface NpmClient extends AsyncDisposable {
+  /** Its home directory, which is where it runs too. */
+  readonly home: string;
+  /** Runs a command line to its end; gives what it printed. It is ended after `seconds`. */
+  shell(command: string, seconds?: number): Promise<string>;
+  /** The same on a terminal, with a person who opens the sign-in link that it prints and approves. */
+  signIn(command: string, person: Person): Promise<string>;
+  /** Starts a command line, to be ended by its process. */
+  spawn(command: string): Deno.ChildProcess;
+}
+
+const installSeconds = 300;
+const runSeconds = 90;
+
+/** Installs `packages` ("name@version") into a fresh prefix. */
+export async function installFromNpm(
+  packages: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<NpmClient> {
+  const home = await Deno.makeTempDir({ prefix: "portcullis-client-" });
+  const prefix = `${home}/prefix`;
+  const install = ["install", "--no-audit", "--no-fund", "--prefix", prefix, ...packages];
+  const installed = await new Deno.Command("timeout", {
+    args: [String(installSeconds), "npm", ...install],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).output();
+  if (!installed.success) {
+    const reason = new TextDecoder().decode(installed.stderr).trim().split("\n").at(-1);
+    await Deno.remove(home, { recursive: true });
+    throw new ClientNotInstalled(`npm install ${packages.join(" ")}: ${reason}`);
+  }
+  const env = {
+    HOME: home,
+    PATH: `${prefix}/node_modules/.bin:${Deno.env.get("PATH")}`,
+    NO_COLOR: "1",
+    TERM: "dumb",
+    ...environment,
+  };
+  const start = (args: string[], seconds: number): Deno.ChildProcess =>
+    new Deno.Command("timeout", {
+      args: [String(seconds), ...args],
+      env,
+      clearEnv: true,
+      cwd: home,
+      stdin: "null",
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+  return {
+    home,
+    spawn: (command) => start(["sh", "-c", `exec ${command} 2>&1`], runSeconds),
+    async shell(command, seconds = runSeconds) {
+      return new TextDecoder().decode((await start(["sh", "-c", `${command} 2>&1`], seconds).output()).stdout);
+    },
+    async signIn(command, person) {
+      const child = start(["script", "-qfec", command, "/dev/null"], runSeconds);
+      let said = "";
+      let isApproved = false;
+      for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+        said += chunk;
+        const link = findLink(said);
+        if (link === undefined || isApproved) continue;
+        isApproved = true;
+        await (await fetch(await approve(person, new URL(link)))).body?.cancel();
+      }
+      await child.status;
+      return said;
+    },
+    [Symbol.asyncDispose]: () => Deno.remove(home, { recursive: true }),
+  };
+}
+
+/** The whole link of the sign-in: what follows it is there too. Terminals are told of links by control characters. */
+function findLink(text: string): string | undefined {
+  // deno-lint-ignore no-control-regex
+  return /(http[^\s\x07\x1b]+\/oauth\/authorize\?[^\s\x07\x1b]+)[\s\x07\x1b]/.exec(text)?.[1];
+}
