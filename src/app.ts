@@ -12,7 +12,7 @@ import {
   createReadinessEndpoint,
   type HealthOptions,
 } from "./http/health.ts";
-import { createHomeEndpoint } from "./http/home.ts";
+import { createHomeEndpoint, createMcpPage } from "./http/home.ts";
 import { createIconsEndpoint, serverIcons, toolIcons } from "./http/icons.ts";
 import { limitAttempts, limitRequests } from "./http/limited.ts";
 import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
@@ -166,6 +166,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     probeStorage: createStorageProbe({ storage, timers }),
     isDraining: () => draining,
   };
+  const pages = { resource, isSetUp: authorizationServer.isSetUp };
   const fetch = createRouter(
     {
       mcp: createMcpEndpoint({
@@ -209,7 +210,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       icons: createIconsEndpoint(),
       serverCard: serverCard.card,
       catalog: serverCard.catalog,
-      home: createHomeEndpoint(resource),
+      home: createHomeEndpoint(pages),
+      mcpPage: createMcpPage(pages),
     },
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
     log,

@@ -37,7 +37,7 @@ export interface GrantTypeDeps {
 /** Builds the grant type. */
 export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
   const { storage, clock, log, users } = deps;
-  return (client, parameters) =>
+  return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const code = parameters.get("code");
       if (code === undefined) return failure("missing_code");
@@ -62,7 +62,7 @@ export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
       if (stored.value.expiresAt <= clock()) return failure("expired_code");
       const account = await users.find(stored.value.userId);
       if (account?.credentialHash !== stored.value.credentialHash) return failure("user_not_active");
-      return await redeem(deps, stored, { client, account });
+      return await redeem(deps, stored, { client, account, address });
     });
 }
 
@@ -86,7 +86,7 @@ function findProblem(
 async function redeem(
   { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeDeps,
   stored: Stored<AuthorizationCode>,
-  { client, account }: { client: Client; account: Account },
+  { client, account, address }: { client: Client; account: Account; address: string },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const code = stored.value;
   const clientCheck = await clientStillThere(storage, client);
@@ -107,6 +107,7 @@ async function redeem(
     scopes: code.scopes,
     resource: code.resource,
     createdAt: now,
+    address,
     refresh: refresh?.family ?? null,
   };
   const { token } = await accessTokens.issue(grant, grant.scopes);

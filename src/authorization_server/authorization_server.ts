@@ -51,6 +51,8 @@ export interface AuthorizationServer {
   readonly verifier: Verifier;
   /** The hosts that a client may be redirected to, or `null` when there is no such client. */
   redirectHosts(clientId: string): Promise<readonly string[] | null>;
+  /** Whether anybody can sign in. */
+  isSetUp(): Promise<boolean>;
   /**
    * The one-time set-up URL for the console; `null` when there is an owner, or people sign in elsewhere. With
    * `isShared`, one that another instance printed stays good.
@@ -131,6 +133,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       const client = await directory.find(clientId, "tokens");
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);
     },
+    isSetUp: async () => servicenow?.signsPeopleIn === true || await users.hasOwner(),
     issueSetUpLink: ({ isShared } = { isShared: false }) =>
       servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink(setUp, isShared),
   };

@@ -48,9 +48,12 @@ export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
     const signedIn = await signedInFor(deps, pending, request) ??
       (browsers.cookiesReachOtherPorts ? await signedInByPage(deps, pending, form.value) : null);
     if (signedIn === null) return await showSignIn(deps, { kind: "request", waiting: pending });
-    // Somebody else signed in meanwhile, in another tab: let them see whose consent they give.
+    // Another person signed in meanwhile, in another tab: show whose consent this would be.
     if (form.value.get("account") !== signedIn.account.id) {
-      return showConsent(deps, pending, signedIn, { problem: "The account changed. Look again before you decide." });
+      return showConsent(deps, pending, signedIn, {
+        problem: "The account changed. Look again before you decide.",
+        ticked: form.value.getAll("scope"),
+      });
     }
     const response = await decide(deps, { pending, signedIn, peer }, form.value) ??
       await repeatDecision(deps, browser, form.value) ?? gone();
@@ -75,7 +78,7 @@ async function decide(
   const ticked = new Set(form.getAll("scope"));
   const scopes = request.scopes.filter((name) => ticked.has(name)); // what was not requested cannot be added
   if (isAllowed && scopes.length === 0) {
-    return showConsent(deps, pending, signedIn, { problem: "Tick at least one, or choose Deny." });
+    return showConsent(deps, pending, signedIn, { problem: "Tick at least one, or choose Deny.", ticked: scopes });
   }
   const approval = isAllowed ? approve(deps, pending, signedIn, scopes) : { puts: [], deletes: [] };
   const committed = await retryOnConflict(async () => {

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
 import { type ConsentPage, consentPage } from "./pages/consent_page.ts";
+import { errorPage } from "./pages/error_page.ts";
 import { type SignInPage, signInPage } from "./pages/sign_in_page.ts";
 import { csrfToken } from "./csrf.ts";
 import { equalInConstantTime, hashSecret } from "./random_secret.ts";
@@ -36,9 +37,10 @@ export interface Pending extends Waiting {
 /** Where the pages live, relative to whatever host the browser used. */
 export function pathsOf(
   issuer: string,
-): Readonly<Record<"signIn" | "signOut" | "consent" | "setUp" | AccountPage, string>> {
+): Readonly<Record<"home" | "signIn" | "signOut" | "consent" | "setUp" | AccountPage, string>> {
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   return {
+    home: `${base}/`,
     signIn: `${base}/oauth/sign-in`,
     signOut: `${base}/oauth/sign-out`,
     consent: `${base}/oauth/consent`,
@@ -98,9 +100,13 @@ export type SignInElsewhere = (
 export async function showSignIn(
   deps: InteractionDeps,
   purpose: SignInPurpose,
-  extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> = {},
+  extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
+    /** Ask who it is even where the owner is the only person. */
+    readonly asOther?: boolean;
+  } = {},
 ): Promise<Response> {
   const { signIn } = pathsOf(deps.issuer);
+  const { asOther = false, ...shown } = extra;
   if (deps.signInElsewhere !== undefined) {
     const cookies = extra.cookies ?? [];
     return purpose.kind === "request"
@@ -110,14 +116,17 @@ export async function showSignIn(
       })
       : await deps.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
   }
+  if (!await deps.users.hasOwner()) return errorPage("not_set_up");
   return signInPage({
     action: purpose.kind === "account" ? `${signIn}?next=${purpose.next}` : signIn,
     hidden: purpose.kind === "request"
       ? { name: "request", value: purpose.waiting.handle }
       : { name: "csrf", value: csrfToken(deps.secrets, purpose.browser) },
-    clientName: purpose.kind === "request" ? purpose.waiting.client.name : null,
-    askUserName: await deps.users.hasNamedUsers(),
-    ...extra,
+    purpose: purpose.kind === "request"
+      ? { kind: "request", clientName: purpose.waiting.client.name }
+      : { kind: purpose.next },
+    askUserName: asOther || await deps.users.hasNamedUsers(),
+    ...shown,
   });
 }
 
@@ -126,12 +135,18 @@ export function showConsent(
   deps: InteractionDeps,
   waiting: Waiting,
   signedIn: SignedIn,
-  extra: Pick<ConsentPage, "problem" | "cookies"> = {},
+  extra: Pick<ConsentPage, "problem" | "cookies" | "ticked"> = {},
 ): Response {
   const { client, request, handle } = waiting;
+  const { lifetimes } = deps;
+  const paths = pathsOf(deps.issuer);
   return consentPage({
-    action: pathsOf(deps.issuer).consent,
-    grantsPath: pathsOf(deps.issuer).grants,
+    action: paths.consent,
+    grantsPath: paths.grants,
+    otherAccountPath: `${paths.signIn}?${new URLSearchParams({ request: handle })}`,
+    lifetime: client.grantTypes.includes("refresh_token")
+      ? { seconds: lifetimes.refreshTokenLifetimeSeconds, idleSeconds: lifetimes.refreshIdleLifetimeSeconds }
+      : { seconds: lifetimes.accessTokenLifetimeSeconds, idleSeconds: null },
     handle,
     proof: proofOf(deps, waiting, signedIn.account),
     clientName: client.name,

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { argon2id, hasArgon2id } from "./argon2id.ts";
+import { isCommonPassphrase } from "./common_passphrase.ts";
 import { equalInConstantTime } from "./random_secret.ts";
 import { scrypt } from "./scrypt.ts";
 
@@ -16,7 +17,10 @@ export function passphraseProblem(passphrase: string): string | null {
   if ([...passphrase].length < minPassphraseCharacters) {
     return `Use at least ${minPassphraseCharacters} characters: several words are easy to remember.`;
   }
-  return Buffer.byteLength(passphrase) > maxPassphraseBytes ? `Use at most ${maxPassphraseBytes} bytes.` : null;
+  if (Buffer.byteLength(passphrase) > maxPassphraseBytes) return `Use at most ${maxPassphraseBytes} bytes.`;
+  return isCommonPassphrase(passphrase)
+    ? "This is among the passphrases that attackers try first. Use several words that do not belong together."
+    : null;
 }
 
 /** Hashes a passphrase into a PHC string. Check {@link passphraseProblem} first. */

@@ -14,8 +14,11 @@ export interface Stored<T> {
 export interface RecordFamily<T> {
   key(...id: [string, ...string[]]): StorageKey;
   read(storage: Storage, ...id: [string, ...string[]]): Promise<Stored<T> | null>;
-  /** The records below `id`, or of the whole family, in key order. */
-  list(storage: Storage, options: { readonly limit: number; readonly below?: readonly string[] }): Promise<Stored<T>[]>;
+  /** The records below `id`, or of the whole family, in key order; those `after` a key. */
+  list(
+    storage: Storage,
+    options: { readonly limit: number; readonly below?: readonly string[]; readonly after?: StorageKey },
+  ): Promise<Stored<T>[]>;
   /** All records below `id`, or of the whole family, page by page. */
   all(storage: Storage, ...below: string[]): AsyncGenerator<Stored<T>>;
   put(id: string | readonly [string, ...string[]], value: T, expiresAt?: number): Put;
@@ -39,8 +42,8 @@ export function defineRecordFamily<Schema extends z.ZodType>(
       const entry = await storage.get([name, ...id]);
       return entry === null ? null : parse(entry);
     },
-    async list(storage, { limit, below = [] }) {
-      return (await storage.list([name, ...below], { limit })).map(parse);
+    async list(storage, { below = [], ...range }) {
+      return (await storage.list([name, ...below], range)).map(parse);
     },
     async *all(storage, ...below) {
       let after: StorageKey | undefined;

@@ -3,7 +3,6 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { GrantTypeDeps } from "./authorization_code_grant.ts";
 import { clientStillThere } from "./client_check.ts";
 import { type Stored, unchanged } from "./record_family.ts";
-import type { Client } from "./records/client.ts";
 import { type Grant, grants, putsOfGrant, revokeGrant } from "./records/grant.ts";
 import {
   grantExpiresAt,
@@ -13,6 +12,7 @@ import {
   refreshTokenOf,
   rotateRefreshFamily,
 } from "./refresh_token.ts";
+import type { Client } from "./records/client.ts";
 import type { RefusalReason } from "./refusal.ts";
 import type { Parameters } from "./request_body.ts";
 import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
@@ -23,7 +23,7 @@ import { isLiveGrant } from "./user_directory.ts";
 /** Builds the grant type. */
 export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
   const { storage, secrets, clock, log, lifetimes } = deps;
-  return (client, parameters) =>
+  return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const text = parameters.get("refresh_token");
       if (text === undefined) return failure("missing_refresh_token");
@@ -57,7 +57,7 @@ export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
           if (!deps.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
           if (!await isLiveGrant(deps.users, stored.value)) return failure("user_not_active");
           const generation = verdict.kind === "grace" ? verdict.generation : null;
-          return await answer(deps, { stored, family, client, scopes, generation });
+          return await answer(deps, { stored, family, client, scopes, generation, address });
         }
       }
     });
@@ -76,12 +76,13 @@ function narrowedScopes(grant: Grant, parameters: Parameters): string[] | null {
 /** Issues tokens; rotates unless `generation` says which successor was given before. */
 async function answer(
   { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeDeps,
-  { stored, family, client, scopes, generation }: {
+  { stored, family, client, scopes, generation, address }: {
     stored: Stored<Grant>;
     family: RefreshFamily;
     client: Client;
     scopes: string[];
     generation: number | null;
+    address: string;
   },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const grant = stored.value;
@@ -96,7 +97,7 @@ async function answer(
   const rotated = rotateRefreshFamily(secrets, grant.id, family, { now, lifetimes });
   const committed = await storage.commit({
     checks: [unchanged(stored), clientCheck],
-    puts: putsOfGrant({ ...grant, refresh: rotated.family }, grantExpiresAt(rotated.family, now, lifetimes)),
+    puts: putsOfGrant({ ...grant, address, refresh: rotated.family }, grantExpiresAt(rotated.family, now, lifetimes)),
   });
   return committed ? success({ ...common, refreshToken: rotated.token }) : conflict;
 }

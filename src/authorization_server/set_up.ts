@@ -1,4 +1,4 @@
-/** `/setup`: the first start. Whoever has the link from the console chooses the owner's passphrase, once. */
+/** `/setup`: the first start. The person with the link from the console chooses the owner's passphrase, once. */
 import { Buffer } from "node:buffer";
 import { readBrowserForm } from "./browser_form.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
@@ -6,12 +6,15 @@ import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./pages/error_page.ts";
 import { setUpDonePage, setUpPage } from "./pages/set_up_page.ts";
+import { seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
 import { hashSecret, matchesHash, randomId } from "./random_secret.ts";
 import { type Stored, unchanged } from "./record_family.ts";
 import { type SetUpCode, setUpCodes } from "./records/set_up_code.ts";
 import { ownerId, users } from "./records/user.ts";
 import type { UserDirectory } from "./user_directory.ts";
+
+const repeatSeconds = 30;
 
 /** What set-up works with. */
 export interface SetUpDeps extends
@@ -52,7 +55,11 @@ export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promis
 export function createSetUpEndpoint(deps: SetUpDeps): Endpoint {
   return async (request, peer) => {
     if (request.method === "GET") {
-      const code = new URL(request.url).searchParams.get("code") ?? "";
+      const { searchParams } = new URL(request.url);
+      if (searchParams.has("ready") && await deps.users.hasOwner()) {
+        return setUpDonePage(deps.resource, pathsOf(deps.issuer).grants);
+      }
+      const code = searchParams.get("code") ?? "";
       const found = await findCode(deps, code);
       return typeof found === "string" ? refused(deps, peer, found) : showPage(deps, code);
     }
@@ -60,9 +67,11 @@ export function createSetUpEndpoint(deps: SetUpDeps): Endpoint {
     const form = await readBrowserForm(request, deps.limits);
     if (!form.ok) return errorPage(form.error);
     const code = form.value.get("code") ?? "";
-    const found = await findCode(deps, code);
-    if (typeof found === "string") return refused(deps, peer, found);
     const passphrase = form.value.get("passphrase") ?? "";
+    const found = await findCode(deps, code);
+    if (typeof found === "string") {
+      return await isRepeated(deps, code, passphrase) ? readyResponse(deps) : refused(deps, peer, found);
+    }
     const problem = passphraseProblem(passphrase) ??
       (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
     if (problem !== null) return showPage(deps, code, problem);
@@ -99,7 +108,7 @@ async function makeOwner(
     peer: Peer;
   },
 ): Promise<Response> {
-  const { storage, passwords, clock, log, resource } = deps;
+  const { storage, passwords, clock, log } = deps;
   const passwordHash = await passwords.hash(passphrase);
   if (passwordHash === "busy") return showPage(deps, code, "The server is busy. Try again in a moment.");
   const now = clock();
@@ -114,10 +123,28 @@ async function makeOwner(
   // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
   const claimed = await storage.commit({
     checks: [unchanged(found), { key: users.key(ownerId), version: null }],
-    puts: [users.put(ownerId, owner)],
+    puts: [
+      users.put(ownerId, owner),
+      setUpCodes.put("used", { codeHash: found.value.codeHash, seed: "" }, now + repeatSeconds * 1_000),
+    ],
     deletes: [found.key],
   });
-  if (!claimed) return refused(deps, peer, "set_up_link_invalid");
+  if (!claimed) {
+    return await isRepeated(deps, code, passphrase) ? readyResponse(deps) : refused(deps, peer, "set_up_link_invalid");
+  }
   log.write("audit", "set_up", { outcome: "claimed", user: ownerId, address: peer.address });
-  return setUpDonePage(resource);
+  return readyResponse(deps);
+}
+
+/** To a page that a reload shows again. */
+function readyResponse({ issuer }: SetUpDeps): Response {
+  return seeOther(`${pathsOf(issuer).setUp}?ready`);
+}
+
+/** Whether this is the form that made the owner, sent a second time: a browser shows the answer to the second. */
+async function isRepeated({ storage, passwords }: SetUpDeps, code: string, passphrase: string): Promise<boolean> {
+  const used = await setUpCodes.read(storage, "used");
+  if (used === null || !matchesHash(code, used.value.codeHash)) return false;
+  const owner = await users.read(storage, ownerId);
+  return owner !== null && await passwords.verify(passphrase, owner.value.passwordHash) === true;
 }

@@ -35,7 +35,7 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
       const pending = await findPending(deps, handle, browser);
       return pending === null
         ? errorPage(browser.isNew ? "cookie_missing" : "request_gone")
-        : await showSignIn(deps, { kind: "request", waiting: pending });
+        : await showSignIn(deps, { kind: "request", waiting: pending }, { asOther: true });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     if (deps.signInElsewhere !== undefined) return errorPage("sign_in_elsewhere");
@@ -92,7 +92,8 @@ async function checkPassphrase(
   if (!isVerifiable || !verified) {
     const reason = account === null ? "unknown_user" : isVerifiable ? "wrong_passphrase" : "no_argon2id";
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
-    return await showSignIn(deps, purpose, { userName, status: 403, problem: "That is not right. Try again." });
+    const problem = "The user name or the passphrase is wrong. Try again.";
+    return await showSignIn(deps, purpose, { userName, status: 403, problem });
   }
   await throttle.succeed(throttleKey, known);
   const cookie = await browsers.signIn(request, account);

@@ -1,7 +1,7 @@
 /** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. */
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { hiddenText } from "./hidden_text.ts";
 import { jsonResponse, methodNotAllowed, type RefusalReason, refuse } from "./refusal.ts";
 import type { Result } from "../lib/result.ts";
@@ -18,7 +18,11 @@ export interface IssuedTokens {
 }
 
 /** One grant type: from an authenticated client's parameters to tokens. */
-export type GrantType = (client: Client, parameters: Parameters) => Promise<Result<IssuedTokens, RefusalReason>>;
+export type GrantType = (
+  client: Client,
+  parameters: Parameters,
+  peer: Peer,
+) => Promise<Result<IssuedTokens, RefusalReason>>;
 
 /** The names of the grant types that exist. */
 export type GrantTypeName = Client["grantTypes"][number];
@@ -51,7 +55,7 @@ export function createTokenEndpoint(
     if (!(client.value.grantTypes as readonly string[]).includes(name)) {
       return refuse(log, "token", "grant_type_not_registered", clientFields);
     }
-    const issued = await grantType(client.value, parameters.value);
+    const issued = await grantType(client.value, parameters.value, peer);
     if (!issued.ok) return refuse(log, "token", issued.error, clientFields);
     const { grantId, subject, accessToken, refreshToken, scopes } = issued.value;
     log.write("audit", "token", { outcome: "issued", grant: grantId, user: subject, scopes, ...clientFields });

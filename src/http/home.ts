@@ -1,24 +1,79 @@
-/** `GET /`: for a person who opens the server's address in a browser. */
-import { html } from "../lib/html.ts";
+/** The pages for a person who opens an address of the server in a browser: `/`, `/mcp`, and any that does not exist. */
+import { type Html, html } from "../lib/html.ts";
 import { pageResponse } from "../lib/page.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 
-/** Says what this is and how to connect to it. */
-export function createHomeEndpoint(resource: string): Endpoint {
-  const title = "Connect an agent";
-  const body = html`
-    <h1>${title}</h1>
-    <p>This is an MCP server: it gives AI agents tools of its owner, and lets none in that nobody approved.</p>
+/** What the pages say. */
+export interface HomeOptions {
+  /** The address that agents are given. */
+  readonly resource: string;
+  /** Whether anybody can sign in yet. */
+  readonly isSetUp: () => Promise<boolean>;
+}
+
+const links = html`
+  <p class="hint"><a href="/">How to connect an agent</a> · <a href="/oauth/grants">Your Access page</a></p>
+`;
+
+function howToConnect(resource: string): Html {
+  return html`
     <p>Give your agent this address:</p>
     <pre>${resource}</pre>
     <p>In Claude Code, for example, with this command:</p>
     <pre>claude mcp add --transport http portcullis ${resource}</pre>
     <p>Your agent then opens a browser here: sign in, look at what it asks for, and allow it or not.</p>
-    <p class="quiet">Whoever runs this server gets the configuration for other agents from <code>portcullis connect</code>.
-    What you have allowed so far is on the <a href="/oauth/grants">page of your grants</a>, where you can end it.</p>
   `;
-  return (request) =>
-    request.method === "GET" || request.method === "HEAD"
-      ? pageResponse({ title, body })
-      : new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
+}
+
+async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> {
+  return await isSetUp() ? null : html`
+    <p class="note warn">This server has not been set up. Open the set-up link that it printed on its console, and
+      choose a passphrase. Agents can connect after that.</p>
+  `;
+}
+
+/** Says what this is and how to connect to it. */
+export function createHomeEndpoint({ resource, isSetUp }: HomeOptions): Endpoint {
+  const title = "Connect an agent";
+  return async (request) => {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
+    }
+    const body = html`
+      <h1>${title}</h1>
+      <p>This is an MCP server. It offers tools to AI agents, once you have approved them.</p>
+      ${await setUpNote(isSetUp)}
+      ${howToConnect(resource)}
+      <p class="quiet">The operator of this server gets the configuration for other agents from
+        <code>portcullis connect</code>. Your <a href="/oauth/grants">Access page</a> lists what you have allowed, and
+        revokes it.</p>
+    `;
+    return pageResponse({ title, body });
+  };
+}
+
+/** Answers a person who opens the address that is meant for agents. */
+export function createMcpPage({ resource, isSetUp }: HomeOptions): Endpoint {
+  const title = "This address is for agents";
+  return async () => {
+    const body = html`
+      <h1>${title}</h1>
+      <p>There is nothing to see here in a browser: agents call this address by the Model Context Protocol.</p>
+      ${await setUpNote(isSetUp)}
+      ${howToConnect(resource)}
+      ${links}
+    `;
+    return pageResponse({ title, body });
+  };
+}
+
+/** The page of an address that does not exist. */
+export function notFoundPage(): Response {
+  const title = "There is no such page";
+  const body = html`
+    <h1>${title}</h1>
+    <p>Check the address for a typing mistake.</p>
+    ${links}
+  `;
+  return pageResponse({ title, status: 404, body });
 }

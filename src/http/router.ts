@@ -5,7 +5,9 @@ import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
+import { notFoundPage } from "./home.ts";
 import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
+import { wantsPage } from "./wants_page.ts";
 
 /** Every endpoint of the server, rate limits included. */
 export interface Endpoints {
@@ -33,6 +35,8 @@ export interface Endpoints {
   readonly serverCard: Endpoint;
   readonly catalog: Endpoint;
   readonly home: Endpoint;
+  /** What a browser is shown at the address for agents. */
+  readonly mcpPage: Endpoint;
 }
 
 type RouteContext = Context<{ Bindings: Peer }>;
@@ -85,9 +89,12 @@ export function createRouter(
       : allowOrigin(response, origin);
   };
 
+  const mcpOrPage: Endpoint = (request, peer) =>
+    wantsPage(request) ? endpoints.mcpPage(request, peer) : mcp(request, peer);
+
   // Clients follow no redirect on POST without losing headers, so both spellings are served (interop).
-  app.all("/mcp", plain(mcp));
-  app.all("/mcp/", plain(mcp));
+  app.all("/mcp", plain(mcpOrPage));
+  app.all("/mcp/", plain(mcpOrPage));
   app.all("/.well-known/oauth-protected-resource", shared(endpoints.protectedResourceMetadata));
   app.all("/.well-known/oauth-protected-resource/mcp", shared(endpoints.protectedResourceMetadata)); // RFC 9728 §3.1
   app.all("/.well-known/oauth-authorization-server", shared(endpoints.authorizationServerMetadata)); // RFC 8414 §3
@@ -120,7 +127,7 @@ export function createRouter(
   app.all("/icons/*", shared(endpoints.icons));
   app.all("/", plain(endpoints.home));
 
-  app.notFound(notFound);
+  app.notFound(({ req }) => wantsPage(req.raw) ? notFoundPage() : notFound());
   app.onError((error) => toFailedResponse(error, "program", log));
 
   const answer: Endpoint = (request, peer) => {

@@ -20,6 +20,13 @@ const gate = html`
   </svg>
 `;
 
+/** The gate again, in a colour that shows on light and dark tabs. */
+const icon = `data:image/svg+xml,${
+  encodeURIComponent(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#5b82e0" stroke-width="2.2" stroke-linecap="round"><path d="M4 21V10a8 8 0 0 1 16 0v11M9 4v17M15 4v17M4 11h16M4 16h16"/></svg>',
+  )
+}`;
+
 function render({ title, body }: PageOptions): string {
   const page = html`
     <html lang="en">
@@ -27,6 +34,7 @@ function render({ title, body }: PageOptions): string {
       <meta charset="utf-8">
       <meta name="viewport" content="width=device-width, initial-scale=1">
       <meta name="robots" content="noindex">
+      <link rel="icon" href='${icon}'>
       <title>${title} · Portcullis</title>
       ${styleElement(stylesheet)}
       </head>

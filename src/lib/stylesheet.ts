@@ -47,6 +47,7 @@ legend { padding: 0; margin-bottom: .5rem; font-weight: 600; }
 }
 .scope:hover { background: var(--soft); }
 .scope input { width: 1.2rem; height: 1.2rem; margin: .18rem 0 0; accent-color: var(--accent); }
+.scope.included:has(+ .scope :checked) { border-style: dashed; pointer-events: none; }
 .scope small { grid-column: 2; color: var(--quiet); font-size: .85rem; }
 code, .mono { font: .9em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 pre {
@@ -54,11 +55,13 @@ pre {
   white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 }
 dl.facts { margin: 1.1rem 0 0; padding: .9rem 1rem; background: var(--soft); border-radius: .6rem; font-size: .925rem; }
-dl.facts div { display: grid; grid-template-columns: 7rem 1fr; gap: .75rem; align-items: baseline; padding: .2rem 0; }
+dl.facts div { display: grid; grid-template-columns: 7rem 1fr; gap: 0 .75rem; align-items: baseline; padding: .2rem 0; }
 dl.facts dt { color: var(--quiet); }
-dl.facts dd { margin: 0; overflow-wrap: anywhere; font-weight: 500; }
+dl.facts dd { grid-column: 2; margin: 0; overflow-wrap: anywhere; font-weight: 500; }
+dl.facts dd.quiet { font-weight: 400; }
 .note { margin: 1.1rem 0 0; padding: .75rem .9rem; border-left: 4px solid; border-radius: .35rem; font-size: .925rem; }
 .note.warn { background: var(--warn); border-color: var(--warn-line); color: var(--warn-ink); }
+.note.good { background: var(--soft); border-color: var(--accent); color: var(--ink); }
 .note.bad { background: var(--bad); border-color: var(--bad-line); color: var(--bad-ink); }
 .actions { display: flex; flex-wrap: wrap; gap: .7rem; margin-top: 1.5rem; }
 button {
@@ -76,6 +79,7 @@ a { color: var(--accent); }
 main > :last-child { margin-bottom: 0; }
 @media (max-width: 26rem) {
   dl.facts div { grid-template-columns: 1fr; gap: 0; }
+  dl.facts dd { grid-column: 1; }
   .actions { flex-direction: column; }
   button { flex-basis: auto; }
 }

@@ -44,7 +44,7 @@ Deno.test("CIMD: a client with a metadata document is approved, redeems and refr
   await using test = await start();
   const { harness, web } = test;
   const page = await reachConsent(openBrowser(harness), authorizePath(clientId));
-  assert.match(page, /Example App asks for access/);
+  assert.match(page, /“Example App”/);
   assert.match(page, /Published by <strong>app\.example\.com<\/strong>/); // K13
   const { body } = await redeem(harness, client, await obtainCode(harness, client));
   assert.ok(await isAccepted(harness, body.access_token));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { addUser } from "../../src/authorization_server/manage_users.ts";
 import {
   authorizePath,
   decide,
@@ -168,12 +169,14 @@ Deno.test("K13: the page shows client, redirect host, resource, scopes in plain 
   const { page } = await openConsent(harness);
   for (
     const text of [
-      "Test client asks for access",
+      "“Test client”",
       "Name not verified",
       "client.test",
       "https://mcp.test/mcp",
       "Read and list the files in your workspace",
-      "Create and change files in your workspace",
+      "Create, change, move and delete files in your workspace",
+      "Use another account",
+      "At most 30 days, and until 14 days without use",
       "Send prompts to your local language model",
       'lang="en"',
       "<title>",
@@ -188,9 +191,78 @@ Deno.test("the person can untick scopes; with none ticked the page asks again", 
   assert.equal(none.status, 200);
   const again = await none.text();
   assert.match(again, /Tick at least one/);
+  assert.doesNotMatch(again, / checked>/, "what was not ticked does not come back ticked");
   const response = await decide(browser, again, { scopes: ["files:read"] });
   const { body } = await redeem(harness, client, locationOf(response).searchParams.get("code") ?? "");
   assert.equal(body.scope, "files:read");
+});
+
+Deno.test("what a person unticked stays so when the page comes back for another reason", async () => {
+  await using harness = await startHarness();
+  const { browser, page } = await openConsent(harness);
+  const response = await browser.post("/oauth/consent", {
+    request: hiddenField(page, "request"),
+    account: "somebody-else",
+    decision: "allow",
+    scope: "llm:generate",
+  });
+  assert.equal(response.status, 200);
+  const again = await response.text();
+  assert.match(again, /The account changed/);
+  assert.deepEqual([...again.matchAll(/value="([^"]+)" checked/g)].map(([, name]) => name), ["llm:generate"]);
+});
+
+Deno.test("the page says that writing includes reading, only where both are asked for", async () => {
+  await using harness = await startHarness();
+  const { page } = await openConsent(harness);
+  assert.match(page, /Included whenever <code>files:write<\/code> is ticked/);
+  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included whenever/);
+});
+
+Deno.test("the yellow warning stands on an unverified web application, and on no other", async () => {
+  await using harness = await startHarness();
+  const warned = async (uri: string) => {
+    const client = await register(harness, { redirect_uris: [uri] });
+    const page = await reachConsent(openBrowser(harness), authorizePath(client.client_id, { redirect_uri: uri }));
+    return { isWarned: page.includes('class="note warn"'), page };
+  };
+  const web = await warned(redirectUri);
+  assert.ok(web.isWarned);
+  assert.match(web.page, /chose its name itself.*<strong>client\.test<\/strong> gets this access/s);
+  for (
+    const uri of ["http://127.0.0.1:4000/cb", "http://localhost/cb", "cursor://anysphere.cursor-mcp/oauth/callback"]
+  ) {
+    const local = await warned(uri);
+    assert.ok(!local.isWarned, uri);
+    assert.match(local.page, /runs on your own computer/);
+  }
+  assert.match((await warned("cursor://anysphere.cursor-mcp/oauth/callback")).page, /Cursor on this device/);
+});
+
+Deno.test("a client that cannot renew its access is shown with the life of one token", async () => {
+  await using harness = await startHarness();
+  const client = await register(harness, { grant_types: ["authorization_code"] });
+  const page = await reachConsent(openBrowser(harness), authorizePath(client.client_id));
+  assert.match(page, /<dd>At most 1 hour<\/dd>/);
+});
+
+Deno.test("another account can be used: its sign-in asks for the name and leads back to the same request", async () => {
+  await using harness = await startHarness();
+  const { storage } = harness;
+  await addUser({ storage, clock: () => harness.time.now }, { name: "ada", passphrase: "a passphrase of ada" });
+  const { client, browser, page } = await openConsent(harness);
+  assert.match(page, /Signed in as<\/dt>\s*<dd>owner/);
+  const path = (/href="([^"]+)">Use another account/.exec(page)?.[1] ?? "").replaceAll("&amp;", "&");
+  const form = await (await browser.get(path)).text();
+  assert.match(form, /name="username" value=""/);
+  const credentials = { request: hiddenField(form, "request"), username: "ada", passphrase: "a passphrase of ada" };
+  const signedIn = await browser.post("/oauth/sign-in", credentials);
+  const again = await (await browser.get(signedIn.headers.get("location") ?? "")).text();
+  assert.match(again, /Signed in as<\/dt>\s*<dd>ada/);
+  const code = locationOf(await decide(browser, again)).searchParams.get("code") ?? "";
+  const { body } = await redeem(harness, client, code);
+  const verified = await harness.server.verifier.verify(body.access_token);
+  assert.equal(verified.ok && verified.value.subject, "ada");
 });
 
 Deno.test("saying no sends access_denied back and uses the request up (RFC 6749 §4.1.2.1)", async () => {

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { addUser } from "../../src/authorization_server/manage_users.ts";
+import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
+import { type Grant, grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
 import {
   authorizePath,
   connect,
@@ -25,18 +27,21 @@ async function openGrants(
   return { browser, page: await (await browser.get("/oauth/grants")).text() };
 }
 
-Deno.test("a signed-in person sees what they gave, and takes it back at once", async () => {
+Deno.test("a signed-in person sees what has access, and revokes it at once", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness, { client_name: "First <app>" });
   const { tokens: others } = await connect(harness, { client_name: "Second app" });
   const { browser, page } = await openGrants(harness);
-  for (const text of ["First &lt;app&gt;", "Second app", "Read and list the files", "client.test", "Take back"]) {
+  for (const text of ["First &lt;app&gt;", "Second app", "Read and list the files", "client.test", "Revoke"]) {
     assert.ok(page.includes(text), text);
   }
   const grant = new RegExp(`id="grant-([0-9a-f]{32})">First`).exec(page)?.[1] ?? "";
   const response = await browser.post("/oauth/grants", { csrf: hiddenField(page, "csrf"), grant });
   assert.equal(response.status, 303);
-  assert.equal(response.headers.get("location"), "/oauth/grants");
+  const location = response.headers.get("location") ?? "";
+  assert.match(location, /^\/oauth\/grants\?revoked=/);
+  assert.match(await (await browser.get(location)).text(), /role="status">Access revoked/);
+  assert.doesNotMatch(await (await openGrants(harness)).browser.get(location).then((page) => page.text()), /revoked\./);
   assert.ok(!await isAccepted(harness, tokens.access_token));
   assert.equal((await refresh(harness, client, tokens.refresh_token)).body.error, "invalid_grant");
   assert.ok(await isAccepted(harness, others.access_token));
@@ -44,7 +49,84 @@ Deno.test("a signed-in person sees what they gave, and takes it back at once", a
   assert.ok(!after.includes("First") && after.includes("Second app"));
 });
 
-Deno.test("nobody takes back another person's grants, and nobody without a session or with a foreign form", async () => {
+Deno.test("the page has the time of day, the last token and the address that asked for it", async () => {
+  await using harness = await startHarness();
+  const { client, tokens } = await connect(harness);
+  harness.time.now += 3_600_000 + 60_000;
+  await refresh(harness, client, tokens.refresh_token);
+  const { page } = await openGrants(harness);
+  const at = (time: number) => `<time datetime="${new Date(time).toISOString()}">`;
+  assert.ok(page.includes(`Allowed on ${at(1_800_000_000_000)}15 January 2027 at 08:00 UTC`), page);
+  assert.ok(page.includes(`Last asked for a token on ${at(harness.time.now)}15 January 2027 at 09:01 UTC`), page);
+  assert.match(page, /from <span class="mono">198\.51\.100\.7<\/span>/);
+});
+
+Deno.test("a grant from before addresses were noted is shown without one", async () => {
+  await using harness = await startHarness();
+  await connect(harness);
+  const [entry] = await harness.storage.list(["grant"], { limit: 1 });
+  assert.ok(entry !== undefined);
+  const { address: _, ...old } = entry.value as Record<string, unknown>;
+  await harness.storage.commit({ puts: [{ key: entry.key, value: old }] });
+  const { page } = await openGrants(harness);
+  assert.match(page, /Test client/);
+  assert.doesNotMatch(page, /198\.51\.100\.7/);
+});
+
+Deno.test("tokens of the command line are shown to their person, who can revoke them", async () => {
+  await using harness = await startHarness();
+  await addUser(harness.deps, { name: "eve", passphrase });
+  const make = async (userId: string, name: string) => {
+    const made = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60, name, userId });
+    assert.ok(made.ok);
+    return made.value;
+  };
+  const own = await make("owner", "nightly <job>");
+  const other = await make("eve", "of eve");
+  const { browser, page } = await openGrants(harness);
+  assert.match(page, /nightly &lt;job&gt;/);
+  assert.doesNotMatch(page, /of eve/);
+  const csrf = hiddenField(page, "csrf");
+  assert.equal(
+    (await browser.post("/oauth/grants", { csrf, token: other.summary.id })).headers.get("location"),
+    "/oauth/grants",
+  );
+  assert.ok(await isAccepted(harness, other.token));
+  assert.match(
+    (await browser.post("/oauth/grants", { csrf, token: own.summary.id })).headers.get("location") ?? "",
+    /revoked=/,
+  );
+  assert.ok(!await isAccepted(harness, own.token));
+});
+
+Deno.test("more grants than one page holds are reached by its link, each once", async () => {
+  await using harness = await startHarness();
+  await connect(harness);
+  const [entry] = await harness.storage.list(["grant"], { limit: 1 });
+  const grant = grants.put("x", (entry?.value ?? {}) as Grant).value as Grant;
+  const count = 250;
+  for (let index = 1; index < count; index++) {
+    const id = index.toString(16).padStart(32, "0");
+    await harness.storage.commit({ puts: putsOfGrant({ ...grant, id }, harness.time.now + 1_000_000) });
+  }
+  const { browser } = await openGrants(harness);
+  const seen: string[] = [];
+  let path: string | undefined = "/oauth/grants";
+  for (let pages = 0; path !== undefined && pages < 5; pages++) {
+    const page: string = await (await browser.get(path)).text();
+    seen.push(...[...page.matchAll(/id="grant-([0-9a-f]{32})"/g)].map(([, id = ""]) => id));
+    path = /href="([^"]+)">More applications/.exec(page)?.[1];
+  }
+  assert.equal(seen.length, count);
+  assert.equal(new Set(seen).size, count);
+  for (const after of ["x", "'", "0".repeat(5_000), "\u0000"]) {
+    const page = await browser.get(`/oauth/grants?${new URLSearchParams({ after })}`);
+    assert.equal(page.status, 200);
+    await page.body?.cancel();
+  }
+});
+
+Deno.test("nobody revokes another person's grants, and nobody without a session or with a foreign form", async () => {
   await using harness = await startHarness();
   await addUser(harness.deps, { name: "eve", passphrase });
   const { tokens } = await connect(harness);

@@ -274,17 +274,18 @@ for (const name of ["jwks_uri", "sector_identifier_uri", "request_uris"]) {
 Deno.test("I9: a client's name is stripped to one clean line and shown escaped, as not verified", async () => {
   await using harness = await startHarness();
   const names: [string, string][] = [
-    ["<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt; asks for access"],
-    ["Cla\u202eude\u200b\u0000\u2066", "Claude asks for access"],
-    ["one\ntwo\r\nthree\u2028four", "one two three four asks for access"],
-    ["\u200b\u3164", "An application without a name asks for access"],
-    ["x".repeat(500), `${"x".repeat(60)} asks for access`],
+    ["<script>alert(1)</script>", "“&lt;script&gt;alert(1)&lt;/script&gt;”"],
+    ["Cla\u202eude\u200b\u0000\u2066", "“Claude”"],
+    ["one\ntwo\r\nthree\u2028four", "“one two three four”"],
+    ["\u200b\u3164", "“An application without a name”"],
+    ["x".repeat(500), `“${"x".repeat(60)}”`],
   ];
   for (const [name, expected] of names) {
     const client = await register(harness, { client_name: name });
     const page = await reachConsent(openBrowser(harness), authorizePath(client.client_id));
     assert.ok(page.includes(expected), page);
     assert.match(page, /Name not verified/);
+    assert.match(page, /<h1>An application asks for access<\/h1>/, "no name takes the headline");
   }
 });
 

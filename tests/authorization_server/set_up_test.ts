@@ -39,8 +39,14 @@ Deno.test("K17: only the link from the console sets the owner's passphrase, once
   }
   const page = await (await harness.fetch(link)).text();
   const done = await claim(harness, hiddenField(page, "code"));
-  assert.equal(done.status, 200);
-  assert.match(await done.text(), /claude mcp add --transport http portcullis https:\/\/mcp\.test\/mcp/);
+  assert.equal(done.status, 303);
+  const ready = done.headers.get("location") ?? "";
+  assert.equal(ready, "/setup?ready");
+  for (let reloads = 0; reloads < 2; reloads++) {
+    const text = await (await harness.fetch(ready)).text();
+    assert.match(text, /claude mcp add --transport http portcullis https:\/\/mcp\.test\/mcp/);
+    assert.match(text, /user name is <strong>owner/);
+  }
   const again = await claim(harness, codeOf(link), {
     passphrase: "another passphrase",
     confirmation: "another passphrase",
@@ -99,8 +105,47 @@ Deno.test("of parallel claims with one link exactly one wins", async () => {
   await using harness = await startHarness({ setUp: false });
   const code = codeOf(await openLink(harness));
   const claims = await Promise.all(Array.from({ length: 8 }, () => claim(harness, code)));
-  assert.equal(claims.filter(({ status }) => status === 200).length, 1);
-  await Promise.all(claims.map((response) => response.body?.cancel()));
+  assert.deepEqual(claims.map(({ status }) => status), Array(8).fill(303));
+  const outcomes = harness.lines.flatMap(({ event, fields }) => event === "set_up" ? [fields["outcome"]] : []);
+  assert.deepEqual(outcomes, ["claimed"], "the others are the same form again");
+});
+
+Deno.test("the form sent twice leads to the same page for 30 seconds; with another passphrase or code it does not", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const code = codeOf(await openLink(harness));
+  const ready = async (form: Record<string, string> = {}) =>
+    (await claim(harness, form["code"] ?? code, form)).headers.get("location");
+  assert.equal(await ready(), "/setup?ready");
+  assert.equal(await ready(), "/setup?ready");
+  const other = "another long passphrase";
+  assert.equal(await ready({ passphrase: other, confirmation: other }), null);
+  assert.equal(await ready({ code: "A".repeat(43) }), null);
+  harness.time.now += 31_000;
+  assert.equal(await ready(), null);
+});
+
+Deno.test("before set-up there is no ready page", async () => {
+  await using harness = await startHarness({ setUp: false });
+  assert.equal((await harness.fetch("/setup?ready")).status, 403);
+});
+
+Deno.test("a common passphrase is explained, and the link stays good", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const code = codeOf(await openLink(harness));
+  const common = await claim(harness, code, { passphrase: "passwordpassword", confirmation: "passwordpassword" });
+  assert.equal(common.status, 422);
+  assert.match(await common.text(), /attackers try first/);
+  assert.equal((await claim(harness, code)).status, 303);
+});
+
+Deno.test("before set-up every page that would ask for a passphrase says what to do instead", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const { client_id } = await register(harness);
+  for (const path of ["/oauth/grants", authorizePath(client_id)]) {
+    const response = await harness.fetch(path);
+    assert.equal(response.status, 503, path);
+    assert.match(await response.text(), /Open the set-up link/);
+  }
 });
 
 Deno.test("short or differing passphrases are explained, and the link stays good", async () => {
@@ -112,7 +157,7 @@ Deno.test("short or differing passphrases are explained, and the link stays good
   const differing = await claim(harness, code, { confirmation: "correct horse batterz" });
   assert.match(await differing.text(), /differ/);
   const done = await claim(harness, code);
-  assert.equal(done.status, 200);
+  assert.equal(done.status, 303);
   await done.body?.cancel();
 });
 

@@ -214,7 +214,7 @@ browserTest("a person takes access back and signs out, by keyboard, without Java
   await page.getByText("No application has access now.").waitFor();
   await approveAndRedeem(page, server);
   await openGrants(page, server);
-  await page.getByRole("button", { name: "Take back" }).focus();
+  await page.getByRole("button", { name: "Revoke" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("No application has access now.").waitFor();
   await page.getByRole("button", { name: "Sign out" }).focus();
@@ -227,7 +227,7 @@ async function openGrants(page: Page, { issuer }: RunningServer): Promise<void> 
   await page.goto(`${issuer}/oauth/grants`);
   await page.getByLabel("Passphrase").fill(passphrase);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("heading", { name: "Access you gave" }).waitFor();
+  await page.getByRole("heading", { name: "Access", exact: true }).waitFor();
 }
 
 /** Lets a new client through the consent page of a signed-in browser, so that there is a grant. */

@@ -5,7 +5,7 @@ import {
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
-import { createHomeEndpoint } from "../../src/http/home.ts";
+import { createHomeEndpoint, createMcpPage } from "../../src/http/home.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -41,7 +41,12 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     lifetimes: defaultLifetimes,
     limits: defaultLimits,
   });
-  const mounted: Record<string, Endpoint> = { ...mount(server), "/": createHomeEndpoint(`${issuer}/mcp`) };
+  const pages = { resource: `${issuer}/mcp`, isSetUp: server.isSetUp };
+  const mounted: Record<string, Endpoint> = {
+    ...mount(server),
+    "/": createHomeEndpoint(pages),
+    "/mcp": createMcpPage(pages),
+  };
   const delays = { form: 0 };
   handle = async (request) => {
     const { pathname } = new URL(request.url);

@@ -27,6 +27,7 @@ const router = createRouter(
     serverCard: say("card"),
     catalog: say("catalog"),
     home: say("home"),
+    mcpPage: say("mcpPage"),
   },
   knownNames(["http://gate:3000"], ["https://app.example"], []),
   { write: (_level, event) => assert.fail(event), flush: () => {} },

@@ -9,12 +9,12 @@ const unreachable = {
   title: "This application could not be looked up",
   problem: "It names itself by a web address, and its description could not be fetched from there.",
   advice:
-    "Try again in a minute. If it stays so, tell whoever runs this server: its log says why, and where it may not reach the internet, applications can register instead.",
+    "Try again in a minute. If it keeps failing, tell the operator of this server: the log says why. A server that cannot reach the internet can let applications register instead.",
 };
 const unusable = (problem: string) => ({
   title: "This application's description cannot be used",
   problem: `It names itself by a web address, and the description published there breaks a rule: ${problem}`,
-  advice: "Only whoever publishes the application can correct that. Tell them this message.",
+  advice: "Only the publisher of the application can correct that. Send them this message.",
 });
 const notADocument = unusable("it has to be a small JSON document, answered with status 200 and a JSON media type.");
 
@@ -36,7 +36,7 @@ const texts = {
     "it needs client_id, client_name and redirect_uris, and its other members must be of their types.",
   ),
   client_id_mismatch: unusable("its client_id has to be the very address that it is published at."),
-  secret_in_document: unusable("what everybody can read must not hold a client_secret."),
+  secret_in_document: unusable("a public document must not hold a client_secret."),
   unsupported_document_authentication: unusable("token_endpoint_auth_method has to be none or private_key_jwt."),
   unsupported_document_grant: unusable("it has to allow the grant authorization_code and the response type code."),
   unusable_redirect_uri: unusable(

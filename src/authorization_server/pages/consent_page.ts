@@ -1,12 +1,16 @@
 /** The page on which a person decides what a client may do. */
+import { durationWords } from "../../lib/duration_words.ts";
 import { type Html, html } from "../../lib/html.ts";
-import { scopeCatalogue } from "../../scopes.ts";
+import { scopeCatalogue, type ScopeDefinition } from "../../scopes.ts";
 import { pageResponse } from "../../lib/page.ts";
+import { nativeApplicationOf } from "../native_redirect_uri.ts";
 
 /** What the consent page shows. */
 export interface ConsentPage {
   readonly action: string;
   readonly grantsPath: string;
+  /** Where the person can sign in as somebody else and come back. */
+  readonly otherAccountPath: string;
   readonly handle: string;
   /** Ties the page to the person whom it was shown to. */
   readonly proof: string;
@@ -21,21 +25,27 @@ export interface ConsentPage {
   readonly userId: string;
   readonly userName: string;
   readonly scopes: readonly string[];
+  /** Which boxes are ticked; all of them at first. */
+  readonly ticked?: readonly string[];
+  /** How long access lasts: at most, and without use; one of them where the client cannot renew it. */
+  readonly lifetime: { readonly seconds: number; readonly idleSeconds: number | null };
   readonly problem?: string;
   readonly cookies?: readonly string[];
 }
 
-function scopeChoice(name: string): Html | null {
-  const scope = scopeCatalogue.find((entry) => entry.name === name);
-  if (scope === undefined) return null;
-  const implied = scope.implies.length === 0 ? null : html`
-    Includes <code>${scope.implies.join(", ")}</code>.
-  `;
+function scopeChoice(scope: ScopeDefinition, { scopes, ticked = scopes }: ConsentPage): Html {
+  const including = scopeCatalogue.find(({ name, implies }) => scopes.includes(name) && implies.includes(scope.name));
+  const note = including !== undefined
+    ? html`. Included whenever <code>${including.name}</code> is ticked.`
+    : scope.implies.length > 0
+    ? html`. Includes <code>${scope.implies.join(", ")}</code>.`
+    : null;
+  const checked = ticked.includes(scope.name) && html`checked`;
   return html`
-    <label class="scope">
-      <input type="checkbox" name="scope" value="${name}" checked>
+    <label class="${including === undefined ? "scope" : "scope included"}">
+      <input type="checkbox" name="scope" value="${scope.name}" ${checked}>
       <span>${scope.words}</span>
-      <small><code>${name}</code>${implied === null ? null : html`.${implied}`}</small>
+      <small><code>${scope.name}</code>${note}</small>
     </label>
   `;
 }
@@ -51,50 +61,80 @@ function identityFact(identity: ConsentPage["identity"]): Html {
   }
 }
 
+/** Where the answer goes, and the one warning that fits it. */
+function destination({ redirectUri, identity }: ConsentPage): { readonly name: string; readonly note: Html | null } {
+  const target = new URL(redirectUri);
+  const application = nativeApplicationOf(redirectUri);
+  if (target.protocol !== "https:") {
+    return {
+      name: application === null ? target.host : `${application} on this device`,
+      note: html`<p class="quiet">This application runs on your own computer. Any program there could have asked:
+        continue only if you have just started the connection.</p>`,
+    };
+  }
+  if (identity.kind !== "unverified") return { name: target.host, note: null };
+  return {
+    name: target.host,
+    note: html`<p class="note warn">Nobody has checked who runs this application: it chose its name itself. If you
+      allow it, <strong>${target.host}</strong> gets this access. Continue only if you know that address.</p>`,
+  };
+}
+
+function lifetimeWords({ seconds, idleSeconds }: ConsentPage["lifetime"]): string {
+  const longest = `At most ${durationWords(seconds)}`;
+  return idleSeconds === null || idleSeconds >= seconds
+    ? longest
+    : `${longest}, and until ${durationWords(idleSeconds)} without use`;
+}
+
 /** Renders the consent page. */
 export function consentPage(page: ConsentPage): Response {
-  const target = new URL(page.redirectUri);
-  const isLoopback = target.protocol === "http:";
+  const { name, note } = destination(page);
+  const choices = scopeCatalogue.filter((scope) => page.scopes.includes(scope.name));
   return pageResponse({
     title: "Allow access?",
     formsLeave: true,
     ...(page.cookies === undefined ? {} : { cookies: page.cookies }),
     body: html`
-      <h1>${page.clientName} asks for access</h1>
+      <h1>An application asks for access</h1>
       <p class="quiet">Allow only what you started yourself and expect.</p>
       ${page.problem === undefined ? null : html`<p class="note bad" role="alert">${page.problem}</p>`}
       <dl class="facts">
         <div>
           <dt>Application</dt>
-          <dd>${identityFact(page.identity)}</dd>
+          <dd>“${page.clientName}”</dd>
+          <dd class="quiet">${identityFact(page.identity)}</dd>
         </div>
         <div>
           <dt>Sends you to</dt>
-          <dd class="mono">${target.host}</dd>
+          <dd class="mono">${name}</dd>
         </div>
         <div>
           <dt>Access to</dt>
           <dd class="mono">${page.resource}</dd>
         </div>
         <div>
+          <dt>Access lasts</dt>
+          <dd>${lifetimeWords(page.lifetime)}</dd>
+        </div>
+        <div>
           <dt>Signed in as</dt>
           <dd>${page.userName}</dd>
+          <dd><a href="${page.otherAccountPath}">Use another account</a></dd>
         </div>
       </dl>
-      ${isLoopback
-        ? html`<p class="note warn">This application runs on your own computer. Any program there could have asked:
-          continue only if you have just started the connection.</p>`
-        : null}
+      ${note}
       <form method="post" action="${page.action}">
+        ${noDefaultButton}
         <input type="hidden" name="request" value="${page.handle}">
         <input type="hidden" name="account" value="${page.userId}">
         <input type="hidden" name="proof" value="${page.proof}">
         <fieldset>
           <legend>It wants to</legend>
-          ${page.scopes.map(scopeChoice)}
+          ${choices.map((scope) => scopeChoice(scope, page))}
         </fieldset>
-        <p class="hint">Untick what it should not do. You can take this back at any time on <a
-          href="${page.grantsPath}">the page of what you gave</a>.</p>
+        <p class="hint">Untick what it should not do. You can revoke its access at any time on your
+          <a href="${page.grantsPath}">Access page</a>.</p>
         <div class="actions">
           <button type="submit" name="decision" value="allow">Allow</button>
           <button type="submit" name="decision" value="deny" class="plain">Deny</button>
@@ -103,3 +143,6 @@ export function consentPage(page: ConsentPage): Response {
     `,
   });
 }
+
+// HTML, "Implicit submission": Enter in a field presses the form's first submit button, and a disabled one does nothing.
+const noDefaultButton = html`<button type="submit" disabled hidden></button>`;

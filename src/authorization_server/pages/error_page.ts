@@ -1,4 +1,5 @@
 /** The page that stands in for a redirect which must not happen, and for every other dead end. */
+import { html } from "../../lib/html.ts";
 import { messagePage } from "./message_page.ts";
 
 const dead = {
@@ -16,7 +17,7 @@ const dead = {
     status: 400,
     title: "This application is not known here",
     advice:
-      "It may have been removed, or it was set up for another server. Remove the connection in the application and add it again.",
+      "It was removed here, or it was connected to another server at this address. Remove the connection in the application and add it again.",
   },
   redirect_uri_not_registered: {
     status: 400,
@@ -27,7 +28,8 @@ const dead = {
   not_set_up: {
     status: 503,
     title: "This server has not been set up",
-    advice: "Open the set-up link that the server printed on its console, choose a passphrase, and then connect again.",
+    advice:
+      "Nobody can sign in yet. Open the set-up link that the server printed on its console, choose a passphrase, then come back. A restart prints a new link.",
   },
   request_gone: {
     status: 403,
@@ -49,7 +51,7 @@ const dead = {
   sign_in_elsewhere: {
     status: 403,
     title: "People do not sign in here",
-    advice: "This server sends people to their organisation's sign-in. Start again from the application.",
+    advice: "This server leaves sign-in to your organisation's ServiceNow instance. Start again from the application.",
   },
   set_up_link_invalid: {
     status: 403,
@@ -59,7 +61,7 @@ const dead = {
   already_set_up: {
     status: 403,
     title: "This server is set up already",
-    advice: "Connect an application, and sign in with the passphrase that was chosen.",
+    advice: "Connect an application, and sign in with the passphrase that was chosen. The user name is owner.",
   },
   method_not_allowed: {
     status: 405,
@@ -71,10 +73,15 @@ const dead = {
 /** Why a person sees an error page. */
 export type DeadEnd = keyof typeof dead;
 
+/** Where a dead end still leads. */
+const waysOn = html`
+  <p class="hint"><a href="/">How to connect an application</a> · <a href="/oauth/grants">Your Access page</a></p>
+`;
+
 /** The error page of a reason. */
 export function errorPage(reason: DeadEnd): Response {
   const { status, title, advice } = dead[reason];
-  return messagePage({ status, title, paragraphs: [advice] });
+  return messagePage({ status, title, paragraphs: [advice], more: waysOn });
 }
 
 /** The error page of a wrong verb (RFC 9110 §15.5.6). */

@@ -1,6 +1,7 @@
-/** The page on which a person sees what they allowed, takes it back, and signs out. */
+/** The page on which a person sees what has access in their name, revokes it, and signs out. */
 import { type Html, html } from "../../lib/html.ts";
 import { scopeCatalogue } from "../../scopes.ts";
+import type { OperatorTokenSummary } from "../operator_token.ts";
 import type { Grant } from "../records/grant.ts";
 import { pageResponse } from "../../lib/page.ts";
 
@@ -8,51 +9,105 @@ import { pageResponse } from "../../lib/page.ts";
 export interface GrantsPage {
   readonly action: string;
   readonly signOutAction: string;
+  readonly homePath: string;
   readonly csrf: string;
   readonly userName: string;
   readonly grants: readonly Grant[];
+  /** Access tokens that the command line made for this person. */
+  readonly tokens: readonly OperatorTokenSummary[];
+  /** Where the next part of the list is. */
+  readonly next: string | null;
+  /** Whether this is a later part of the list. */
+  readonly isContinued: boolean;
+  /** Something was revoked just now. */
+  readonly hasRevoked: boolean;
 }
 
-function day(time: number): Html {
+function moment(time: number): Html {
   const date = new Date(time);
-  const words = date.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
-  return html`<time datetime="${date.toISOString()}">${words}</time>`;
+  const words = date.toLocaleString("en-GB", {
+    day: "numeric",
+    month: "long",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZone: "UTC",
+  });
+  return html`<time datetime="${date.toISOString()}">${words} UTC</time>`;
 }
 
-function grantItem(grant: Grant, { action, csrf }: GrantsPage): Html {
-  const words = scopeCatalogue.filter(({ name }) => grant.scopes.includes(name)).map((scope) => scope.words);
-  const used = grant.refresh?.lastUsedAt ?? grant.createdAt;
+function scopeList(scopes: readonly string[]): Html {
+  const words = scopeCatalogue.filter(({ name }) => scopes.includes(name)).map((scope) => scope.words);
+  return html`<ul class="plain">${words.map((text) => html`<li>${text}</li>`)}</ul>`;
+}
+
+function revokeForm(
+  { action, csrf }: GrantsPage,
+  { field, id }: { readonly field: "grant" | "token"; readonly id: string },
+): Html {
+  return html`
+    <form method="post" action="${action}">
+      <input type="hidden" name="csrf" value="${csrf}">
+      <input type="hidden" name="${field}" value="${id}">
+      <button type="submit" class="plain small" aria-describedby="${field}-${id}">Revoke</button>
+    </form>
+  `;
+}
+
+function grantItem(grant: Grant, page: GrantsPage): Html {
+  const renewed = grant.refresh?.lastUsedAt ?? grant.createdAt;
   return html`
     <li class="grant">
       <h2 id="grant-${grant.id}">${grant.clientName}</h2>
-      <ul class="plain">${words.map((text) => html`<li>${text}</li>`)}</ul>
-      <p class="quiet">Allowed ${day(grant.createdAt)}, last renewed ${day(used)}${grant.redirectHost === null
-        ? null
-        : html`, through <span class="mono">${grant.redirectHost}</span>`}</p>
-      <form method="post" action="${action}">
-        <input type="hidden" name="csrf" value="${csrf}">
-        <input type="hidden" name="grant" value="${grant.id}">
-        <button type="submit" class="plain small" aria-describedby="grant-${grant.id}">Take back</button>
-      </form>
+      ${scopeList(grant.scopes)}
+      <p class="quiet">Allowed on ${moment(grant.createdAt)}${grant.redirectHost !== null &&
+        html`, through <span class="mono">${grant.redirectHost}</span>`}.<br>
+        Last asked for a token on ${moment(renewed)}${grant.address !== undefined &&
+          html`, from <span class="mono">${grant.address}</span>`}.</p>
+      ${revokeForm(page, { field: "grant", id: grant.id })}
     </li>
   `;
 }
 
+function tokenItem(token: OperatorTokenSummary, page: GrantsPage): Html {
+  return html`
+    <li class="grant">
+      <h2 id="token-${token.id}">${token.name === "" ? "Token without a name" : token.name}</h2>
+      ${scopeList(token.scopes)}
+      <p class="quiet">Made on the command line on ${moment(token.createdAt)}.<br>
+        Expires on ${moment(token.expiresAt)}.</p>
+      ${revokeForm(page, { field: "token", id: token.id })}
+    </li>
+  `;
+}
+
+function applications({ grants, next, isContinued }: GrantsPage, items: readonly Html[]): Html {
+  if (grants.length === 0 && next === null) {
+    return isContinued ? html`<p>That is the end of the list.</p>` : html`<p>No application has access now.</p>`;
+  }
+  return html`<ul class="plain">${items}</ul>${next !== null && html`<p><a href="${next}">More applications</a></p>`}`;
+}
+
 /** Renders the grants page. */
 export function grantsPage(page: GrantsPage): Response {
-  const { grants, userName, signOutAction, csrf } = page;
+  const { grants, tokens, userName, signOutAction, csrf } = page;
   return pageResponse({
-    title: "Access you gave",
+    title: "Access",
     body: html`
-      <h1>Access you gave</h1>
-      <p class="quiet">Signed in as <strong>${userName}</strong>. What you take back ends at once.</p>
-      ${grants.length === 0
-        ? html`<p>No application has access now.</p>`
-        : html`<ul class="plain">${grants.map((grant) => grantItem(grant, page))}</ul>`}
+      <h1>Access</h1>
+      <p class="quiet">Signed in as <strong>${userName}</strong>. Revoking takes effect at once.</p>
+      ${page.hasRevoked ? html`<p class="note good" role="status">Access revoked.</p>` : null}
+      ${applications(page, grants.map((grant) => grantItem(grant, page)))}
+      ${page.isContinued ? html`<p><a href="${page.action}">Back to the start of the list</a></p>` : null}
+      ${tokens.length === 0 ? null : html`
+        <h2>Tokens for scripts</h2>
+        <ul class="plain">${tokens.map((token) => tokenItem(token, page))}</ul>
+      `}
       <form method="post" action="${signOutAction}">
         <input type="hidden" name="csrf" value="${csrf}">
         <div class="actions"><button type="submit" class="plain">Sign out</button></div>
       </form>
+      <p class="hint"><a href="${page.homePath}">How to connect an application</a></p>
     `,
   });
 }
@@ -64,7 +119,7 @@ export function signedOutPage(signInPath: string, cookie: string): Response {
     cookies: [cookie],
     body: html`
       <h1>You are signed out</h1>
-      <p>Applications keep the access that you gave them. <a href="${signInPath}">Sign in</a> to take it back.</p>
+      <p>Applications keep the access that you gave them. <a href="${signInPath}">Sign in</a> to revoke it.</p>
     `,
   });
 }

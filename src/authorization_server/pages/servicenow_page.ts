@@ -47,7 +47,7 @@ export function servicenowLinkPage(page: ServicenowLinkPage): Response {
             : html`<button type="submit" name="action" value="unlink" class="plain">Unlink</button>`}
         </div>
       </form>
-      <p class="hint">See also <a href="${page.grantsPath}">the access that you gave</a>.</p>
+      <p class="hint">See also your <a href="${page.grantsPath}">Access page</a>.</p>
     `,
   });
 }
@@ -94,11 +94,11 @@ const problems: Readonly<
   other_browser: {
     status: 403,
     title: "This return from ServiceNow belongs to another browser",
-    advice: `Nothing was changed. If you did not start this, close the page; if you did: ${startAgain}`,
+    advice: `Nothing was changed. If you did not start this, close the page. If you did, ${startAgain}`,
   },
   other_person: {
     status: 403,
-    title: "Somebody else is signed in here now",
+    title: "Another person is signed in here now",
     advice: `Nothing was linked. Please ${startAgain}`,
   },
   denied: {
@@ -110,12 +110,12 @@ const problems: Readonly<
   unavailable: {
     status: 503,
     title: "ServiceNow cannot be reached",
-    advice: "Open the instance in a browser to see whether it is up, then start again.",
+    advice: "Open the instance in a browser to see whether it answers, then start again.",
   },
   disabled: {
     status: 403,
     title: "Your account is disabled on this server",
-    advice: "Ask the person who runs this server.",
+    advice: "Ask the operator of this server.",
   },
 };
 

@@ -20,7 +20,8 @@ export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): 
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>Set up this server</h1>
-      <p>Choose the passphrase with which you will approve applications. It is not kept anywhere in readable form.</p>
+      <p>Choose the passphrase with which you will sign in and approve applications. Your user name is
+        <strong>owner</strong>. Only a hash of the passphrase is stored.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${action}">
         <input type="hidden" name="code" value="${code}">
@@ -28,7 +29,8 @@ export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): 
         <label class="field" for="passphrase">Passphrase</label>
         <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
           minlength="${minCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
-        <p class="hint" id="rule">At least ${minCharacters} characters. Several words are easy to remember.</p>
+        <p class="hint" id="rule">At least ${minCharacters} characters, and not a common passphrase. Several unrelated
+          words are easy to remember.</p>
         <label class="field" for="confirmation">The same passphrase again</label>
         <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
           minlength="${minCharacters}" maxlength="1024">
@@ -39,17 +41,17 @@ export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): 
 }
 
 /** Renders the page after set-up: how to connect a client. */
-export function setUpDonePage(resource: string): Response {
+export function setUpDonePage(resource: string, grantsPath: string): Response {
   return pageResponse({
     title: "Ready",
     body: html`
       <h1>This server is ready</h1>
-      <p>Your passphrase is set. Connect an application to this address:</p>
+      <p>The passphrase is set. The user name is <strong>owner</strong>. Connect an application to this address:</p>
       <pre>${resource}</pre>
       <p>For example, in Claude Code:</p>
       <pre>claude mcp add --transport http portcullis ${resource}</pre>
-      <p
-        class="quiet">The application opens a page here on which you sign in and decide what it may do. You can close this one.</p>
+      <p class="quiet">The application opens a page here, on which you sign in and decide what it may do. Your
+        <a href="${grantsPath}">Access page</a> lists what you have allowed, and revokes it. You can close this page.</p>
     `,
   });
 }

@@ -1,5 +1,5 @@
 /** The page that asks for the passphrase. */
-import { html } from "../../lib/html.ts";
+import { type Html, html } from "../../lib/html.ts";
 import { pageResponse } from "../../lib/page.ts";
 
 /** What the sign-in page shows. */
@@ -7,8 +7,10 @@ export interface SignInPage {
   readonly action: string;
   /** What ties the form to this browser: the handle of the request that waits, or a CSRF token. */
   readonly hidden: { readonly name: "request" | "csrf"; readonly value: string };
-  /** Who waits for the sign-in; `null` when nobody does. */
-  readonly clientName: string | null;
+  /** What the sign-in is for. */
+  readonly purpose:
+    | { readonly kind: "request"; readonly clientName: string }
+    | { readonly kind: "grants" | "servicenowLink" };
   /** Ask for a user name too. */
   readonly askUserName: boolean;
   readonly userName?: string;
@@ -16,6 +18,17 @@ export interface SignInPage {
   readonly status?: number;
   readonly retryAfterSeconds?: number;
   readonly cookies?: readonly string[];
+}
+
+function purposeWords(purpose: SignInPage["purpose"]): Html {
+  switch (purpose.kind) {
+    case "request":
+      return html`The application “${purpose.clientName}” asks for access. Sign in to decide what it may do.`;
+    case "grants":
+      return html`Sign in to see which applications have access, and to revoke it.`;
+    case "servicenowLink":
+      return html`Sign in to link your ServiceNow account, or to unlink it.`;
+  }
 }
 
 /** Renders the sign-in page. */
@@ -28,7 +41,8 @@ export function signInPage(page: SignInPage): Response {
     ? html`
       <label class="field" for="username">User name</label>
       <input type="text" id="username" name="username" value="${page.userName ?? ""}" autocomplete="username"
-        autocapitalize="none" spellcheck="false" required maxlength="64">
+        autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="who">
+      <p class="hint" id="who">The person who set this server up is <code>owner</code>.</p>
     `
     // Not shown, but password managers file the passphrase under it.
     : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
@@ -39,10 +53,7 @@ export function signInPage(page: SignInPage): Response {
     ...(cookies === undefined ? {} : { cookies }),
     body: html`
       <h1>Sign in</h1>
-      ${page.clientName === null
-        ? html`<p class="quiet">Sign in to see and take back the access that you gave.</p>`
-        : html`<p class="quiet"><strong>${page.clientName}</strong> wants to connect to this server. Sign in to decide
-          what it may do.</p>`}
+      <p class="quiet">${purposeWords(page.purpose)}</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${page.action}">
         <input type="hidden" name="${page.hidden.name}" value="${page.hidden.value}">
@@ -52,6 +63,8 @@ export function signInPage(page: SignInPage): Response {
           maxlength="1024"${described}>
         <div class="actions"><button type="submit">Sign in</button></div>
       </form>
+      ${problem === undefined ? null : html`<p class="hint">Forgotten it? The operator of this server can set a new one
+        with <code>portcullis users reset NAME</code>.</p>`}
     `,
   });
 }

@@ -17,6 +17,8 @@ const grantSchema = z.object({
   scopes: z.array(z.string()),
   resource: z.string(),
   createdAt: z.number(),
+  /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */
+  address: z.string().optional(),
   /** The refresh token family, or `null` when the client gets none. */
   refresh: z.object({
     /** Number of the current refresh token. */
