@@ -2,6 +2,8 @@
 import { access, constants, lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import { lookAtPath } from "./config/look_at_path.ts";
+import { leadsInto } from "./config/overlap.ts";
 import { ollamaLimitsOf } from "./configured_limits.ts";
 import type { Clock } from "./lib/clock.ts";
 import { createOllamaClient } from "./ollama/client.ts";
@@ -29,7 +31,7 @@ const fetchTimeoutMilliseconds = 5_000;
 /** Runs the checks one after the other. */
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
   yield* examineDataDirectory(config);
-  if (config.workspaceStore === "disk") yield await examineWorkspace(config.workspaceDir);
+  if (config.workspaceStore === "disk") yield* examineWorkspace(config);
   yield* examineWall(config);
   yield* examineWorkers(config);
   yield await examineTelemetry(config);
@@ -69,17 +71,26 @@ async function* examineDataDirectory({ dataDir, database, masterKey }: Config): 
   }
 }
 
-async function examineWorkspace(workspaceDir: string): Promise<Check> {
+async function* examineWorkspace({ workspaceDir, dataDir }: Config): AsyncGenerator<Check> {
   const name = "workspace";
+  if (leadsInto(workspaceDir, dataDir, lookAtPath)) {
+    yield {
+      name,
+      state: "warning",
+      text: `${workspaceDir} lies in the data directory`,
+      remedy: "choose another with --workspace: what opens the one to others then opens the keys too",
+    };
+  }
   const found = await lstat(workspaceDir).catch(() => null);
   if (found === null) {
-    return { name, state: "warning", text: `${workspaceDir} does not exist yet`, remedy: "the first start makes it" };
+    yield { name, state: "warning", text: `${workspaceDir} does not exist yet`, remedy: "the first start makes it" };
+    return;
   }
   const usable = await access(workspaceDir, constants.R_OK | constants.W_OK | constants.X_OK).then(
     () => true,
     () => false,
   );
-  return usable ? { name, state: "well", text: `${workspaceDir} can be read and written` } : {
+  yield usable ? { name, state: "well", text: `${workspaceDir} can be read and written` } : {
     name,
     state: "broken",
     text: `${workspaceDir} cannot be read and written`,

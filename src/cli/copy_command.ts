@@ -1,6 +1,9 @@
 /** What `backup` and `restore` share: one directory beside the data directory, and one of them filled from the other. */
+import { resolve } from "node:path";
 import type { Config } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
+import { lookAtPath } from "../config/look_at_path.ts";
+import { leadsInto } from "../config/overlap.ts";
 import type { Result } from "../lib/result.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 
@@ -35,6 +38,11 @@ export async function runCopyCommand(
   }
   if (config.value.database !== undefined) {
     say(`error: entries are kept where DATABASE_URL says, not in the data directory\nhint: ${elsewhere}\n`);
+    return 1;
+  }
+  const { workspaceStore, workspaceDir } = config.value;
+  if (workspaceStore === "disk" && leadsInto(resolve(directory), workspaceDir, lookAtPath)) {
+    say(`error: ${directory} lies in the workspace, where agents can read and replace it\nhint: choose another\n`);
     return 1;
   }
   const copied = await copy(directory, config.value.dataDir);

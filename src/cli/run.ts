@@ -4,6 +4,7 @@
  */
 import { loadConfig } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
+import { lookAtPath } from "../config/look_at_path.ts";
 import { createOutput } from "../lib/output.ts";
 import { pause } from "../lib/pause.ts";
 import { failure } from "../lib/result.ts";
@@ -91,7 +92,7 @@ async function runCommand(
   // Again, now that the command is known: a flag of another command is an unknown one here.
   const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
   const load: CommandContext["loadConfig"] = () => {
-    const config = loadConfig({ flags, env: environment, readFile: Deno.readTextFileSync });
+    const config = loadConfig({ flags, env: environment, readFile: Deno.readTextFileSync, lookAt: lookAtPath });
     return config.ok ? config : failure([...problems, ...config.error]);
   };
   if (problems.length > 0) {

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
 import { environmentHasProxy } from "../ollama/direct_fetch.ts";
+import { leadsInto, type LookAt } from "./overlap.ts";
 import { isLoopbackHost } from "./parsers.ts";
 import { requireForDeploy } from "./require_for_deploy.ts";
 import type { Setting } from "./setting.ts";
@@ -64,6 +65,8 @@ export interface ConfigSources {
   readonly readFile: (path: string) => string;
   /** The home directory; `null` for a user without one. The system's answer unless given. */
   readonly home?: () => string | null;
+  /** Looks at the paths that must not overlap. Without it they are compared as they are written. */
+  readonly lookAt?: LookAt;
 }
 
 /** Reads every setting, then the rules between settings. All problems are reported together. */
@@ -125,7 +128,7 @@ function shown(setting: Setting<unknown>, text: string): string {
 
 function completeConfig(
   values: SettingValues,
-  { env, readFile, home = systemHome }: ConfigSources,
+  { env, readFile, home = systemHome, lookAt = () => null }: ConfigSources,
   problems: ConfigProblem[],
 ): Config {
   const { registration, jwtIssuer, servicenowInstance: instance, ...others } = values;
@@ -170,12 +173,12 @@ function completeConfig(
   };
   const dataDir = absolutePath("DATA_DIR", values.dataDir);
   const workspaceDir = absolutePath("WORKSPACE_DIR", values.workspaceDir);
-  if (dataDir === workspaceDir || dataDir.startsWith(workspaceDir + sep)) {
-    problems.push({
-      field: "DATA_DIR",
-      value: JSON.stringify(values.dataDir),
-      hint: "must not lie in the workspace, where agents could read the keys",
-    });
+  if (values.workspaceStore === "disk") {
+    for (const [field, path] of Object.entries({ ...pathsOf(values, env), DATA_DIR: dataDir })) {
+      if (path === undefined || !leadsInto(resolve(path), workspaceDir, lookAt)) continue;
+      const hint = "must not lie in the workspace, where agents could read and replace it";
+      problems.push({ field, value: JSON.stringify(path), hint });
+    }
   }
   return {
     ...rest,
@@ -195,6 +198,22 @@ function completeConfig(
 /** A body that writes a file of this size: JSON escapes every line end, quotation mark and backslash. */
 function bodyBytesFor(fileBytes: number): number {
   return 2 * fileBytes + 65_536;
+}
+
+/** The files that hold secrets, or decide whom the server trusts, by the setting that names them. */
+function pathsOf(
+  { database, tlsCertificateFile, tlsKeyFile }: SettingValues,
+  env: ConfigSources["env"],
+): Readonly<Record<string, string | undefined>> {
+  const secrets = (Object.values(settings) as Setting<unknown>[])
+    .filter(({ secret }) => secret)
+    .map(({ env: name }) => [`${name}_FILE`, env[`${name}_FILE`] || undefined] as const);
+  return {
+    ...Object.fromEntries(secrets),
+    DATABASE_URL: database?.kind === "deno_kv" ? database.path : database?.rootCertificatePath,
+    TLS_CERT_FILE: tlsCertificateFile,
+    TLS_KEY_FILE: tlsKeyFile,
+  };
 }
 
 /** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */
