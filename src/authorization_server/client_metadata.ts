@@ -1,5 +1,9 @@
 /** What a client says of itself when it registers (RFC 7591 §2), read as leniently as its security allows. */
 import { z } from "zod";
+import { hasMoreParts } from "../lib/has_more_parts.ts";
+
+/** Values in one registration; clients send some fifty. */
+const maxMetadataParts = 5_000;
 
 /** `null`, "" and [] mean that a member was left out: clients serialise their empty fields so. */
 const orAbsent = <Schema extends z.ZodType>(schema: Schema) =>
@@ -27,6 +31,7 @@ export type ClientMetadata = z.output<typeof metadataSchema>;
 
 /** Reads the members that count; `null` when one of them is of the wrong type. */
 export function parseClientMetadata(json: unknown): ClientMetadata | null {
+  if (hasMoreParts(json, maxMetadataParts)) return null;
   const parsed = metadataSchema.safeParse(json);
   return parsed.success ? parsed.data : null;
 }

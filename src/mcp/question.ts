@@ -1,4 +1,5 @@
 /** What a server may ask of its client while it serves a call: elicitation, sampling, roots. */
+import { hasMoreParts } from "../lib/has_more_parts.ts";
 import { z } from "zod";
 import type { ClientAbility } from "./client_capabilities.ts";
 
@@ -36,6 +37,9 @@ export type Question =
 
 /** Questions by keys of the tool's own choice. */
 export type Questions<Key extends string = string> = Readonly<Record<Key, Question>>;
+
+/** Values in one answer: more than any form, or list of roots, has. */
+const maxAnswerParts = 5_000;
 
 const answerShapes = {
   "elicitation/create": z.looseObject({
@@ -89,6 +93,7 @@ export function abilityFor({ method }: Question): ClientAbility {
 
 /** An answer checked against its question; `null` when it has the wrong shape. */
 export function parseAnswer({ method }: Question, answer: unknown): Answer | null {
+  if (hasMoreParts(answer, maxAnswerParts)) return null;
   const parsed = answerShapes[method].safeParse(answer);
   return parsed.success ? parsed.data as Answer : null;
 }

@@ -1,6 +1,7 @@
 /** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
+import { hasMoreParts } from "../lib/has_more_parts.ts";
 import type { TextPosition } from "../workspace/text_lines.ts";
 import type { WalkPosition } from "../workspace/walk.ts";
 
@@ -11,8 +12,10 @@ export interface ReadCursor {
   readonly endLine?: number;
 }
 
-/** A cursor with 64 names of 255 bytes, each of them escaped, is shorter. */
-const maxCursorCharacters = 150_000;
+/** Two positions of 64 names of 255 bytes, each byte escaped, are shorter. */
+const maxCursorCharacters = 300_000;
+/** Two positions of at most 64 names. */
+const maxCursorParts = 150;
 
 const readCursor = z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]);
 // names as a walk met them; a made-up `..` or `a/b` would not be a name
@@ -84,7 +87,8 @@ function encode(value: unknown): string {
 function decode(text: string): unknown {
   if (text.length > maxCursorCharacters) return undefined;
   try {
-    return JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    return hasMoreParts(value, maxCursorParts) ? undefined : value;
   } catch {
     return undefined; // not JSON
   }
