@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { settings } from "../src/config/settings.ts";
+
+Deno.test("every bound that docs/architecture.md names is a setting, or a constant where it says", () => {
+  const page = readFileSync(new URL("../docs/architecture.md", import.meta.url), "utf8");
+  const [, section = ""] = page.split("## What bounds a call\n");
+  const rows = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| ")).slice(2);
+  const variables = new Set<string>(Object.values(settings).map(({ env }) => env));
+  let constants = 0;
+  for (const row of rows) {
+    const cell = row.split("|").at(-2) ?? "";
+    const named = [...cell.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name);
+    assert.ok(named.length > 0, row);
+    for (const name of named) {
+      if (/^[A-Z_]+$/.test(name)) {
+        assert.ok(variables.has(name), `${name} is a setting`);
+        continue;
+      }
+      const [, path] = new RegExp(`\`${name}\`[^(]*\\(([\\w/.]+)\\)`).exec(cell) ?? [];
+      assert.ok(path !== undefined, `${name} has a place`);
+      const source = readFileSync(new URL(`../src/${path}`, import.meta.url), "utf8");
+      assert.match(source, new RegExp(`^(export )?const ${name}\\b`, "m"), `${name} is in ${path}`);
+      constants++;
+    }
+  }
+  assert.ok(rows.length > 20 && constants > 25, `${rows.length} rows, ${constants} constants`);
+});
