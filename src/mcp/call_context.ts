@@ -157,6 +157,10 @@ class CallContext implements RunningContext {
     }
     const task = await this.#call.runtime.tasks.begin(this.principal, this.#call, () => this.#onGone());
     if (task === null) this.#interrupt({ kind: "too_many_tasks" });
+    if (this.#ended || this.#abortReason !== undefined) {
+      await task.settle(null); // the call was answered while the task was stored: no client ever hears of it
+      return;
+    }
     this.#task = task;
     this.#whenHandedOut ??= Promise.withResolvers();
     this.#whenHandedOut.resolve(task);

@@ -86,6 +86,32 @@ Deno.test("tasks that could not be stored take no place: the call is refused, la
   }
 });
 
+Deno.test("a call that is answered while its task is being stored leaves no task behind that runs for ever", async () => {
+  const storage = createMemoryStorage();
+  const gate = Promise.withResolvers<void>();
+  let commits = 0;
+  const slow: typeof storage = {
+    ...storage,
+    async commit(batch) {
+      if (++commits === 1) await gate.promise;
+      return await storage.commit(batch);
+    },
+  };
+  const { tool, open } = gated();
+  const limits = { maxTasksPerPrincipal: 1, toolTimeoutMs: 20 };
+  const harness = createHarness({ storage: slow, tools: createToolRegistry([tool]), limits });
+  const late = await (await send(harness, "tools/call", { name: "long", arguments: {} })).json();
+  assert.equal(late.result.isError, true);
+  gate.resolve();
+  const task = await until("a free place", async () => {
+    const answer = await (await send(harness, "tools/call", { name: "long", arguments: {} })).json();
+    return answer.result.taskId === undefined ? null : answer.result;
+  });
+  open();
+  await taskThat(harness, task.taskId, "completed");
+  await inTime("the server to close", harness.mcp.close());
+});
+
 Deno.test("the end of a task that comes while the storage is away is stored and audited, once, when it is back", async () => {
   for (const fault of ["refused", "done_but_lost"] as const) {
     const storage = makeFailing(createMemoryStorage());

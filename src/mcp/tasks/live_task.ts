@@ -4,6 +4,7 @@ import type { Log } from "../../lib/log.ts";
 import { createLookout } from "../../lib/lookout.ts";
 import type { Pause } from "../../lib/pause.ts";
 import type { Result } from "../../lib/result.ts";
+import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
 import type { Timers } from "../../lib/timers.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { McpStorage } from "../mcp_storage.ts";
@@ -90,7 +91,9 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
       const next = { ...record, ...changes };
       const began = timers.elapsed();
       const stored = await store.save(next);
-      if (stored === null && !isExpired()) throw new Error("the task has expired by a wall clock that jumped");
+      if (stored === null && !isExpired()) {
+        throw new StorageUnavailableError("a running task has expired by the wall clock, which must have jumped");
+      }
       if (stored !== next) return endElsewhere(stored);
       record = { ...record, ...changes };
       beatAt = began;

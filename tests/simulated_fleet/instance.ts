@@ -1,0 +1,115 @@
+/** One instance of the fleet: the real server, wired as it is in production, on simulated time and storage. */
+import { z } from "zod";
+import { type App, buildApp } from "../../src/app.ts";
+import type { Config } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { createPause } from "../../src/lib/pause.ts";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import type { Timers } from "../../src/lib/timers.ts";
+import type { Log, LogFields } from "../../src/lib/log.ts";
+import { defineTool, type Tool } from "../../src/mcp/tool.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { createTelemetry } from "../../src/telemetry/telemetry.ts";
+
+/** How all instances are reached. */
+export const serverUrl = "https://fleet.example";
+
+/** What the checks need to know of the configuration. */
+export const limits = {
+  callsPerMinute: 64,
+  tasksPerUser: 4,
+  taskLifetimeSeconds: 180,
+  refreshGraceSeconds: 30,
+} as const;
+
+const loaded = loadConfig({
+  flags: {},
+  env: {
+    HOST: "127.0.0.1",
+    SERVER_URL: serverUrl,
+    REGISTRATION: "open",
+    DATABASE_URL: "postgres://fleet@127.0.0.1/fleet",
+    WORKSPACE_STORE: "storage",
+    DATA_DIR: "/nowhere/data",
+    WORKSPACE_DIR: "/nowhere/workspace",
+    MCP_RATE_LIMIT: String(limits.callsPerMinute),
+    OAUTH_RATE_LIMIT: "10000",
+    MAX_TASKS_PER_USER: String(limits.tasksPerUser),
+    TASK_LIFETIME: String(limits.taskLifetimeSeconds),
+    REFRESH_GRACE: String(limits.refreshGraceSeconds),
+    SWEEP_INTERVAL: "60",
+  },
+  readFile: () => "",
+});
+if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
+
+/** The configuration of every instance. */
+export const config: Config = loaded.value;
+
+/** The same key for every instance. */
+export const secrets = createSecretBox(new Uint8Array(32).fill(7));
+
+const telemetry = await createTelemetry("simulated");
+
+/** What an instance is given. */
+export interface InstanceParts {
+  readonly storage: Storage;
+  readonly timers: Timers;
+  readonly clock: () => number;
+  /** Receives every line of the log. */
+  readonly onLine: (level: string, event: string, fields: LogFields) => void;
+}
+
+/** Starts it. */
+export async function startInstance({ storage, timers, clock, onLine }: InstanceParts): Promise<App> {
+  const log: Log = { write: (level, event, fields = {}) => onLine(level, event, fields), flush: () => {} };
+  return await buildApp(config, {
+    storage,
+    secrets,
+    serverUrl,
+    log,
+    clock,
+    timers,
+    telemetry,
+    fetchDocument: () => Promise.reject(new Error("the simulated fleet has no internet")),
+    extraTools: simulatedTools(timers),
+  });
+}
+
+const form = {
+  method: "elicitation/create" as const,
+  params: { message: "Go on?", requestedSchema: { type: "object" as const, properties: {} } },
+};
+
+/** A call that answers at once, and one that becomes a task, which may ask. */
+function simulatedTools(timers: Timers): readonly Tool[] {
+  const pause = createPause(timers);
+  return [
+    defineTool({
+      name: "echo",
+      title: "Echo",
+      description: "Says what it is told.",
+      scopes: [],
+      annotations: { readOnlyHint: true },
+      input: z.object({ text: z.string() }),
+      run: ({ text }) => ({ ok: true, content: [{ type: "text", text }] }),
+    }),
+    defineTool({
+      name: "work",
+      title: "Work",
+      description: "Works for a while.",
+      scopes: [],
+      annotations: { readOnlyHint: true },
+      input: z.object({ milliseconds: z.number(), text: z.string(), asks: z.boolean() }),
+      async run({ milliseconds, text, asks }, context) {
+        await context.handOut({ required: true });
+        for (let step = 1; step <= 4; step++) {
+          await pause(milliseconds / 4, context.signal);
+          context.progress({ progress: step, total: 4 });
+        }
+        if (asks) await context.ask({ well: form });
+        return { ok: true, content: [{ type: "text", text }] };
+      },
+    }),
+  ];
+}
