@@ -33,6 +33,7 @@ import {
   type RotationPace,
   type SigningKeyState,
 } from "./authorization_server/rotate_signing_keys.ts";
+import { createSignInCode } from "./authorization_server/sign_in_link.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import { failure, type Result, success } from "./lib/result.ts";
@@ -51,6 +52,8 @@ export interface Administration {
   resetUser(name: string, passphrase: string): Promise<Result<UserSummary, UserProblem>>;
   disableUser(name: string): Promise<Result<UserSummary, UserProblem>>;
   enableUser(name: string): Promise<Result<UserSummary, UserProblem>>;
+  /** The code of a one-time link that lets one browser past the delays of sign-in. */
+  createSignInCode(name: string): Promise<Result<string, UserProblem>>;
   createClient(
     request: ClientRequest,
   ): Promise<Result<{ readonly client: ClientSummary; readonly secret: string | null }, ClientProblem>>;
@@ -75,6 +78,7 @@ export function createAdministration({ storage, secrets }: Installation, clock: 
     resetUser: (name, passphrase) => resetUser({ storage, clock }, { name, passphrase }),
     disableUser: (name) => disableUser({ storage, clock }, name),
     enableUser: (name) => enableUser({ storage, clock }, name),
+    createSignInCode: (name) => createSignInCode({ storage, clock }, name),
     createClient: (request) => createClient({ storage, clock }, request),
     listClients: () => listClients({ storage, clock }),
     removeClient: (id) => removeClient({ storage, clock }, id),

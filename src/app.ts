@@ -159,7 +159,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
-  const attempt = (endpoint: Endpoint): Endpoint => limitAttempts(limits.oauthAttempts, endpoint, refusedBy("oauth"));
+  const { credentialKey } = authorizationServer;
+  const attempt = (endpoint: Endpoint): Endpoint =>
+    limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") });
   let draining = false;
   const health: HealthOptions = {
     version,

@@ -13,6 +13,7 @@ import type { AuthorizationServerDeps } from "./context.ts";
 import { createAgreedClock } from "../lib/agreed_clock.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { systemTimers } from "../lib/timers.ts";
+import { createCredentialKey, type CredentialKey } from "./credential_key.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
 import { createIntrospectEndpoint } from "./introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
@@ -49,6 +50,8 @@ export interface AuthorizationServer {
   /** Where people come back to from the ServiceNow instance, and the page about their account there. */
   readonly servicenow: { readonly callback: Endpoint; readonly link: Endpoint } | null;
   readonly verifier: Verifier;
+  /** Who holds the credential in a request, for rate limits. */
+  readonly credentialKey: CredentialKey;
   /** The hosts that a client may be redirected to, or `null` when there is no such client. */
   redirectHosts(clientId: string): Promise<readonly string[] | null>;
   /** Whether anybody can sign in. */
@@ -129,6 +132,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       link: createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
     },
     verifier: createVerifier({ ...deps, timers, users, signingKeys, accessTokens, isLiveToken }),
+    credentialKey: createCredentialKey({ ...deps, browsers, accessTokens }),
     async redirectHosts(clientId) {
       const client = await directory.find(clientId, "tokens");
       return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);

@@ -41,6 +41,9 @@ export interface Browsers {
   identify(request: Request): Browser;
   /** Whether this person signed in there before. */
   isKnown(browser: Browser, userId: string): Promise<boolean>;
+  isKnownToAnyone(browser: Browser): Promise<boolean>;
+  /** From here on the browser is known, as if this person had signed in there. */
+  know(browser: Browser, userId: string): Promise<void>;
   signedIn(request: Request): Promise<SignedIn | null>;
   /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
   signIn(request: Request, account: Account): Promise<string>;
@@ -71,10 +74,18 @@ export function createBrowsers(options: {
     const hash = hashSecret(value);
     return { hash, hashes: [hash], isNew: true, cookies: cookies.setBrowser(value, tabCookieSeconds) };
   };
+  const putKnown = (hash: string, userId: string) => {
+    const now = clock();
+    return knownBrowsers.put([hash, userId], { signedInAt: now }, now + knownBrowserLifetimeSeconds * 1_000);
+  };
   return {
     cookiesReachOtherPorts,
     identify,
     isKnown: async (browser, userId) => await knownBrowsers.read(storage, browser.hash, userId) !== null,
+    async isKnownToAnyone({ hash, isNew }) {
+      return !isNew && (await knownBrowsers.list(storage, { below: [hash], limit: 1 })).length > 0;
+    },
+    know: async ({ hash }, userId) => void await storage.commit({ puts: [putKnown(hash, userId)] }),
     async signedIn(request) {
       const cookie = cookies.readSession(request);
       const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
@@ -91,11 +102,7 @@ export function createBrowsers(options: {
       await storage.commit({
         puts: [
           browserSessions.put(hashSecret(cookie), session, now + sessionLifetimeSeconds * 1_000),
-          knownBrowsers.put(
-            [identify(request).hash, account.id],
-            { signedInAt: now },
-            now + knownBrowserLifetimeSeconds * 1_000,
-          ),
+          putKnown(identify(request).hash, account.id),
         ],
         deletes: previous === null ? [] : [browserSessions.key(hashSecret(previous))],
       });

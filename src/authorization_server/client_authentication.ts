@@ -11,7 +11,7 @@ import type { Parameters } from "./request_body.ts";
 import type { RefusalReason } from "./refusal.ts";
 
 /** How a client says who it is. */
-type Credentials =
+export type Credentials =
   | { readonly method: "none"; readonly clientId: string }
   | {
     readonly method: "client_secret_basic" | "client_secret_post";
@@ -55,7 +55,8 @@ export function createClientAuthenticator(options: {
   };
 }
 
-function readCredentials(request: Request, parameters: Parameters): Result<Credentials, RefusalReason> {
+/** What a request says about its client; proves nothing yet. */
+export function readCredentials(request: Request, parameters: Parameters): Result<Credentials, RefusalReason> {
   const header = request.headers.get("authorization");
   const bodyId = parameters.get("client_id");
   const bodySecret = parameters.get("client_secret");
@@ -101,7 +102,8 @@ function parseBasic(header: string): Result<Credentials, RefusalReason> {
   }
 }
 
-function checkSecret(
+/** Whether the secret is the client's, sent in a way that the client registered. */
+export function checkSecret(
   client: Client,
   { method, secret }: Extract<Credentials, { secret: string }>,
   now: number,

@@ -18,6 +18,7 @@ import { seeOther } from "../lib/page.ts";
 import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
 import type { PasswordThrottle } from "./password_throttle.ts";
 import { ownerId } from "./records/user.ts";
+import { openSignInLink } from "./sign_in_link.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
 export interface SignInDeps extends InteractionDeps {
@@ -31,7 +32,10 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
   return async (request, peer) => {
     const browser = browsers.identify(request);
     if (request.method === "GET") {
-      const handle = new URL(request.url).searchParams.get("request") ?? "";
+      const { searchParams } = new URL(request.url);
+      const code = searchParams.get("link");
+      if (code !== null) return await showLinked(deps, { browser, code, peer });
+      const handle = searchParams.get("request") ?? "";
       const pending = await findPending(deps, handle, browser);
       return pending === null
         ? errorPage(browser.isNew ? "cookie_missing" : "request_gone")
@@ -50,6 +54,23 @@ export function createSignInEndpoint(deps: SignInDeps): Endpoint {
     }
     return await checkPassphrase(deps, { request, peer, browser, purpose }, form.value);
   };
+}
+
+/** A browser that opened a link from the command line signs in without the delays that others cause. */
+async function showLinked(
+  deps: SignInDeps,
+  { browser, code, peer }: { readonly browser: Browser; readonly code: string; readonly peer: Peer },
+): Promise<Response> {
+  const userName = await openSignInLink(deps, browser, code);
+  const outcome = userName === null ? "refused" : "opened";
+  deps.log.write("audit", "sign_in_link", {
+    outcome,
+    ...(userName === null ? { reason: "sign_in_link_invalid" } : { user: userName }),
+    address: peer.address,
+  });
+  if (userName === null) return errorPage("sign_in_link_invalid");
+  const purpose = { kind: "account", browser, next: "grants" } as const;
+  return await showSignIn(deps, purpose, { userName, cookies: browser.cookies });
 }
 
 /** `null` for a form that this browser was not sent (login CSRF). */

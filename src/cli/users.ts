@@ -1,14 +1,22 @@
-/** `users add|list|reset|disable|enable`: the people beside the owner, and the owner's own passphrase. */
+/** `users add|list|reset|disable|enable|sign-in-link`: the people beside the owner, and the owner's own passphrase. */
 import type { Administration } from "../administration.ts";
 import { type Action, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { serverUrlFor } from "../server_url.ts";
 import { readPassphrase } from "./read_passphrase.ts";
 
 /** Works while the server runs; what it ends, ends with the next request. */
 export const usersCommand: Command = {
   name: "users",
   summary: "adds, lists and locks out the people who may sign in",
-  usage: ["users list", "users add NAME", "users reset NAME", "users disable NAME", "users enable NAME"],
+  usage: [
+    "users list",
+    "users add NAME",
+    "users reset NAME",
+    "users disable NAME",
+    "users enable NAME",
+    "users sign-in-link NAME",
+  ],
   flags: {},
   run: (context) => runAction(usersCommand, actions, context),
 };
@@ -32,7 +40,25 @@ const actions: readonly Action[] = [
     run: change((administration) => administration.disableUser, "is locked out; sessions, grants and tokens are ended"),
   },
   { name: "enable", words: 1, run: change((administration) => administration.enableUser, "may sign in again") },
+  { name: "sign-in-link", words: 1, run: printSignInLink },
 ];
+
+/** For a person whom guessing elsewhere keeps out of a browser that is new here. */
+async function printSignInLink(
+  administration: Administration,
+  { loadConfig, print, say }: CommandContext,
+  [name = ""]: readonly string[],
+): Promise<ExitStatus> {
+  const config = loadConfig();
+  const code = await administration.createSignInCode(name);
+  if (!config.ok || !code.ok) {
+    say(code.ok ? "" : `error: ${code.error.field}: ${code.error.message}\n`);
+    return 1;
+  }
+  say("opens once, within 10 minutes; the passphrase is asked all the same\n");
+  print(`${serverUrlFor(config.value, config.value.port)}/oauth/sign-in?link=${code.value}\n`);
+  return 0;
+}
 
 async function list(administration: Administration, { print }: CommandContext): Promise<ExitStatus> {
   for (const { id, disabled } of await administration.listUsers()) {

@@ -5,14 +5,34 @@ import type { RateLimiter } from "./rate_limit.ts";
 
 const successCost = 0.1;
 
+/** What {@link limitAttempts} takes besides. */
+export interface AttemptOptions {
+  /** A key for the holder of a credential that proves itself, `null` for other requests. */
+  readonly credentialKey: (request: Request) => Promise<string | null>;
+  /** Called for each request that is refused. */
+  readonly onRefused: () => void;
+}
+
 /**
  * Guards an OAuth endpoint against guessing: a failed request costs ten times what a good one does, so that one
- * address shared by many users (claude.ai has two) is not shut out by its own success. `onRefused` hears of each request that is refused.
+ * address shared by many users (claude.ai has two) is not shut out by its own success. Where the address has used up
+ * its allowance, a valid credential has one of its own: a stranger behind the same proxy cannot shut its holder out.
  */
-export function limitAttempts(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
+export function limitAttempts(
+  limiter: RateLimiter,
+  endpoint: Endpoint,
+  { credentialKey, onRefused }: AttemptOptions,
+): Endpoint {
   return async (request, peer) => {
-    const key = addressKey(peer.address);
-    const admission = await limiter.take(key, successCost);
+    let key = addressKey(peer.address);
+    let admission = await limiter.take(key, successCost);
+    if (!admission.ok) {
+      const holder = await credentialKey(request);
+      if (holder !== null) {
+        key = `credential ${holder}`;
+        admission = await limiter.take(key, successCost);
+      }
+    }
     if (!admission.ok) {
       onRefused();
       return tooManyRequests(admission.retryAfterSeconds);

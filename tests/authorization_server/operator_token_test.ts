@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
 import {
   createOperatorToken,
   listOperatorTokens,
@@ -6,9 +7,10 @@ import {
   revokeOperatorToken,
 } from "../../src/authorization_server/operator_token.ts";
 import { addUser, disableUser, enableUser, resetUser } from "../../src/authorization_server/manage_users.ts";
+import { hashPassword } from "../../src/authorization_server/password_hash.ts";
 import { operatorTokens } from "../../src/authorization_server/records/operator_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite.ts";
-import { type Harness, isAccepted, passphrase, startHarness } from "./harness.ts";
+import { connect, type Harness, isAccepted, passphrase, startHarness } from "./harness.ts";
 
 const request: OperatorTokenRequest = { scope: "files:read, files:write", lifetimeSeconds: 3_600, name: "backup" };
 
@@ -69,6 +71,19 @@ Deno.test("a token whose record outlives the change of its person is dead all th
   assert.ok((await resetUser(harness.deps, { name: "ada", passphrase })).ok);
   await harness.storage.commit({ puts: [operatorTokens.put(stored.value.id, stored.value, stored.value.expiresAt)] });
   assert.ok(!await isAccepted(harness, made.value.token));
+});
+
+Deno.test("another OWNER_PASSWORD_HASH ends the owner's grants, and leaves command-line tokens to token revoke", async () => {
+  await using harness = await startHarness();
+  const { tokens } = await connect(harness);
+  const made = await createOperatorToken(harness.deps, request);
+  assert.ok(made.ok);
+  const changed = createAuthorizationServer({
+    ...harness.deps,
+    ownerPasswordHash: await hashPassword("another one here"),
+  });
+  assert.ok(!(await changed.verifier.verify(tokens.access_token)).ok);
+  assert.ok((await changed.verifier.verify(made.value.token)).ok);
 });
 
 Deno.test("lists show no token and no hash, oldest first; revoking works once", async () => {

@@ -53,6 +53,11 @@ const dead = {
     title: "People do not sign in here",
     advice: "This server leaves sign-in to your organisation's ServiceNow instance. Start again from the application.",
   },
+  sign_in_link_invalid: {
+    status: 403,
+    title: "This sign-in link does not work",
+    advice: "It is wrong, has expired, or was used. Ask the operator of this server for a new one.",
+  },
   set_up_link_invalid: {
     status: 403,
     title: "This set-up link does not work",
