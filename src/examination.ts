@@ -10,7 +10,7 @@ import { createOllamaClient } from "./ollama/client.ts";
 import { hostOfApiKey, type OllamaHost } from "./ollama/host.ts";
 import { playConnection } from "./servicenow/play_connection.ts";
 import { scopesOf } from "./offered_scopes.ts";
-import { serverUrlFor } from "./server_url.ts";
+import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { describeWall } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { raceFreedomOf } from "./sandbox/race_freedom.ts";
@@ -34,6 +34,7 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
   if (config.workspaceStore === "disk") yield* examineWorkspace(config);
   yield* examineWall(config);
   yield* examineWorkers(config);
+  yield* examineProxy(config);
   yield await examineTelemetry(config);
   yield* examineOllama(config, clock);
   yield* examineMetadata(serverUrlFor(config, config.port));
@@ -125,6 +126,17 @@ function* examineWorkers({ workers, database, postgresConnections }: Config): Ge
   yield workers <= cores
     ? { name, state: "well", text }
     : { name, state: "warning", text, remedy: "more workers than cores take memory and answer no faster" };
+}
+
+/** Without its word for the clients' addresses, one client's failures are everybody's. */
+function* examineProxy(config: Config): Generator<Check> {
+  if (!missesTrustProxy(config)) return;
+  yield {
+    name: "proxy",
+    state: "warning",
+    text: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    remedy: "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
+  };
 }
 
 /** A collector that answers nothing is noticed by nobody: spans are dropped without a word. */

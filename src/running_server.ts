@@ -5,20 +5,19 @@ import type { FetchDocument } from "./authorization_server/document_fetcher.ts";
 import { hasArgon2id } from "./authorization_server/argon2id.ts";
 import { canVerify } from "./authorization_server/password_hash.ts";
 import type { Config } from "./config/config.ts";
-import { clientAddress } from "./http/client_address.ts";
-import type { Peer } from "./lib/endpoint.ts";
+import { ConnectionPeer } from "./http/connection_peer.ts";
+import { createProxyNotice, type ProxyNotice } from "./http/proxy_notice.ts";
 import { openInstallation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "./lib/persistent_listener.ts";
 import { failure, type Result, success } from "./lib/result.ts";
-import type { TrustedProxies } from "./lib/trusted_proxies.ts";
 import { methodNames } from "./mcp/method_names.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { observeStorage } from "./metrics/observed_storage.ts";
 import { listenForMetrics, type ServerReport } from "./metrics_listener.ts";
-import { serverUrlFor } from "./server_url.ts";
+import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { databaseAttributes } from "./telemetry/database_attributes.ts";
 import { startTelemetry } from "./telemetry/start_telemetry.ts";
 import { version } from "./version.ts";
@@ -90,6 +89,14 @@ export async function startServer(
       });
     }
   }
+  const notice = createProxyNotice(log);
+  if (missesTrustProxy(config) && (team === undefined || team.opensPort)) {
+    log.write("warn", "proxy_not_trusted", {
+      problem:
+        "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+      remedy: "set TRUST_PROXY; see docs/operations.md",
+    });
+  }
   const startedTelemetry = await startTelemetry(config, { version, log });
   if (!startedTelemetry.ok) return startedTelemetry;
   const telemetry = startedTelemetry.value;
@@ -113,7 +120,7 @@ export async function startServer(
       app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
     server = listenPersistently({
       listen: (again) => {
-        const on = (port: number) => listen({ ...config, port }, team !== undefined, answer);
+        const on = (port: number) => listen({ ...config, port }, { reusePort: team !== undefined, notice }, answer);
         return again === null ? listenFirst(config.port, preferredPort, on) : on(again);
       },
       log,
@@ -211,36 +218,20 @@ function listenFirst(port: number, preferred: number | undefined, listen: (port:
 }
 
 /** With `reusePort`, Linux spreads new connections over all who listen. */
-function listen(config: Config, reusePort: boolean, fetch: App["fetch"]): Deno.HttpServer<Deno.NetAddr> {
+function listen(
+  config: Config,
+  { reusePort, notice }: { readonly reusePort: boolean; readonly notice: ProxyNotice },
+  fetch: App["fetch"],
+): Deno.HttpServer<Deno.NetAddr> {
+  const proxies = { trusted: config.trustedProxies, notice };
   return Deno.serve(
     { hostname: config.host, port: config.port, reusePort, onListen: () => {}, ...credentialsOf(config) },
-    (request, info) => fetch(request, new ConnectionPeer(request, info, config.trustedProxies)),
+    (request, info) => fetch(request, new ConnectionPeer(request, info, proxies)),
   );
 }
 
 function credentialsOf({ tls }: Config): Deno.TlsCertifiedKeyPem | Record<never, never> {
   return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
-}
-
-/** Asks Deno for the address only when somebody wants it: most requests never do. */
-class ConnectionPeer implements Peer {
-  readonly #request: Request;
-  readonly #info: Deno.ServeHandlerInfo<Deno.NetAddr>;
-  readonly #trusted: TrustedProxies | undefined;
-  constructor(
-    request: Request,
-    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
-    trusted: TrustedProxies | undefined,
-  ) {
-    this.#request = request;
-    this.#info = info;
-    this.#trusted = trusted;
-  }
-  get address(): string {
-    // Where the platform listens by other means than TCP, there is none; all who call then share one.
-    const hostname = (this.#info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
-    return this.#trusted === undefined ? hostname : clientAddress(hostname, this.#request.headers, this.#trusted);
-  }
 }
 
 function wait(milliseconds: number): Promise<void> {

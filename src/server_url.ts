@@ -9,6 +9,11 @@ export function serverUrlFor(config: Config, port: number): string {
   return new URL(`${config.tls === undefined ? "http" : "https"}://${host}:${port}`).origin;
 }
 
+/** Whether a proxy has to be in between, since someone ends TLS, and none is trusted: all people then share one address. */
+export function missesTrustProxy({ serverUrl, tls, trustedProxies, onDeploy }: Config): boolean {
+  return !onDeploy && serverUrl?.startsWith("https:") === true && tls === undefined && trustedProxies === undefined;
+}
+
 /**
  * Every spelling of the server's address that people type for it, the canonical one first. On a loopback address
  * `localhost` and its numbers mean the same server, and clients insist on finding what they typed (RFC 9728 §3.3).

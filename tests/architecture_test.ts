@@ -182,7 +182,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     telemetry: /deno_telemetry\.ts$/,
   },
   "running_server.ts": {
-    http: /^src\/http\/client_address\.ts$/,
+    http: /^src\/http\/(connection_peer|proxy_notice)\.ts$/,
     mcp: /^src\/mcp\/(tool|method_names)\.ts$/,
   },
   metrics: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },

@@ -67,6 +67,38 @@ atOwnListener.test("headers from a peer that is no trusted proxy change nothing,
   assert.ok(!text.includes("evil"));
 });
 
+atOwnListener.test("a proxy that is not trusted is noticed when clients come through it, and told once", async () => {
+  await using place = await makeServerPlace();
+  await using server = await startServer(place, { env: { TRUST_PROXY: "10.0.0.0/8" } });
+  for (let client = 1; client < 20; client++) {
+    await refusedToken(server.url, { "x-forwarded-for": `203.0.113.${client}` });
+  }
+  const lines = await until("the notice", () => {
+    const found = server.stderr().split("\n").filter((line) => line.includes('"proxy_not_trusted"'));
+    return found.length > 0 && found;
+  });
+  assert.equal(lines.length, 1);
+  assert.equal(JSON.parse(lines[0] ?? "").peer, "127.0.0.1");
+});
+
+atOwnListener.test("the start and doctor say when a proxy must be there and none is trusted", async () => {
+  for (const [env, isTold] of [[{}, true], [{ TRUST_PROXY: "1" }, false]] as const) {
+    const settings = {
+      SERVER_URL: "https://mcp.example.com",
+      DCR_AUTH_TOKEN: "Zk3vQ9sT1xW7uB5nY2rL8cJ4hF6gD0aE",
+      ...env,
+    };
+    await using place = await makeServerPlace();
+    await using server = await startServer(place, { env: settings });
+    await server.stop();
+    assert.equal(/"proxy_not_trusted".*TRUST_PROXY/.test(server.stderr()), isTold);
+    const { stdout } = await runCommand(["doctor"], {
+      env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, OLLAMA_HOST: "127.0.0.1:1", ...settings },
+    });
+    assert.equal(/^warn +proxy: .*\n +hint: .*TRUST_PROXY/m.test(stdout), isTold, stdout);
+  }
+});
+
 Deno.test("TRUST_PROXY refuses what is neither a number of proxies nor networks", async () => {
   for (const value of ["0", "10", "yes", "10.0.0.1/8", "proxy.example"]) {
     const { code, stderr } = await runCommand(["serve"], { env: { TRUST_PROXY: value } });
