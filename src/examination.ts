@@ -5,7 +5,7 @@ import type { Config } from "./config/config.ts";
 import { lookAtPath } from "./config/look_at_path.ts";
 import { leadsInto } from "./config/overlap.ts";
 import { ollamaLimitsOf } from "./configured_limits.ts";
-import type { Clock } from "./lib/clock.ts";
+import { type Clock, systemClock } from "./lib/clock.ts";
 import { createOllamaClient } from "./ollama/client.ts";
 import { hostOfApiKey, type OllamaHost } from "./ollama/host.ts";
 import { playConnection } from "./servicenow/play_connection.ts";
@@ -14,7 +14,8 @@ import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { describeWall } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { raceFreedomOf } from "./sandbox/race_freedom.ts";
-import { dataFiles, exposure } from "./storage/data_directory.ts";
+import { exposure } from "./storage/data_directory.ts";
+import { dataFiles } from "./storage/data_files.ts";
 import { findTelemetry } from "./telemetry/deno_telemetry.ts";
 
 /** What one check found. */
@@ -31,6 +32,7 @@ const fetchTimeoutMilliseconds = 5_000;
 /** Runs the checks one after the other. */
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
   yield* examineDataDirectory(config);
+  yield await examineDatabase(config);
   if (config.workspaceStore === "disk") yield* examineWorkspace(config);
   yield* examineWall(config);
   yield* examineWorkers(config);
@@ -70,6 +72,17 @@ async function* examineDataDirectory({ dataDir, database, masterKey }: Config): 
       ? { name, state: "well", text: `${path} is for its owner alone` }
       : { name, state: "broken", text: `${path} ${problem.problem}`, remedy: problem.remedy };
   }
+}
+
+/** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
+async function examineDatabase(config: Config): Promise<Check> {
+  const name = "database";
+  const { examineInstallation } = await import("./installation.ts");
+  const found = await examineInstallation(config, systemClock);
+  if (!found.ok) return { name, state: "broken", text: found.error.problem, remedy: found.error.remedy };
+  return found.value === "sound"
+    ? { name, state: "well", text: "is whole, can be written, and belongs to the master key" }
+    : { name, state: "warning", text: "does not exist yet", remedy: "the first start makes it" };
 }
 
 async function* examineWorkspace({ workspaceDir, dataDir }: Config): AsyncGenerator<Check> {

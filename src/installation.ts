@@ -6,8 +6,15 @@ import type { Log } from "./lib/log.ts";
 import { failure, type Result, success } from "./lib/result.ts";
 import { createSecretBox, type SecretBox } from "./lib/secret_box.ts";
 import { StorageFault } from "./lib/storage_fault.ts";
-import { bindMasterKey, masterKeyMark } from "./storage/bind_master_key.ts";
-import { dataFiles, openDataDirectory } from "./storage/data_directory.ts";
+import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey } from "./storage/bind_master_key.ts";
+import {
+  type DataDirectoryProblem,
+  missingMasterKey,
+  openDataDirectory,
+  peekMasterKey,
+  readDataDirectory,
+} from "./storage/data_directory.ts";
+import { dataFiles } from "./storage/data_files.ts";
 import { openStorage } from "./storage/open_storage.ts";
 import type { Storage } from "./storage/port.ts";
 
@@ -32,14 +39,16 @@ export async function openInstallation(
   clock: Clock,
   log?: Log,
 ): Promise<Result<Installation, InstallationProblem>> {
-  const keyed = findMasterKey(config);
-  if (!keyed.ok) return keyed;
+  const early = readMasterKey(config);
+  if (!early.ok) return early;
   const opened = await openStorageOf(config, clock, log);
   if (!opened.ok) return opened;
   const storage = opened.value;
-  const secrets = createSecretBox(keyed.value);
   let isOpen = false;
   try {
+    const keyed = early.value === null ? await makeMasterKeyFor(storage, config) : success(early.value);
+    if (!keyed.ok) return keyed;
+    const secrets = createSecretBox(keyed.value);
     if (config.previousMasterKey !== undefined) {
       const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
       await moveToMasterKey({ storage, clock }, { from: createSecretBox(config.previousMasterKey), to: secrets });
@@ -53,6 +62,28 @@ export async function openInstallation(
   } finally {
     if (!isOpen) await storage.close();
   }
+}
+
+/**
+ * Whether what a configuration names can be used, and its master key fits; makes and changes nothing. `absent` when
+ * there is nothing yet: the first start makes it.
+ */
+export async function examineInstallation(
+  { database, dataDir, masterKey }: Config,
+  clock: Clock,
+): Promise<Result<"sound" | "absent", InstallationProblem>> {
+  const { examineStorage } = await import("./storage/examine_storage.ts");
+  const examined = await examineStorage({
+    ...(database === undefined ? {} : { location: database }),
+    sqlitePath: join(dataDir, dataFiles.database),
+    clock,
+  });
+  if (!examined.ok) return examined;
+  if (examined.value.kind === "absent" || examined.value.mark === null) return success("absent");
+  const key = masterKey === undefined ? peekMasterKey(dataDir) : success(masterKey);
+  if (!key.ok) return failure(asProblem(key.error));
+  if (key.value === null) return failure(asProblem(missingMasterKey(dataDir)));
+  return examined.value.mark === masterKeyMark(createSecretBox(key.value)) ? success("sound") : failure(wrongMasterKey);
 }
 
 /** Opens the storage that a configuration names, whatever its master key. */
@@ -74,13 +105,29 @@ export async function openStorageOf(
   });
 }
 
-/** The key from the setting or the data directory; the directory is not touched when nothing of it is needed. */
-function findMasterKey(
-  { masterKey, database, dataDir }: Config,
-): Result<Uint8Array, InstallationProblem> {
+/**
+ * The key from the setting or the data directory; `null` where there is none yet. The directory is not touched when
+ * nothing of it is needed.
+ */
+function readMasterKey({ masterKey, database, dataDir }: Config): Result<Uint8Array | null, InstallationProblem> {
   if (masterKey !== undefined && database !== undefined) return success(masterKey);
-  const directory = openDataDirectory(dataDir);
-  if (directory.ok) return success(masterKey ?? directory.value.masterKey);
-  const { path, problem, remedy } = directory.error;
-  return failure({ problem: `${path} ${problem}`, remedy });
+  const directory = masterKey === undefined ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
+  return directory.ok ? success(masterKey ?? directory.value.masterKey) : failure(asProblem(directory.error));
+}
+
+/** For a database that no key was used with yet. */
+async function makeMasterKeyFor(
+  storage: Storage,
+  { dataDir }: Config,
+): Promise<Result<Uint8Array, InstallationProblem>> {
+  // Another instance that starts for the first time makes its key before it leaves its mark.
+  const isUsed = await boundMark(storage) !== null;
+  const directory = isUsed ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
+  if (!directory.ok) return failure(asProblem(directory.error));
+  const { masterKey } = directory.value;
+  return masterKey === null ? failure(asProblem(missingMasterKey(dataDir))) : success(masterKey);
+}
+
+function asProblem({ path, problem, remedy }: DataDirectoryProblem): InstallationProblem {
+  return { problem: `${path} ${problem}`, remedy };
 }

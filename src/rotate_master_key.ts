@@ -9,8 +9,9 @@ import { resealLinks } from "./servicenow/reseal_links.ts";
 import { boundMark, masterKeyMark, rebindMasterKey } from "./storage/bind_master_key.ts";
 import {
   adoptNextMasterKey,
-  openDataDirectory,
+  missingMasterKey,
   prepareNextMasterKey,
+  readDataDirectory,
   unfinishedChange,
 } from "./storage/data_directory.ts";
 import type { Storage } from "./storage/port.ts";
@@ -49,12 +50,13 @@ export async function rotateMasterKey(
     const remedy = "stop every server, set MASTER_KEY_PREVIOUS to the key as it is and MASTER_KEY to a new one, start";
     return failure({ problem: "the master key is in MASTER_KEY, where only you can change it", remedy });
   }
-  const directory = openDataDirectory(config.dataDir, { changesMasterKey: true });
-  if (!directory.ok) {
-    const { path, problem, remedy } = directory.error;
+  const directory = readDataDirectory(config.dataDir, { changesMasterKey: true });
+  const key = directory.ok ? directory.value.masterKey : null;
+  if (!directory.ok || key === null) {
+    const { path, problem, remedy } = directory.ok ? missingMasterKey(config.dataDir) : directory.error;
     return failure({ problem: `${path} ${problem}`, remedy });
   }
-  const { databasePath, masterKey } = directory.value;
+  const { databasePath } = directory.value;
   if (config.database === undefined && isSqliteInUse(databasePath)) {
     return failure({ problem: `${databasePath} is in use`, remedy: "stop the server and every other command first" });
   }
@@ -62,7 +64,7 @@ export async function rotateMasterKey(
   if (!opened.ok) return opened;
   const storage = opened.value;
   try {
-    const from = createSecretBox(masterKey);
+    const from = createSecretBox(key);
     const bound = await boundMark(storage);
     const isOurs = bound === null || bound === masterKeyMark(from);
     // Made only for a database of ours: a next key that is left keeps everything else from opening the installation.

@@ -80,6 +80,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "examination.ts": [
     "config",
     "configured_limits.ts",
+    "installation.ts",
     "lib",
     "offered_scopes.ts",
     "ollama",
@@ -122,7 +123,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "version.ts",
   ],
-  sandbox: ["authorization_server", "config", "configured_limits.ts", "lib", "mcp", "running_server.ts"],
+  sandbox: ["authorization_server", "config", "configured_limits.ts", "lib", "mcp", "running_server.ts", "storage"],
   "deploy_server.ts": ["authorization_server", "config", "configured_limits.ts", "lib", "running_server.ts", "sandbox"],
   cli: [
     "administration.ts",
@@ -178,7 +179,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   "examination.ts": {
     servicenow: /play_connection\.ts$/,
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,
-    storage: /data_directory\.ts$/,
+    storage: /data_(directory|files)\.ts$/,
     telemetry: /deno_telemetry\.ts$/,
   },
   "running_server.ts": {
@@ -187,7 +188,11 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   metrics: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   telemetry: { config: /^src\/config\/config\.ts$/, ollama: /^src\/ollama\/(client|port)\.ts$/ },
-  sandbox: { authorization_server: /(document_fetcher|internet)\.ts$/, mcp: /^src\/mcp\/tool\.ts$/ },
+  sandbox: {
+    authorization_server: /(document_fetcher|internet)\.ts$/,
+    mcp: /^src\/mcp\/tool\.ts$/,
+    storage: /data_files\.ts$/,
+  },
   "deploy_server.ts": {
     authorization_server: /(document_fetcher|internet)\.ts$/,
     sandbox: /^src\/sandbox\/own_permissions\.ts$/,

@@ -1,4 +1,5 @@
 /** The permission wall in words, for `doctor`. */
+import { isPresencePath } from "../storage/data_files.ts";
 import type { ServerPermissions } from "./permissions.ts";
 import type { RaceFreedom } from "./race_freedom.ts";
 
@@ -19,14 +20,17 @@ export function describeWall(
   { permissions, listenAddresses, storagePaths, raceFreedom, clientMetadataDocuments, workers }: Wall,
 ): string[] {
   const upstreams = permissions.net.slice(listenAddresses.length);
-  const files = permissions.read.filter((path) => !storagePaths.includes(path));
+  const { kept = [], presence = [] } = Object.groupBy(
+    permissions.read.filter((path) => !storagePaths.includes(path)),
+    (path) => isPresencePath(path) ? "presence" : "kept",
+  );
   const sentences = [
     `tools reach ${
-      [upstreams.join(", "), ...files.length === 0 ? [] : [`the files in ${files.join(", ")}`]].join(" and ")
+      [upstreams.join(", "), ...kept.length === 0 ? [] : [`the files in ${kept.join(", ")}`]].join(" and ")
     }, and nothing else`,
     `the server also holds ${listenAddresses.join(", ")} to listen on and, until it answers, ${
       storagePaths.join(", ")
-    }`,
+    }${presence.length === 0 ? "" : "; afterwards it may only see whether its database's files are there"}`,
     "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links",
   ];
   if (clientMetadataDocuments) {

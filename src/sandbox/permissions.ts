@@ -4,6 +4,7 @@
  */
 import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
+import { dataFiles, presencePaths } from "../storage/data_files.ts";
 
 /** The settings that the permissions follow from. */
 export interface WallSettings extends
@@ -50,9 +51,10 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
     if (database.host.startsWith("/")) both.push(join(database.host, `.s.PGSQL.${database.port}`));
     if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
   }
+  const presence = database === undefined ? presenceOf(dataDir, realPath) : [];
   return {
     net: [...listenAddresses(settings), ...upstreamHosts(settings)],
-    read: spellings([...both, ...readOnly]),
+    read: [...spellings([...both, ...readOnly]), ...presence],
     write: spellings(both),
     env: false,
     run: false,
@@ -60,6 +62,12 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
     sys: false,
     import: false,
   };
+}
+
+/** Where the server goes on to look whether its database's files are in their place, and nothing of the files. */
+export function presenceOf(dataDir: string, realPath: (path: string) => string): readonly string[] {
+  const directories = new Set([dataDir, realPath(dataDir)]);
+  return [...directories].flatMap((directory) => presencePaths(join(directory, dataFiles.database)));
 }
 
 /** What is needed by name only until the storage is open, in each spelling: given up then. */

@@ -8,7 +8,14 @@ import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageProblem } from "./guarded_storage.ts";
 import type { Storage, StorageKey } from "./port.ts";
 
-const markKey: StorageKey = ["installation", "master_key_mark"];
+/** Where the mark is. */
+export const markKey: StorageKey = ["installation", "master_key_mark"];
+
+/** A database and a key that do not belong together. */
+export const wrongMasterKey: StorageProblem = {
+  problem: "the database was written with another master key than this instance has",
+  remedy: "give every instance the same master key: copy master.key from the first one, or from the backup",
+};
 
 /** What shows which master key it is, and does not reveal it. */
 export function masterKeyMark(secrets: SecretBox): string {
@@ -38,9 +45,6 @@ export async function bindMasterKey(storage: Storage, mark: string): Promise<Res
       continue; // another instance was first
     }
     if (found.value === mark) return success(null);
-    return failure({
-      problem: "the database was written with another master key than this instance has",
-      remedy: "give every instance the same master key: copy master.key from the first one, or from the backup",
-    });
+    return failure(wrongMasterKey);
   }
 }

@@ -123,7 +123,9 @@ export function createCircuit(options: CircuitOptions): Circuit {
       }
     },
     breakForGood(found) {
-      open(found);
+      if (isBroken) return;
+      onOpen(found);
+      failure = found;
       isBroken = true;
     },
   };

@@ -17,6 +17,7 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import { failure, type Result, success } from "../lib/result.ts";
+import { dataFiles } from "./data_files.ts";
 import { renameDurably } from "./durable_file.ts";
 
 /** What lies in the directory. */
@@ -36,36 +37,68 @@ export interface DataDirectoryProblem {
 /** The key that takes the place of the master key, while everything is sealed anew under it. */
 const nextMasterKeyFile = "master.key.next";
 
-/** The names of the files in a data directory, and in a backup of one. */
-export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;
-
 /** The length of a master key. */
 export const masterKeyBytes = 32;
 
 /** Makes what is absent (directory 0700, key 0600), checks what is there. */
-export function openDataDirectory(
+export function openDataDirectory(path: string): Result<DataDirectory, DataDirectoryProblem> {
+  const found = readDataDirectory(path);
+  if (!found.ok || found.value.masterKey !== null) return found as Result<DataDirectory, DataDirectoryProblem>;
+  try {
+    makeMasterKey(join(path, dataFiles.masterKey));
+  } catch (error) {
+    return cannotBeUsed(path, error);
+  }
+  return openDataDirectory(path);
+}
+
+/** The same, but makes no key: `null` where there is none. A lost key must not be replaced by one that opens nothing. */
+export function readDataDirectory(
   path: string,
   { changesMasterKey = false }: { readonly changesMasterKey?: boolean } = {},
-): Result<DataDirectory, DataDirectoryProblem> {
-  const keyPath = join(path, dataFiles.masterKey);
+): Result<Omit<DataDirectory, "masterKey"> & { readonly masterKey: Uint8Array | null }, DataDirectoryProblem> {
+  const databasePath = join(path, dataFiles.database);
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const openToOthers = exposure(path, "700");
     if (openToOthers !== null) return failure(openToOthers);
     const unfinished = changesMasterKey ? null : unfinishedChange(path);
     if (unfinished !== null) return failure(unfinished);
-    if (!exists(keyPath)) makeMasterKey(keyPath);
-    const keyOpenToOthers = exposure(keyPath, "600");
-    if (keyOpenToOthers !== null) return failure(keyOpenToOthers);
-    const masterKey = new Uint8Array(readFileSync(keyPath));
-    if (masterKey.byteLength !== masterKeyBytes) {
-      return failure({ path: keyPath, problem: "is not a master key", remedy: "restore it from a backup" });
-    }
-    return success({ databasePath: join(path, dataFiles.database), masterKey });
+    const masterKey = peekMasterKey(path);
+    return masterKey.ok ? success({ databasePath, masterKey: masterKey.value }) : masterKey;
   } catch (error) {
-    const code = (error as { code?: string }).code ?? "unknown error";
-    return failure({ path, problem: `cannot be used (${code})`, remedy: "choose another with --data-dir" });
+    return cannotBeUsed(path, error);
   }
+}
+
+/** The key in the directory, checked; `null` where there is none. Makes nothing. */
+export function peekMasterKey(directory: string): Result<Uint8Array | null, DataDirectoryProblem> {
+  const path = join(directory, dataFiles.masterKey);
+  try {
+    if (!exists(path)) return success(null);
+    const openToOthers = exposure(path, "600");
+    if (openToOthers !== null) return failure(openToOthers);
+    const masterKey = new Uint8Array(readFileSync(path));
+    return masterKey.byteLength === masterKeyBytes
+      ? success(masterKey)
+      : failure({ path, problem: "is not a master key", remedy: "restore it from a backup" });
+  } catch (error) {
+    return cannotBeUsed(directory, error);
+  }
+}
+
+/** A database without the key that it was written with. */
+export function missingMasterKey(directory: string): DataDirectoryProblem {
+  return {
+    path: join(directory, dataFiles.masterKey),
+    problem: "is missing, and the database was written with it",
+    remedy: "put master.key back, from the first instance or a backup: without it, nothing sealed opens again",
+  };
+}
+
+function cannotBeUsed(path: string, error: unknown): Result<never, DataDirectoryProblem> {
+  const code = (error as { code?: string }).code ?? "unknown error";
+  return failure({ path, problem: `cannot be used (${code})`, remedy: "choose another with --data-dir" });
 }
 
 /** A change of the master key that was interrupted: some records open under the one key, some under the other. */

@@ -9,12 +9,20 @@ import { UnusableStorageError } from "./unusable_storage.ts";
 const applicationId = 0x5043554c;
 const schemaVersion = 2;
 const retryMilliseconds = 10;
+/** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
+const maxWhollyCheckedBytes = 16 * 2 ** 20;
+const maxCheckedBytes = 256 * 2 ** 20;
 
 /** Opens and migrates. Throws {@link UnusableStorageError} for anything but a new file or a database of ours. */
 export function openSqliteDatabase(
-  options: { readonly path: string; readonly busyTimeoutMilliseconds: number },
+  options: {
+    readonly path: string;
+    readonly busyTimeoutMilliseconds: number;
+    /** Looks for damage, which takes up to 0.4 s. */
+    readonly checks?: boolean;
+  },
 ): DatabaseSync {
-  const { path, busyTimeoutMilliseconds } = options;
+  const { path, busyTimeoutMilliseconds, checks = false } = options;
   let database: DatabaseSync | undefined;
   try {
     // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
@@ -23,6 +31,7 @@ export function openSqliteDatabase(
     database = new DatabaseSync(path);
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}; PRAGMA trusted_schema = OFF`);
     requireOwn(database, path);
+    if (checks) requireSound(database, path);
     enterWriteAheadLog(database, busyTimeoutMilliseconds);
     database.exec("PRAGMA synchronous = FULL");
     migrate(database, path);
@@ -37,13 +46,18 @@ export function openSqliteDatabase(
 function toUnusable(error: unknown, path: string): unknown {
   const { code, message } = error as { code?: unknown; message: string };
   if (error instanceof UnusableStorageError || typeof code !== "string") return error;
-  return sqliteCodeOf(error) === sqliteCode.notADatabase
-    ? new UnusableStorageError(`${path} is not a database`, restoreRemedy, { cause: error })
-    : new UnusableStorageError(
-      `${path} cannot be opened: ${code === "ERR_SQLITE_ERROR" ? message : code}`,
-      "check that it and all beside it belong to the user who runs this, and that the disk is not full",
-      { cause: error },
-    );
+  const sqlite = sqliteCodeOf(error);
+  if (sqlite === sqliteCode.notADatabase) {
+    return new UnusableStorageError(`${path} is not a database`, restoreRemedy, { cause: error });
+  }
+  if (sqlite === sqliteCode.corrupt) {
+    return new UnusableStorageError(`${path} is damaged: ${message}`, restoreRemedy, { cause: error });
+  }
+  return new UnusableStorageError(
+    `${path} cannot be opened: ${code === "ERR_SQLITE_ERROR" ? message : code}`,
+    "check that it and all beside it belong to the user who runs this, and that the disk is not full",
+    { cause: error },
+  );
 }
 
 /** Throws {@link UnusableStorageError} unless the database is empty or ours, and not of a later version. */
@@ -60,6 +74,18 @@ export function requireOwn(database: DatabaseSync, path: string): void {
       "upgrade this one",
     );
   }
+}
+
+/** Throws {@link UnusableStorageError} for a database whose pages contradict each other, as far as there is time to see. */
+export function requireSound(database: DatabaseSync, path: string, maxBytes = maxCheckedBytes): void {
+  const bytes = readPragma(database, "page_count") * readPragma(database, "page_size");
+  if (bytes > maxBytes) return;
+  // quick_check does not compare indexes with their tables (sqlite.org/pragma.html).
+  const check = bytes > maxWhollyCheckedBytes ? "quick_check" : "integrity_check";
+  const [found = "no answer"] = Object.values(database.prepare(`PRAGMA ${check}(1)`).get() ?? {});
+  if (found === "ok") return;
+  const [detail = "no details"] = String(found).split("\n").filter((line) => !line.startsWith("***"));
+  throw new UnusableStorageError(`${path} is damaged: ${detail}`, restoreRemedy);
 }
 
 /** The mode stays in the file. Changing it does not wait for other openings as everything else does: so wait here. */
@@ -92,6 +118,9 @@ function migrate(database: DatabaseSync, path: string): void {
   `);
 }
 
-function readPragma(database: DatabaseSync, name: "application_id" | "user_version"): number {
+function readPragma(
+  database: DatabaseSync,
+  name: "application_id" | "page_count" | "page_size" | "user_version",
+): number {
   return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
 }

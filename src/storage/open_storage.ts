@@ -5,6 +5,7 @@ import type { Log } from "../lib/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import { type GuardedStorage, guardStorage, type StorageProblem } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
+import type { SqliteStorageOptions } from "./sqlite.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** What {@link openStorage} takes. */
@@ -48,14 +49,36 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
         ...(isFile ? {} : { hangMilliseconds }),
       }));
     }
-    const [{ openSqliteStorage }, { describeSqliteFailure }] = await Promise.all([
-      import("./sqlite.ts"),
-      import("./sqlite_failure.ts"),
-    ]);
-    const storage = openSqliteStorage({ path: sqlitePath, clock, busyTimeoutMilliseconds });
-    return success(guardStorage(storage, { describe: (error) => describeSqliteFailure(error, sqlitePath), log }));
+    return success(await openGuardedSqlite({ path: sqlitePath, clock, busyTimeoutMilliseconds }, log));
   } catch (error) {
     if (!(error instanceof UnusableStorageError)) throw error;
     return failure({ problem: error.message, remedy: error.remedy });
+  }
+}
+
+/** With a log, the database is a server's: it is looked for damage, and its files are watched. */
+async function openGuardedSqlite(options: SqliteStorageOptions, log: Log | undefined): Promise<GuardedStorage> {
+  const { path } = options;
+  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }] = await Promise.all([
+    import("./sqlite.ts"),
+    import("./sqlite_failure.ts"),
+  ]);
+  const storage = openSqliteStorage({ ...options, checks: log !== undefined });
+  const guarded = guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path), log });
+  if (log === undefined) return guarded;
+  const { watchPresence } = await import("./sqlite_presence.ts");
+  try {
+    const stopWatching = watchPresence(path, (gone) => {
+      const problem = `${gone} was deleted, moved or replaced under the running server`;
+      guarded.refuseWrites({ problem, remedy: `put it back if you can; ${restoreRemedy}` });
+    });
+    const close = (): Promise<void> => {
+      stopWatching();
+      return guarded.close();
+    };
+    return { ...guarded, close };
+  } catch (error) {
+    log.write("warn", "database_presence_not_watched", { error: String(error) });
+    return guarded;
   }
 }

@@ -159,7 +159,8 @@ function entryOf(row: Row): StoredEntry {
   return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
 }
 
-async function prepareServer({ sql }: PostgresConnection, schema: string): Promise<void> {
+/** Throws {@link UnusableStorageError} for a server that we cannot work with. */
+export async function requireUsableServer(sql: PostgresConnection["sql"]): Promise<void> {
   const [found] = await sql<{ version: number; encoding: string }[]>`
     SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding`;
   if ((found?.version ?? 0) < leastServerVersion) {
@@ -168,6 +169,10 @@ async function prepareServer({ sql }: PostgresConnection, schema: string): Promi
   if (found?.encoding !== "UTF8") {
     throw new UnusableStorageError(`the database's encoding is ${found?.encoding}`, "make one with ENCODING 'UTF8'");
   }
+}
+
+async function prepareServer({ sql }: PostgresConnection, schema: string): Promise<void> {
+  await requireUsableServer(sql);
   await migratePostgres(sql, schema);
 }
 

@@ -69,7 +69,8 @@ export async function migratePostgres(sql: Sql, schema: string): Promise<void> {
   });
 }
 
-async function foundVersion(sql: Sql | TransactionSql, schema: string): Promise<number> {
+/** The version of the schema; 0 where it is not there. Throws {@link UnusableStorageError} when it is newer than this. */
+export async function foundVersion(sql: Sql | TransactionSql, schema: string): Promise<number> {
   const [{ present } = { present: false }] = await sql<{ present: boolean }[]>`
     SELECT to_regclass(${`${schema}.schema_version`}) IS NOT NULL AS present`;
   if (!present) return 0;

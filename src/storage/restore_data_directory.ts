@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:f
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type DataDirectoryProblem, dataFiles, exposure, masterKeyBytes } from "./data_directory.ts";
+import { type DataDirectoryProblem, exposure, masterKeyBytes } from "./data_directory.ts";
+import { dataFiles } from "./data_files.ts";
 import { copyDurably, renameDurably } from "./durable_file.ts";
 import { requireOwn } from "./open_sqlite_database.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";

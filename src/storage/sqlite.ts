@@ -26,6 +26,8 @@ export interface SqliteStorageOptions {
   readonly clock: Clock;
   /** How long an operation waits for another process's write, alone: others go on. Default 5 s. */
   readonly busyTimeoutMilliseconds?: number;
+  /** For a server: looks for damage first. */
+  readonly checks?: boolean;
   /** How often changes are looked for while somebody watches. Default 100 ms. */
   readonly watchIntervalMilliseconds?: number;
 }
@@ -40,8 +42,8 @@ interface Row {
 
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableStorageError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, clock, busyTimeoutMilliseconds = 5_000, watchIntervalMilliseconds = 100 } = options;
-  const database = openSqliteDatabase({ path, busyTimeoutMilliseconds });
+  const { path, clock, busyTimeoutMilliseconds = 5_000, watchIntervalMilliseconds = 100, checks = false } = options;
+  const database = openSqliteDatabase({ path, busyTimeoutMilliseconds, checks });
   const live = "(expires_at IS NULL OR expires_at > ?)";
   const selectOne = database.prepare(`SELECT key, value, version FROM entry WHERE key = ? AND ${live}`);
   const selectRange = database.prepare(

@@ -229,3 +229,16 @@ Deno.test("calls that become tasks are 503 while the database is locked, cost no
     assert.equal((await server.ended).code, 0);
   });
 });
+
+Deno.test("a data directory that is deleted under the server is noticed: not ready, writes refused, the remedy in the log", async () => {
+  await using place = await makeServerPlace();
+  await using server = await startServer(place);
+  assert.equal(await statusOf(`${server.url}/oauth/register`, registration), 201);
+  await Deno.remove(place.dataDir, { recursive: true });
+  await until("a refused write", async () => await statusOf(`${server.url}/oauth/register`, registration) === 503);
+  assert.equal(await statusOf(`${server.url}/health/ready`), 503);
+  assert.equal(await statusOf(`${server.url}/health/live`), 200);
+  await server.stop();
+  assert.equal((await server.ended).code, 0);
+  assert.match(server.stderr(), /"storage_unavailable".*was deleted, moved or replaced.*portcullis restore/);
+});

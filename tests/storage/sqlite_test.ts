@@ -202,3 +202,42 @@ Deno.test("sqlite storage: closing rejects the writes that still wait for a lock
   await refused;
   holder.close();
 });
+
+Deno.test("sqlite storage: a server refuses a damaged database, whichever page it is, and says to restore", async () => {
+  await using place = await sqlitePlace();
+  const storage = await place.open();
+  for (let count = 0; count < 300; count += 1) {
+    await put(storage, ["user", String(count)], "x".repeat(300), count % 3 === 0 ? place.now() + 1_000 : undefined);
+  }
+  await storage.close();
+  const sound = await Deno.readFile(place.path);
+  const pageBytes = 4_096;
+  const pages = sound.byteLength / pageBytes;
+  assert.ok(pages > 10);
+  const damaged: [string, Uint8Array<ArrayBuffer>][] = [
+    ["half of it", sound.slice(0, Math.floor(pages / 2) * pageBytes)],
+    ["a page too few", sound.slice(0, sound.byteLength - pageBytes)],
+  ];
+  for (let page = 0; page < pages; page += 1) {
+    const zeroed = sound.slice();
+    zeroed.fill(0, page * pageBytes + (page === 0 ? 100 : 0), (page + 1) * pageBytes);
+    damaged.push([`page ${page} zeroed`, zeroed]);
+  }
+  const swapped = sound.slice();
+  swapped.copyWithin(2 * pageBytes, 5 * pageBytes, 6 * pageBytes);
+  damaged.push(["a page twice", swapped]);
+  const open = (): Storage => openSqliteStorage({ path: place.path, clock: place.now, checks: true });
+  for (const [what, bytes] of damaged) {
+    await Deno.writeFile(place.path, bytes);
+    try {
+      await open().close();
+      assert.fail(`${what}: opened`);
+    } catch (error) {
+      assert.ok(error instanceof UnusableStorageError, `${what}: ${error}`);
+      assert.match(error.message, /is damaged|is not a database/, what);
+      assert.match(error.remedy, /portcullis restore/, what);
+    }
+  }
+  await Deno.writeFile(place.path, sound);
+  await open().close();
+});

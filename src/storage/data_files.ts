@@ -1,0 +1,19 @@
+/** The names of the files in a data directory, and in a backup of one. */
+export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;
+
+const sideFiles = ["", "-wal", "-shm"] as const;
+
+const belowFile = "/in-place";
+
+/**
+ * What may be looked at to learn whether a database's files are there, by code that may not look at the files: names
+ * below them, where nothing can ever be. The answer is "not a directory" where the file is there, else "no such file".
+ */
+export function presencePaths(databasePath: string): readonly string[] {
+  return sideFiles.map((suffix) => `${databasePath}${suffix}${belowFile}`);
+}
+
+/** Whether a path is one of them. */
+export function isPresencePath(path: string): boolean {
+  return sideFiles.some((suffix) => path.endsWith(`${dataFiles.database}${suffix}${belowFile}`));
+}

@@ -1,0 +1,55 @@
+/** What `doctor` finds out about a storage, without making or changing anything. */
+import { existsSync } from "node:fs";
+import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { DatabaseLocation } from "./database_url.ts";
+import type { StorageProblem } from "./guarded_storage.ts";
+import { UnusableStorageError } from "./unusable_storage.ts";
+
+/** A storage that can be used. */
+export interface SoundStorage {
+  readonly kind: "sound";
+  /** Of the master key that it is bound to; `null` when no server has used it yet. */
+  readonly mark: unknown;
+}
+
+/** Nothing is there yet: the first start makes it. */
+export interface AbsentStorage {
+  readonly kind: "absent";
+}
+
+/** Opens what is there, looks for damage, and tries to write where that can be taken back. */
+export async function examineStorage(
+  { location, sqlitePath, clock }: {
+    readonly location?: DatabaseLocation;
+    readonly sqlitePath: string;
+    readonly clock: Clock;
+  },
+): Promise<Result<SoundStorage | AbsentStorage, StorageProblem>> {
+  try {
+    if (location?.kind === "postgres") {
+      const { examinePostgres } = await import("./examine_postgres.ts");
+      return success(await examinePostgres(location));
+    }
+    if (location?.kind === "deno_kv") {
+      const isFile = location.path !== undefined && !/^https?:/.test(location.path);
+      if (isFile && !existsSync(location.path)) return success({ kind: "absent" });
+      const [{ openDenoKvStorage }, { boundMark }] = await Promise.all([
+        import("./deno_kv.ts"),
+        import("./bind_master_key.ts"),
+      ]);
+      const storage = await openDenoKvStorage({ ...location, clock });
+      try {
+        return success({ kind: "sound", mark: await boundMark(storage) });
+      } finally {
+        await storage.close();
+      }
+    }
+    if (!existsSync(sqlitePath)) return success({ kind: "absent" });
+    const { examineSqlite } = await import("./examine_sqlite.ts");
+    return success(examineSqlite(sqlitePath));
+  } catch (error) {
+    if (!(error instanceof UnusableStorageError)) throw error;
+    return failure({ problem: error.message, remedy: error.remedy });
+  }
+}

@@ -1,0 +1,94 @@
+/** What `doctor`, and a start, say of a database and its master key. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
+import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
+
+const spoilings: readonly [string, (dataDir: string) => Promise<void>, RegExp, RegExp][] = [
+  [
+    "a damaged database",
+    async (dataDir) => {
+      const path = `${dataDir}/portcullis.db`;
+      const bytes = await Deno.readFile(path);
+      await Deno.writeFile(path, bytes.fill(0, 4_096, 8_192));
+    },
+    /portcullis\.db is damaged/,
+    /portcullis restore/,
+  ],
+  [
+    "another master key",
+    (dataDir) => Deno.writeFile(`${dataDir}/master.key`, randomBytes(32)),
+    /written with another master key/,
+    /copy master\.key/,
+  ],
+  [
+    "a master key of 5 bytes",
+    (dataDir) => Deno.writeFile(`${dataDir}/master.key`, new Uint8Array(5)),
+    /master\.key is not a master key/,
+    /backup/,
+  ],
+  [
+    "a lost master key",
+    (dataDir) => Deno.remove(`${dataDir}/master.key`),
+    /master\.key is missing, and the database was written with it/,
+    /put master\.key back/,
+  ],
+  [
+    "the database of another program",
+    async (dataDir) => {
+      await Deno.remove(`${dataDir}/portcullis.db`);
+      const database = new DatabaseSync(`${dataDir}/portcullis.db`);
+      database.exec("CREATE TABLE theirs (id INTEGER)");
+      database.close();
+    },
+    /database of another program/,
+    /choose another data directory/,
+  ],
+];
+
+function linesOf(text: string): string {
+  return text.split("\n").filter((line, at, all) =>
+    /(^|\s)database: /.test(line) || /database: /.test(all[at - 1] ?? "")
+  )
+    .join("\n");
+}
+
+for (const [what, spoil, problem, remedy] of spoilings) {
+  Deno.test(`doctor and the start both say what is wrong with ${what}, and change nothing`, async () => {
+    await using place = await makeServerPlace();
+    const data = ["--data-dir", place.dataDir];
+    assert.equal((await runCommand(["token", "create", "--scope", "files:read", ...data])).code, 0);
+    const before = await runCommand(["doctor", ...data]);
+    assert.match(linesOf(before.stdout), /^ok +database: is whole, can be written, and belongs to the master key/m);
+    await spoil(place.dataDir);
+    const names = (): string[] => Array.from(Deno.readDirSync(place.dataDir), ({ name }) => name).sort();
+    const left = names();
+    const doctor = await runCommand(["doctor", ...data]);
+    assert.equal(doctor.code, 1);
+    const told = linesOf(doctor.stdout);
+    assert.match(told, /^FAIL +database: /m);
+    assert.match(told, problem);
+    assert.match(told, remedy);
+    const start = await runCommand(["serve", "--port", "0", ...data, "--workspace", place.workspaceDir]);
+    assert.equal(start.code, 1);
+    assert.match(start.stderr, problem);
+    assert.match(start.stderr, remedy);
+    assert.deepEqual(
+      names().filter((name) => !/-(wal|shm)$/.test(name)),
+      left.filter((name) => !/-(wal|shm)$/.test(name)),
+    );
+  });
+}
+
+Deno.test("doctor warns of a database that is not there yet, makes none, and fails for a PostgreSQL that is not there", async () => {
+  await using place = await makeServerPlace();
+  const data = ["--data-dir", `${place.dataDir}/new`];
+  const fresh = await runCommand(["doctor", ...data]);
+  assert.match(linesOf(fresh.stdout), /^warn +database: does not exist yet\n +hint: the first start makes it/m);
+  await assert.rejects(Deno.stat(`${place.dataDir}/new`), Deno.errors.NotFound);
+  const env = { DATABASE_URL: "postgres://u:hunter2@127.0.0.1:1/x" };
+  const away = await runCommand(["doctor", ...data], { env });
+  assert.equal(away.code, 1);
+  assert.match(linesOf(away.stdout), /^FAIL +database: PostgreSQL database x at 127\.0\.0\.1, port 1, cannot be used/m);
+  assert.ok(!away.stdout.includes("hunter2"));
+});

@@ -1,0 +1,78 @@
+/** A database whose files are taken away while it is open. */
+import assert from "node:assert/strict";
+import type { LogFields } from "../../src/lib/log.ts";
+import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
+import { openStorage } from "../../src/storage/open_storage.ts";
+import { until } from "../fixtures/until.ts";
+import { put } from "./contract.ts";
+
+const takings: readonly [string, (directory: string, database: string) => Promise<void>][] = [
+  ["the data directory is deleted", (directory) => Deno.remove(directory, { recursive: true })],
+  ["the data directory is moved", (directory) => Deno.rename(directory, `${directory}.old`)],
+  ["the database is deleted", (_directory, database) => Deno.remove(database)],
+  ["the database is moved", (_directory, database) => Deno.rename(database, `${database}.old`)],
+  ["the database is replaced", async (directory, database) => {
+    await Deno.copyFile(database, `${directory}.copy`);
+    await Deno.rename(`${directory}.copy`, database);
+  }],
+  ["the write-ahead log is deleted", (_directory, database) => Deno.remove(`${database}-wal`)],
+  ["its index is deleted", (_directory, database) => Deno.remove(`${database}-shm`)],
+];
+
+for (const [what, take] of takings) {
+  Deno.test(`sqlite storage: when ${what}, writes are refused instead of lost, reads go on, and the log says so`, async () => {
+    const parent = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
+    const directory = `${parent}/data`;
+    await Deno.mkdir(directory);
+    const lines: (LogFields | undefined)[] = [];
+    const log = {
+      write: (_level: string, event: string, fields?: LogFields) =>
+        void (event === "storage_unavailable" && lines.push(fields)),
+      flush() {},
+    };
+    const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log });
+    assert.ok(opened.ok);
+    const storage = opened.value;
+    try {
+      await put(storage, ["k"], 1);
+      await take(directory, `${directory}/portcullis.db`);
+      const refused = await until(
+        "a write that is refused",
+        () => storage.commit({ puts: [{ key: ["k"], value: 1 }] }).then(() => null, (error) => error),
+      );
+      assert.ok(refused instanceof StorageUnavailableError, String(refused));
+      await until(
+        "the log",
+        () => lines.some((line) => /was deleted, moved or replaced/.test(String(line?.["problem"]))),
+      );
+      assert.match(String(lines.at(-1)?.["remedy"]), /portcullis restore/);
+      assert.equal((await storage.get(["k"]))?.value, 1);
+      await assert.rejects(storage.commit({ puts: [{ key: ["k"], value: 2 }] }), StorageUnavailableError);
+    } finally {
+      await storage.close();
+      await Deno.remove(parent, { recursive: true });
+    }
+  });
+}
+
+Deno.test("sqlite storage: other files in the data directory, and other processes that open the database, are no loss", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
+  const log = { write: (_level: string, event: string) => assert.fail(event), flush() {} };
+  const sqlitePath = `${directory}/portcullis.db`;
+  const opened = await openStorage({ sqlitePath, clock: Date.now, log });
+  assert.ok(opened.ok);
+  for (let count = 0; count < 5; count += 1) {
+    const other = await openStorage({ sqlitePath, clock: Date.now });
+    assert.ok(other.ok);
+    await put(other.value, ["k"], count);
+    await other.value.close();
+    await Deno.writeTextFile(`${directory}/notes.txt`, "x");
+    await Deno.rename(`${directory}/notes.txt`, `${directory}/more.txt`);
+    await Deno.remove(`${directory}/more.txt`);
+    await put(opened.value, ["k"], count);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 200)); // for events that would be wrong
+  await put(opened.value, ["k"], "last");
+  await opened.value.close();
+  await Deno.remove(directory, { recursive: true });
+});
