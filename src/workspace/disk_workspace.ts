@@ -80,7 +80,11 @@ function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
   if (!found.ok) return failure(found.error);
   const { info, path: absolute } = found.value;
   // another process may have swapped a directory for a link while the path was walked
-  if (!isStillInside(disk, absolute)) return failure({ reason: "denied", because: "changed_while_opening" });
+  try {
+    if (!isStillInside(disk, absolute)) return failure({ reason: "denied", because: "changed_while_opening" });
+  } catch (error) {
+    return failure(toRefusal(error)); // it is gone since
+  }
   const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
   return success({ kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 });
 }
