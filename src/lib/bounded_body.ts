@@ -10,14 +10,41 @@ export async function readBounded(
     await message.body?.cancel();
     return null;
   }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const collected = collectBytes(maxBytes);
   for await (const chunk of message.body ?? []) {
-    size += chunk.byteLength;
-    if (size > maxBytes) return null; // leaving the loop cancels the body
-    chunks.push(chunk);
+    if (!collected.add(chunk)) return null; // leaving the loop cancels the body
   }
-  return joinBytes(chunks);
+  return collected.bytes();
+}
+
+/** Bytes that arrive in pieces, in one buffer: a kept piece of one byte takes 150. */
+export interface CollectedBytes {
+  /** `false`, and nothing is kept, when it would be more than `maxBytes`. */
+  add(piece: Uint8Array): boolean;
+  bytes(): Uint8Array<ArrayBuffer>;
+}
+
+const firstBufferBytes = 16_384;
+
+/** Collects at most `maxBytes`. */
+export function collectBytes(maxBytes: number): CollectedBytes {
+  let buffer = new Uint8Array(0);
+  let size = 0;
+  return {
+    add(piece) {
+      const needed = size + piece.byteLength;
+      if (needed > maxBytes) return false;
+      if (needed > buffer.byteLength) {
+        const larger = new Uint8Array(Math.min(maxBytes, Math.max(needed, 2 * buffer.byteLength, firstBufferBytes)));
+        larger.set(buffer.subarray(0, size));
+        buffer = larger;
+      }
+      buffer.set(piece, size);
+      size = needed;
+      return true;
+    },
+    bytes: () => buffer.subarray(0, size),
+  };
 }
 
 /** Pieces as one. */

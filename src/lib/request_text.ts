@@ -1,5 +1,5 @@
 /** Reads a request's body as text: within a size, within a time, and only if it is UTF-8. */
-import { joinBytes } from "./bounded_body.ts";
+import { collectBytes } from "./bounded_body.ts";
 import { startDeadline } from "./deadline.ts";
 import { failure, type Result, success } from "./result.ts";
 
@@ -52,17 +52,13 @@ function readPieces(
   const reader = body.getReader();
   const stop = (): void => void reader.cancel().catch(() => {}); // gone already is as good
   const read = async (): Promise<Uint8Array | null> => {
-    const pieces: Uint8Array[] = [];
-    let size = 0;
+    const collected = collectBytes(maxBytes);
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return joinBytes(pieces);
-      size += value.byteLength;
-      if (size > maxBytes) {
-        stop();
-        return null;
-      }
-      pieces.push(value);
+      if (done) return collected.bytes();
+      if (collected.add(value)) continue;
+      stop();
+      return null;
     }
   };
   return { bytes: read(), stop };
