@@ -25,7 +25,7 @@ const claimsSchema = z.strictObject({
 /** No installation may issue longer ones (the bound of ACCESS_TOKEN_LIFETIME). */
 export const maxAccessTokenLifetimeSeconds = 86_400;
 /** How far the clocks of two instances may be apart. */
-const clockLeewaySeconds = 60;
+const clockLeewaySeconds = 90;
 
 const headerSchema = z.strictObject({ alg: z.literal("EdDSA"), typ: z.literal("at+jwt"), kid: z.string() });
 

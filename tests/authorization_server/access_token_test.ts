@@ -121,7 +121,7 @@ Deno.test("F5, F7, F9: wrong or missing claims and types are refused, even under
     [{ exp: 1e308 }, "wrong_claims"],
     [{ exp: claims.iat + maxAccessTokenLifetimeSeconds + 1 }, "wrong_claims"],
     [{ exp: claims.exp + 0.5 }, "wrong_claims"],
-    [{ iat: claims.iat + 61 }, "wrong_claims"],
+    [{ iat: claims.iat + 91 }, "wrong_claims"],
     [{ iat: -1e308 }, "wrong_claims"],
     [{ iat: 0 }, "wrong_claims"],
     [{ nbf: claims.exp }, "wrong_claims"],
@@ -135,7 +135,7 @@ Deno.test("F5, F7, F9: wrong or missing claims and types are refused, even under
     assert.equal(await reasonFor(harness, await sign(claims, { typ })), "foreign_token_header");
   }
   const longest = { ...claims, exp: claims.iat + maxAccessTokenLifetimeSeconds };
-  for (const fine of [longest, { ...claims, iat: claims.iat + 60 }]) {
+  for (const fine of [longest, { ...claims, iat: claims.iat + 90 }]) {
     assert.equal(await reasonFor(harness, await sign(fine)), "accepted"); // clocks of instances differ
   }
   const unknownKey = await sign(claims, { kid: "0".repeat(32) });
