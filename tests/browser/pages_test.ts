@@ -66,6 +66,9 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
   await tabTo(page, firstScope);
   await keyboard.press("Space"); // unticks it
   assert.equal(await firstScope.isChecked(), false);
+  await keyboard.press("Enter"); // decides nothing
+  await page.waitForTimeout(300);
+  assert.equal(new URL(page.url()).pathname, "/oauth/consent");
   await picture(page, "consent-keyboard");
   await tabTo(page, page.getByRole("button", { name: "Allow" }));
   await keyboard.press("Enter");
@@ -175,13 +178,22 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     const page = await openPage(browser, { colorScheme, bypassCSP: true });
     const check = async (name: string): Promise<void> => assert.deepEqual(await accessibilityProblems(page), [], name);
     if (colorScheme === "light") {
+      for (const path of ["/", "/mcp", "/oauth/grants"]) {
+        await page.goto(`${server.issuer}${path}`);
+        await page.getByText("Open the set-up link").waitFor();
+        await check(`${path} before set-up`);
+      }
+      await picture(page, "grants-before-set-up");
       await page.goto(setUpLink);
       await check("set-up");
       await setUp(page, server);
+      await page.reload();
+      await page.getByRole("heading", { name: "This server is ready" }).waitFor();
       await check("ready");
     }
     await page.goto(server.issuer);
     await page.getByRole("heading", { name: "Connect an agent" }).waitFor();
+    assert.equal(await page.locator("link[rel=icon]").count(), 1);
     await check("home");
     await assertFits(page);
     await picture(page, `home-${colorScheme}`);
@@ -193,13 +205,43 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     await check("sign-in with a problem");
     await signIn(page);
     await check("consent");
+    await picture(page, `consent-full-${colorScheme}`);
+    for (const box of await page.getByRole("checkbox").all()) await box.uncheck();
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.getByRole("alert").waitFor();
+    for (const box of await page.getByRole("checkbox").all()) assert.equal(await box.isChecked(), false);
+    await check("consent with a problem");
+    await page.getByRole("link", { name: "Use another account" }).click();
+    await page.getByLabel("User name").waitFor();
+    await check("sign-in as another");
+    await picture(page, `sign-in-other-${colorScheme}`);
+    await page.goto(await authorizeUrl(server, { redirectUri: "https://web.example.test/callback" }));
+    await page.getByText("Nobody has checked").waitFor();
+    await check("consent with a warning");
+    await picture(page, `consent-web-${colorScheme}`);
+    for (const path of ["/mcp", "/nowhere"]) {
+      await page.goto(`${server.issuer}${path}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await check(path);
+      await assertFits(page);
+      await picture(page, `${path.slice(1)}-${colorScheme}`);
+    }
     await page.goto(`${server.issuer}/oauth/authorize?client_id=unknown`);
     await check("error");
+    await picture(page, `error-${colorScheme}`);
     await approveAndRedeem(page, server);
     await openGrants(page, server);
     await page.getByRole("heading", { name: "Claude Code" }).first().waitFor();
     await check("grants");
     await picture(page, `grants-${colorScheme}`);
+    await page.getByRole("button", { name: "Revoke" }).first().click();
+    await page.getByRole("status").waitFor();
+    await check("grants after revoking");
+    await picture(page, `grants-revoked-${colorScheme}`);
+    await page.setViewportSize({ width: 320, height: 800 });
+    await assertFits(page);
+    await picture(page, `grants-320-${colorScheme}`);
+    await page.setViewportSize({ width: 1280, height: 720 });
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "You are signed out" }).waitFor();
     await check("signed out");

@@ -5,7 +5,7 @@ import {
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
-import { createHomeEndpoint, createMcpPage } from "../../src/http/home.ts";
+import { createHomeEndpoint, createMcpPage, notFoundPage } from "../../src/http/home.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -50,7 +50,7 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
   const delays = { form: 0 };
   handle = async (request) => {
     const { pathname } = new URL(request.url);
-    const answer = await mounted[pathname]?.(request, { address: "127.0.0.1" }) ?? new Response(null, { status: 404 });
+    const answer = await mounted[pathname]?.(request, { address: "127.0.0.1" }) ?? notFoundPage();
     if (request.method === "POST") await new Promise((resolve) => setTimeout(resolve, delays.form));
     return answer;
   };

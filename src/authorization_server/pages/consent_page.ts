@@ -144,5 +144,6 @@ export function consentPage(page: ConsentPage): Response {
   });
 }
 
-// HTML, "Implicit submission": Enter in a field presses the form's first submit button, and a disabled one does nothing.
-const noDefaultButton = html`<button type="submit" disabled hidden></button>`;
+// Enter in a box presses the form's first submit button (HTML, "Implicit submission"). This one closes the dialog that
+// the form is in, and it is in none.
+const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></button>`;
