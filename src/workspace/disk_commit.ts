@@ -7,7 +7,15 @@ import { failure, success } from "../lib/result.ts";
 import type { Disk } from "./disk_context.ts";
 import { versionOf } from "./disk_open.ts";
 import { errorCode } from "./disk_refusal.ts";
-import { absolutePath, isSame, isStillInside, lstatOrNull, makeDirectory, resolveInside } from "./disk_resolve.ts";
+import {
+  absolutePath,
+  isSame,
+  isStillChangeable,
+  isStillInside,
+  lstatOrNull,
+  makeDirectory,
+  resolveInside,
+} from "./disk_resolve.ts";
 import { removeIfThere, type StagedFile } from "./disk_staging.ts";
 import { checkNewNames } from "./new_names.ts";
 import type { WorkspacePath } from "./path.ts";
@@ -32,6 +40,7 @@ export interface Expectation {
 }
 
 const writeBits = 0o222;
+const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 
 /** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
 export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
@@ -99,12 +108,13 @@ export function commitFile(
 /** Makes the directories after the first `existing` names, and checks that the last one is inside. */
 export function makeParents(disk: Disk, segments: readonly string[], existing: number): Outcome<null> {
   for (let count = existing + 1; count <= segments.length; count++) {
+    if (!isStillChangeable(disk, absolutePath(disk.root, segments.slice(0, count - 1)))) return changedMeanwhile;
     makeDirectory(absolutePath(disk.root, segments.slice(0, count)));
   }
   const parent = absolutePath(disk.root, segments);
   const info = lstatOrNull(parent);
-  if (info === null || !info.isDirectory || info.dev !== disk.root.device || !isStillInside(disk, parent)) {
-    return failure({ reason: "denied", because: "changed_while_opening" });
+  if (info === null || !info.isDirectory || info.dev !== disk.root.device || !isStillChangeable(disk, parent)) {
+    return changedMeanwhile;
   }
   return success(null);
 }

@@ -7,7 +7,7 @@ import { failure, success } from "../lib/result.ts";
 import { placeNew } from "./disk_commit.ts";
 import type { Disk } from "./disk_context.ts";
 import { toRefusal } from "./disk_refusal.ts";
-import { findInside, type Found, isSame, isStillInside, lstatOrNull } from "./disk_resolve.ts";
+import { findInside, type Found, isSame, isStillChangeable, isStillInside, lstatOrNull } from "./disk_resolve.ts";
 import { identityOf, removeIfThere } from "./disk_staging.ts";
 import { walkTree } from "./disk_tree.ts";
 import { numberedName } from "./numbered_name.ts";
@@ -64,7 +64,7 @@ export function findRemovable(disk: Disk, path: WorkspacePath): Outcome<Found> {
   const { segments, path: absolute } = found.value;
   if (segments.length === 0) return failure({ reason: "is_root" });
   if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
-  return isStillInside(disk, parentOf(absolute)) ? found : changedMeanwhile;
+  return isStillChangeable(disk, parentOf(absolute)) ? found : changedMeanwhile;
 }
 
 function removeFile(disk: Disk, path: WorkspacePath): Outcome<{ readonly entries: number }> {

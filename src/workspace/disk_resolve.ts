@@ -90,7 +90,7 @@ function walk({ root, rules, names }: Disk, segments: readonly string[], lastLin
     const target = readLink(path);
     if (target === null) return denied("unreadable_link");
     let way = target;
-    if (target.startsWith("/")) {
+    if (isAbsolute(target)) {
       if (!isAtOrBelow(root.path, target)) return denied("outside_link");
       way = target.slice(root.path.length);
       inside.length = 0;
@@ -108,10 +108,20 @@ export function absolutePath(root: DiskRoot, segments: readonly string[]): strin
 
 /** Whether the real path of `path` still is the root or below it, not in the staging directory and not denied. */
 export function isStillInside({ root, rules }: Disk, path: string): boolean {
-  const real = Deno.realPathSync(path);
+  const real = realPathOf(path);
   if (!isAtOrBelow(root.path, real)) return false;
-  const segments = real.slice(root.path.length + 1).split("/");
+  const segments = namesBelow(root, real);
   return !isReserved(segments) && !rules.isDenied(segments);
+}
+
+/** The same for a directory whose entries are to change: it is not protected either. */
+export function isStillChangeable(disk: Disk, path: string): boolean {
+  return isStillInside(disk, path) && !disk.rules.isProtected(namesBelow(disk.root, realPathOf(path)));
+}
+
+/** The real path, with slashes on Windows too. */
+export function realPathOf(path: string): string {
+  return withSlashes(Deno.realPathSync(path));
 }
 
 /** Whether `info` describes the entry with this device and inode. */
@@ -140,12 +150,25 @@ function missing(inside: string[], pending: readonly string[]): Outcome<Resolved
 
 function readLink(path: string): string | null {
   try {
-    const target = Deno.readLinkSync(path);
+    const target = withSlashes(Deno.readLinkSync(path));
     return target.includes("\ufffd") ? null : target; // may stand for bytes that are not UTF-8
   } catch (error) {
     if (error instanceof Deno.errors.InvalidData) return null;
     throw error;
   }
+}
+
+function namesBelow(root: DiskRoot, path: string): readonly string[] {
+  return path.slice(root.path.length + 1).split("/");
+}
+
+/** On Windows a backslash separates names too: one left in a link's target could hide a `..`. */
+function withSlashes(path: string): string {
+  return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
+}
+
+function isAbsolute(target: string): boolean {
+  return target.startsWith("/") || (Deno.build.os === "windows" && /^[A-Za-z]:/.test(target));
 }
 
 function isAtOrBelow(root: string, path: string): boolean {

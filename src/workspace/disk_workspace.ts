@@ -11,7 +11,7 @@ import { createDiskQuota } from "./disk_quota.ts";
 import { readDiskFile } from "./disk_read.ts";
 import { toRefusal } from "./disk_refusal.ts";
 import { removeDiskEntry } from "./disk_remove.ts";
-import { findInside, isStillInside, lstatOrNull } from "./disk_resolve.ts";
+import { findInside, isStillInside, lstatOrNull, realPathOf } from "./disk_resolve.ts";
 import { createDirectoryScans } from "./disk_scan.ts";
 import { createStaging, sweepStaging } from "./disk_staging.ts";
 import { copyDiskFile, writeDiskFile } from "./disk_write.ts";
@@ -92,7 +92,7 @@ function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
 function openRoot(directory: string): DiskRoot {
   // asked for only when it is needed: a server that may not write can still read
   if (lstatOrNull(directory) === null) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const path = Deno.realPathSync(directory);
+  const path = realPathOf(directory);
   const info = Deno.lstatSync(path);
   if (!info.isDirectory) throw new Error(`The workspace ${path} is not a directory`);
   if (path === "/") throw new Error("The workspace cannot be the root of the file system");

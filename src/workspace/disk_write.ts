@@ -4,7 +4,7 @@
  * keep the old content.
  */
 import { createHash } from "node:crypto";
-import { closeSync, fchmodSync, fdatasync, write } from "node:fs";
+import { closeSync, fchmodSync, fchownSync, fdatasync, fstatSync, write } from "node:fs";
 import { promisify } from "node:util";
 import { failure, success } from "../lib/result.ts";
 import { commitFile, type Expectation, findTarget, type Target } from "./disk_commit.ts";
@@ -101,7 +101,6 @@ async function append(
   bytes: Uint8Array,
   ifMatch: string | undefined,
 ): Promise<Outcome<WrittenFile>> {
-  const { maxFileBytes } = disk.limits;
   for (let attempt = 1;; attempt++) {
     const target = findTarget(disk, path);
     if (!target.ok) return target;
@@ -110,7 +109,7 @@ async function append(
     if (matched !== null && !matched.ok) return matched;
     const written = info === null
       ? await replaceWith(disk, path, [bytes], null, { segments, version: null })
-      : await appendTo(disk, path, bytes, segments, matched?.value ?? versionOf(info), maxFileBytes);
+      : await appendTo(disk, path, bytes, info, { segments, version: matched?.value ?? versionOf(info) });
     const lostRace = !written.ok && (written.error.reason === "conflict" || written.error.reason === "already_exists");
     if (!lostRace || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
   }
@@ -120,10 +119,10 @@ async function appendTo(
   disk: Disk,
   path: WorkspacePath,
   bytes: Uint8Array,
-  segments: readonly string[],
-  version: string,
-  maxFileBytes: number,
+  info: Deno.FileInfo,
+  expected: Expectation,
 ): Promise<Outcome<WrittenFile>> {
+  const { maxFileBytes } = disk.limits;
   const opened = openInside(disk, path, Math.max(0, maxFileBytes - bytes.byteLength));
   if (!opened.ok) {
     const { error } = opened;
@@ -137,7 +136,7 @@ async function appendTo(
       yield* readPieces(file);
       yield bytes;
     };
-    return await replaceWith(disk, path, both(), null, { segments, version }, file.mode);
+    return await replaceWith(disk, path, both(), info, expected);
   } finally {
     closeSync(file.descriptor);
   }
@@ -159,7 +158,7 @@ async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Pr
   }
 }
 
-/** Stages the pieces and puts them at `path`; the mode is that of `info`, or `mode`, or a new file's. */
+/** Stages the pieces and puts them at `path`; owner and mode are those of `info`, or the mode is `mode`. */
 async function replaceWith(
   disk: Disk,
   path: WorkspacePath,
@@ -174,6 +173,7 @@ async function replaceWith(
   let isPlaced = false;
   try {
     const digest = createHash("sha256");
+    if (info !== null) keepOwner(staged.value.descriptor, info);
     const sizeBytes = await fill(staged.value.descriptor, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
     const committed = disk.staging.alone(() => commitFile(disk, path, staged.value, sizeBytes, expected));
     isPlaced = committed.ok;
@@ -184,6 +184,18 @@ async function replaceWith(
     return failure(toRefusal(error));
   } finally {
     if (!isPlaced) removeIfThere(staged.value.path);
+  }
+}
+
+/** Gives the new content the owner of the old one, where the system lets this process do so. */
+function keepOwner(descriptor: number, { uid, gid }: Deno.FileInfo): void {
+  if (uid === null || gid === null) return;
+  const own = fstatSync(descriptor);
+  if (own.uid === uid && own.gid === gid) return;
+  try {
+    fchownSync(descriptor, uid, gid); // never by path: another process could lead that to any file
+  } catch (error) {
+    toRefusal(error); // the system's refusal is expected; anything else is a bug
   }
 }
 

@@ -40,8 +40,8 @@ Deno.test("describeWall() does not keep quiet about what is not covered", () => 
       clientMetadataDocuments,
       workers: clientMetadataDocuments ? 2 : 1,
     }).join("\n");
-  assert.match(textOf(false, false), /caps\.raceFree is off: .*not covered/);
-  assert.match(textOf(true, false), /caps\.raceFree is on/);
+  assert.match(textOf(false, false), /caps\.raceFree is off: .*not covered: files outside can then be .* and deleted/);
+  assert.match(textOf(true, false), /caps\.raceFree is on: .*listings can show names, sizes and times from outside/);
   assert.match(textOf(false, true), /CLIENT_METADATA_DOCUMENTS=off/);
   assert.doesNotMatch(textOf(false, false), /CLIENT_METADATA_DOCUMENTS/);
   assert.match(textOf(true, false), /not covered: links/);

@@ -170,3 +170,27 @@ function stagingNames(root: string): string[] {
 function unfinished(root: string): string[] {
   return stagingNames(root).filter((name) => !name.endsWith(".lock"));
 }
+
+Deno.test({
+  name: "writes, edits and appends keep the owner of the file that they replace, where the server may set it",
+  ignore: Deno.uid() !== 0,
+  fn: () =>
+    inWorkspace(async ({ workspace, root }) => {
+      Deno.writeTextFileSync(`${root}/f`, "old");
+      Deno.chmodSync(`${root}/f`, 0o640);
+      Deno.chownSync(`${root}/f`, 12_345, 23_456);
+      Deno.writeTextFileSync(`${root}/from`, "copied");
+      const changes = [
+        () => workspace.write(path("f"), encode("new")),
+        () => workspace.write(path("f"), encode("more"), { mode: "append" }),
+        () => workspace.copy(path("from"), path("f"), { overwrite: true }),
+      ];
+      for (const change of changes) {
+        assert.ok((await change()).ok);
+        const { uid, gid, mode } = Deno.lstatSync(`${root}/f`);
+        assert.deepEqual([uid, gid, (mode ?? 0) & 0o7777], [12_345, 23_456, 0o640]);
+      }
+      assert.ok((await workspace.write(path("new"), encode("new"))).ok);
+      assert.equal(Deno.lstatSync(`${root}/new`).uid, 0);
+    }),
+});
