@@ -82,7 +82,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const passwords = createPasswordHasher(limits);
   const throttle = createPasswordThrottle({ ...deps, agreedClock });
-  const directory = createClientDirectory({ ...deps, fetchDocument: deps.fetchDocument });
+  const directory = createClientDirectory({ ...deps, elapsed: timers.elapsed, fetchDocument: deps.fetchDocument });
   const authenticateClient = createClientAuthenticator({
     findClient: directory.find,
     clock,
@@ -90,7 +90,12 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       storage,
       clock,
       audiences: [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)],
-      keysOf: createClientKeys({ clock, fetchDocument: deps.fetchDocument, directory, limits: limits.clientCaches }),
+      keysOf: createClientKeys({
+        clock: timers.elapsed,
+        fetchDocument: deps.fetchDocument,
+        directory,
+        limits: limits.clientCaches,
+      }),
     }),
   });
   const { servicenow } = deps;

@@ -51,6 +51,8 @@ export function createClientDirectory(options: {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
+  /** For how long documents in memory are fresh. */
+  readonly elapsed: Clock;
   readonly log: Log;
   readonly fetchDocument: FetchDocument | undefined;
   readonly limits: Pick<Limits, "clientCaches">;
@@ -59,7 +61,7 @@ export function createClientDirectory(options: {
     "authorizationRequestLifetimeSeconds" | "authorizationCodeLifetimeSeconds" | "refreshTokenLifetimeSeconds"
   >;
 }): ClientDirectory {
-  const { storage, secrets, clock, log, fetchDocument, lifetimes } = options;
+  const { storage, secrets, clock, elapsed, log, fetchDocument, lifetimes } = options;
   const { documentSeconds, maxDocumentSeconds, maxDocuments } = options.limits.clientCaches;
   // As long as a person may think about the consent page, and its code lives, the document that it shows stays the same.
   const followUpSeconds = lifetimes.authorizationRequestLifetimeSeconds + lifetimes.authorizationCodeLifetimeSeconds;
@@ -87,15 +89,16 @@ export function createClientDirectory(options: {
       return parsed;
     }
     const maxAge = fetched.ok ? fetched.value.maxAgeSeconds : 0;
-    const freshUntil = now + Math.min(maxAge ?? documentSeconds, maxDocumentSeconds) * 1_000;
-    remember({ client: parsed.value, fetchedAt: now, freshUntil });
+    const fetchedAt = elapsed();
+    const freshUntil = fetchedAt + Math.min(maxAge ?? documentSeconds, maxDocumentSeconds) * 1_000;
+    remember({ client: parsed.value, fetchedAt, freshUntil });
     return parsed;
   };
   const stored = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
 
   const findPublished = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
     const known = documents.get(id);
-    return known !== undefined && clock() < known.freshUntil ? success(known.client) : await fetchClient(id, asker);
+    return known !== undefined && elapsed() < known.freshUntil ? success(known.client) : await fetchClient(id, asker);
   };
   /** So that a key that was seen withdrawn stays so while the document cannot be reached, after a restart too. */
   const keepKeys = async (approved: Stored<Client>, { authentication, jwks, jwksUri, registeredAt }: Client) => {
@@ -121,7 +124,7 @@ export function createClientDirectory(options: {
     async find(id, asker) {
       if (!isClientDocumentUrl(id)) return await stored(id);
       const known = documents.get(id);
-      const now = clock();
+      const now = elapsed();
       if (known !== undefined && (now < known.freshUntil || now < known.fetchedAt + followUpSeconds * 1_000)) {
         return known.client;
       }

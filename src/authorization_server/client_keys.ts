@@ -24,6 +24,7 @@ interface KeySet {
 
 /** Builds the lookup. */
 export function createClientKeys(options: {
+  /** Only differences are used. */
   readonly clock: Clock;
   readonly fetchDocument: FetchDocument | undefined;
   readonly directory: ClientDirectory;
@@ -45,7 +46,7 @@ export function createClientKeys(options: {
     sets.delete(uri);
     const oldest = sets.keys().next();
     if (sets.size >= limits.maxKeySets && !oldest.done) sets.delete(oldest.value);
-    sets.set(uri, { jwks, fetchedAt: now, seenAt: fetched?.ok ? now : known?.seenAt ?? 0 });
+    sets.set(uri, { jwks, fetchedAt: now, seenAt: fetched?.ok ? now : known?.seenAt ?? -Infinity });
     return jwks;
   };
   return async (client, { anew, asker }) => {

@@ -74,13 +74,18 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
 
 /** Loaded only where it is used, as every command's work is. */
 async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
-  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemClock }] = await Promise.all([
+  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemTimers }] = await Promise.all([
     import("../sandbox/sandboxed_workers.ts"),
     import("../sandbox/stderr_log.ts"),
-    import("../lib/clock.ts"),
+    import("../lib/timers.ts"),
   ]);
   const log = stderrLog(config, say);
-  return startSandboxedWorkers(config, entry, { log, writeLog: say, clock: systemClock, policy: restartPolicy });
+  return startSandboxedWorkers(config, entry, {
+    log,
+    writeLog: say,
+    clock: systemTimers.elapsed,
+    policy: restartPolicy,
+  });
 }
 
 /** How much longer than the time for requests in flight a server may take to close everything. */

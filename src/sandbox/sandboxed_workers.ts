@@ -33,6 +33,7 @@ export const restartPolicy: RestartPolicy = {
 export interface SandboxedWorkersOptions {
   readonly log: JsonLog;
   readonly writeLog: WriteLines;
+  /** Only differences are used. */
   readonly clock: Clock;
   readonly policy: RestartPolicy;
 }

@@ -28,6 +28,7 @@ export function createCallAs(
     readonly links: ServicenowLinks;
     readonly send: Send;
     readonly admit: (subject: string) => Admission | Promise<Admission>;
+    /** Only differences are used. */
     readonly clock: Clock;
     readonly limits: Pick<ServicenowLimits, "callSeconds" | "maxPauseSeconds" | "maxPausedUsers">;
   },

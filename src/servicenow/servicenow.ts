@@ -18,6 +18,7 @@ import type { ServicenowRecords } from "./port.ts";
 import { createRecordReader } from "./records.ts";
 import { createSearch } from "./search.ts";
 import { createSend } from "./send.ts";
+import { systemTimers } from "../lib/timers.ts";
 import { createTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
 import { createTransport, type Fetch } from "./transport.ts";
 import { askWhoAmI } from "./who_am_i.ts";
@@ -39,6 +40,8 @@ export interface ServicenowOptions {
   readonly previousSecrets?: readonly SecretBox[];
   readonly fetch: Fetch;
   readonly clock: Clock;
+  /** For how long a person's calls pause; the machine's own when absent. */
+  readonly elapsed?: Clock;
   /** Between 0 and 1, as `Math.random`. */
   readonly random: () => number;
   readonly log: Log;
@@ -58,6 +61,7 @@ export interface Servicenow extends ServicenowRecords {
 
 /** Puts it together. Throws `TypeError` for an address that configuration should have refused. */
 export function createServicenow(options: ServicenowOptions): Servicenow {
+  const { elapsed = systemTimers.elapsed } = options;
   const { client, linkUrl, storage, secrets, previousSecrets = [], clock, random, log, limits, admit } = options;
   const parsed = parseInstance(options.instance, { allowLoopbackHttp: options.allowLoopbackHttp ?? false });
   if (!parsed.ok) throw new TypeError(`The address of the ServiceNow instance ${parsed.error}`);
@@ -67,8 +71,8 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
   const tokenEndpoint = createTokenEndpoint({ transport, client, tokenSeconds: limits.tokenSeconds });
   const store = createLinkStore({ instance, storage, secrets, previousSecrets, log });
   const links = createServicenowLinks({ store, storage, tokenEndpoint, clock, pause, log, limits });
-  const send = createSend({ transport, clock, monotonic: () => performance.now(), random, pause, limits });
-  const callAs = createCallAs({ links, send, admit, clock, limits });
+  const send = createSend({ transport, clock, monotonic: systemTimers.elapsed, random, pause, limits });
+  const callAs = createCallAs({ links, send, admit, clock: elapsed, limits });
   const reader = createRecordReader({ callAs, instance, maxReplyBytes: limits.maxReplyBytes });
   return {
     origin: instance.origin,

@@ -22,7 +22,7 @@ export interface DiskQuota {
 
 const measurementLifetimeMilliseconds = 60_000;
 
-/** Keeps the quotas of `limits` for the tree below `root`. */
+/** Keeps the quotas of `limits` for the tree below `root`. Of `clock` only differences are used. */
 export function createDiskQuota(root: DiskRoot, limits: WorkspaceLimits, clock: Clock): DiskQuota {
   const { maxTotalBytes, maxFiles } = limits;
   const hasQuota = maxTotalBytes !== null || maxFiles !== null;

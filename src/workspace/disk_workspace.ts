@@ -1,5 +1,6 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { type Clock, systemClock } from "../lib/clock.ts";
+import { systemTimers } from "../lib/timers.ts";
 import { failure, success } from "../lib/result.ts";
 import { type AccessPatterns, createAccessRules } from "./access_rules.ts";
 import type { Disk, DiskRoot } from "./disk_context.ts";
@@ -55,7 +56,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     scans: createDirectoryScans({ clock }),
     names: createDirectoryNames(clock),
     staging,
-    quota: createDiskQuota(root, limits, clock),
+    quota: createDiskQuota(root, limits, systemTimers.elapsed),
     writers: createKeyedMutex(),
   };
   return {

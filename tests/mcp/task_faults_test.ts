@@ -151,6 +151,30 @@ Deno.test("a task is not said to have ended before its end is stored", async () 
   await harness.mcp.close();
 });
 
+Deno.test("an end that others have read is told by the owner too, while it still waits to hear that it is stored", async () => {
+  const storage = createMemoryStorage();
+  const gate = Promise.withResolvers<void>();
+  const slow: typeof storage = {
+    ...storage,
+    async commit(batch) {
+      const done = await storage.commit(batch);
+      if (JSON.stringify(batch).includes('"completed"')) await gate.promise;
+      return done;
+    },
+  };
+  const { tool, open } = gated();
+  const tools = createToolRegistry([tool]);
+  const [owner, other] = [createHarness({ storage: slow, tools }), createHarness({ storage, tools })];
+  const { taskId } = await begin(owner);
+  open();
+  await taskThat(other, taskId, "completed");
+  assert.equal((await call(owner, "tasks/get", { taskId })).status, "completed");
+  gate.resolve();
+  await taskThat(owner, taskId, "completed");
+  await owner.mcp.close();
+  await other.mcp.close();
+});
+
 Deno.test("a server stops although the end of a task cannot be stored, and logs that", async () => {
   const storage = makeFailing(createMemoryStorage());
   const { tool, open } = gated();

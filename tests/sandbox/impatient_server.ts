@@ -2,7 +2,7 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { loadConfig } from "../../src/config/config.ts";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemTimers } from "../../src/lib/timers.ts";
 import { startSandboxedWorkers } from "../../src/sandbox/sandboxed_workers.ts";
 import { stderrLog } from "../../src/sandbox/stderr_log.ts";
 
@@ -12,7 +12,7 @@ const writeLog = (lines: string): void => void writeSync(process.stderr.fd, line
 const server = startSandboxedWorkers(loaded.value, new URL("./broken_worker.ts", import.meta.url), {
   log: stderrLog(loaded.value, writeLog),
   writeLog,
-  clock: systemClock,
+  clock: systemTimers.elapsed,
   policy: { firstPauseMilliseconds: 1, longestPauseMilliseconds: 4, steadyMilliseconds: 600_000, maxQuickEnds: 4 },
 });
 const started = await server.started;

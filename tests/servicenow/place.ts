@@ -63,6 +63,7 @@ export async function openPlace(limits: Partial<ServicenowLimits> = {}): Promise
       secrets,
       fetch,
       clock,
+      elapsed: clock,
       random: () => 0.5,
       log: { write: (_level, event, fields = {}) => void logLines.push({ event, fields }), flush: () => {} },
       limits: { ...quickLimits, ...limits },

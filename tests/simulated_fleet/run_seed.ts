@@ -46,7 +46,7 @@ export async function runSeed(
   const plan = seeded(seed, "plan");
   const planned = faultKinds.filter(() => plan.chance(0.4));
   const { faults = planned, breakStorage } = options;
-  const apart = plan.pick([0, 0, 100, 20_000, 45_000, 90_000]);
+  const apart = plan.pick([0, 0, 100, 20_000, 45_000, 85_000]);
   const wallOffsets = Array.from({ length: 2 + plan.int(2) }, () => Math.round((plan.next() - 0.5) * apart));
   const fleet = new Fleet({
     seed,

@@ -48,6 +48,8 @@ export interface LiveTask {
   beat(): Promise<void>;
   /** Whether other instances may take this process for dead, so that the task may have ended without it. */
   readonly isLapsed: boolean;
+  /** Whether its end is being stored: what is in the storage counts then, others may have seen the end there. */
+  readonly isEnding: boolean;
   requestCancel(): void;
   /** Takes answers to its questions; gives the key of one that has the wrong shape. */
   answer(responses: Readonly<Record<string, unknown>>): Promise<string | null>;
@@ -141,7 +143,9 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     options.onSettled();
     settled.resolve();
   };
+  let isEnding = false;
   const storeEnd = async (end: Partial<TaskRecord>): Promise<void> => {
+    isEnding = true;
     for (let wait = firstRetryMs;; wait = Math.min(2 * wait, maxRetryMs)) {
       try {
         return await showChange(() => end);
@@ -167,7 +171,7 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     },
     describe({ progress, total, message }) {
       const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
-      if (isTerminal(record) || isLapsed()) return; // it may be known as ended
+      if (isTerminal(record) || isEnding || isLapsed()) return; // it may be known as ended
       record = { ...record, statusMessage, lastUpdatedAt: clock() };
       publish(record);
     },
@@ -188,6 +192,9 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
   return {
     get record() {
       return record;
+    },
+    get isEnding() {
+      return isEnding;
     },
     get isLapsed() {
       return isLapsed();

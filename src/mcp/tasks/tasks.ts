@@ -85,7 +85,7 @@ export function createTasks(options: TasksOptions): Tasks {
   const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
     const task = live.get(taskId);
     if (task?.isLapsed) await task.beat();
-    const record = task?.record ?? await store.load(taskId);
+    const record = task === undefined || task.isEnding ? await store.load(taskId) : task.record;
     if (record === null || record.subject !== principal.subject || record.clientId !== principal.clientId) return null;
     // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
     return hasScopes(principal, record.scopes) ? record : null;
