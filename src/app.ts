@@ -14,7 +14,8 @@ import {
 } from "./http/health.ts";
 import { createHomeEndpoint, createMcpPage } from "./http/home.ts";
 import { createIconsEndpoint, serverIcons, toolIcons } from "./http/icons.ts";
-import { limitAttempts, limitRequests } from "./http/limited.ts";
+import { createBodyIntake, intakeBytesFor } from "./http/body_intake.ts";
+import { limitAttempts, limitBodies, limitRequests } from "./http/limited.ts";
 import { createMcpEndpoint } from "./http/mcp_endpoint.ts";
 import { knownNames } from "./http/origin.ts";
 import { createRouter } from "./http/router.ts";
@@ -31,7 +32,7 @@ import type { LimitName, Metrics } from "./metrics/metrics.ts";
 import { createProfiles } from "./mcp/profile.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { scopesOf } from "./offered_scopes.ts";
-import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
+import { callerKey, createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createChallenges } from "./resource_server/challenge.ts";
 import { createGuard } from "./resource_server/guard.ts";
 import { createRateLimits } from "./rate_limits.ts";
@@ -53,6 +54,8 @@ export interface App {
   readonly openStreams: number;
   /** From here on `/health/ready` answers 503; everything else goes on. */
   announceStop(): void;
+  /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
+  finishBodies(milliseconds: number): Promise<void>;
   /** Ends the streams that last, so that a shutdown waits for running calls only. */
   drain(): void;
   /** Gives back everything but the installation. */
@@ -159,9 +162,18 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
+  const intake = createBodyIntake(intakeBytesFor(Math.max(config.maxBodyBytes, config.maxReadBytes)));
+  const publicIntake = createBodyIntake(
+    intakeBytesFor(Math.max(config.maxPublicBodyBytes, config.maxFormBytes, config.maxOAuthBodyBytes)),
+  );
+  const maxOAuthBytes = Math.max(config.maxFormBytes, config.maxOAuthBodyBytes);
   const { credentialKey } = authorizationServer;
   const attempt = (endpoint: Endpoint): Endpoint =>
-    limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") });
+    limitBodies(
+      publicIntake,
+      maxOAuthBytes,
+      limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") }),
+    );
   let draining = false;
   const health: HealthOptions = {
     version,
@@ -183,6 +195,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
         maxBodyBytes: config.maxBodyBytes,
         maxPublicBodyBytes: config.maxPublicBodyBytes,
         bodyTimeoutSeconds: config.bodyTimeoutSeconds,
+        intake,
+        publicIntake,
+        refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
         eventStreams: eventStreamOptionsOf(config),
         log,
         onTokenRefused: () => metrics?.countRefusedToken(),
@@ -237,6 +252,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     get openStreams() {
       return mcp.openStreams;
     },
+    finishBodies: async (milliseconds) =>
+      void await Promise.all([intake.stop(milliseconds), publicIntake.stop(milliseconds)]),
     drain: mcp.drain,
     async close() {
       stopSweeping();

@@ -4,6 +4,7 @@ import { mcpLimitsOf } from "./configured_limits.ts";
 import { createRateLimiter, type RateLimiter } from "./http/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
+import type { Principal } from "./lib/principal.ts";
 import type { Log } from "./lib/log.ts";
 import { systemTimers, type Timers } from "./lib/timers.ts";
 import type { AuditEntry } from "./mcp/audit.ts";
@@ -37,6 +38,11 @@ const minute = 60_000;
 /** Who this server is. */
 export const ownServerInfo: ServerInfo = { name: "portcullis", title: "Portcullis", version };
 
+/** Whose calls are counted together. */
+export function callerKey({ subject, clientId }: Principal): string {
+  return `${subject} ${clientId}`;
+}
+
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(
   config: Config,
@@ -58,7 +64,7 @@ export function createProtocolServer(
     ...(dependencies.extensions === undefined ? {} : { extensions: dependencies.extensions }),
     instructions:
       "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
-    admit: ({ subject, clientId }) => toolCalls.take(`${subject} ${clientId}`),
+    admit: (principal) => toolCalls.take(callerKey(principal)),
     audit(entry) {
       const { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId } = entry;
       const fields = { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId };

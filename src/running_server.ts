@@ -174,7 +174,9 @@ export async function startServer(
         built.announceStop();
         if (config.shutdownDelaySeconds > 0) await wait(config.shutdownDelaySeconds * 1_000);
         built.drain();
-        await Promise.race([mainServer.shutdown(), wait(config.shutdownTimeoutSeconds * 1_000)]);
+        const deadline = performance.now() + config.shutdownTimeoutSeconds * 1_000;
+        await built.finishBodies(deadline - performance.now()); // a shutdown would fail their reads
+        await Promise.race([mainServer.shutdown(), wait(deadline - performance.now())]);
         await close();
       },
     });

@@ -55,14 +55,15 @@ export async function serve({ words, loadConfig, print, say }: CommandContext, e
     return 1;
   }
   const { serverUrl, setUpLink } = started;
-  const asked = stopRequested(); // before the line that tells whoever waits for it that a signal will be heard
+  const { asked, insisted } = stopRequested(() => performance.now()); // before the line that tells whoever waits for it that a signal will be heard
   say(welcomeText({ config, serverUrl, setUpLink }));
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {
     server.stop();
     return wait((config.shutdownDelaySeconds + config.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds);
   });
-  const ended = await Promise.race([server.ended, stopping]);
+  const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
+  if (ended === "insisted") return 1;
   if (ended === "too late") {
     say("error: the server does not stop: something in it keeps its thread busy\n");
     return 1;

@@ -14,7 +14,7 @@ export async function serveOnDeploy(
   extraTools: readonly Tool[],
 ): Promise<ExitStatus> {
   // Before the start: from then on the signal may come.
-  const stopping = stopRequested();
+  const { asked, insisted } = stopRequested(() => performance.now());
   const log = createJsonLog({ write: say, level: config.logLevel, clock: systemClock });
   const { startDeployServer } = await import("../deploy_server.ts");
   const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
@@ -25,9 +25,9 @@ export async function serveOnDeploy(
   const { serverUrl, setUpLink, stop } = started.value;
   say(welcomeText({ config, serverUrl, setUpLink }));
   print(`portcullis listening on ${serverUrl}\n`);
-  await stopping;
+  await asked;
   log.write("info", "stopping");
-  await stop();
+  const status = await Promise.race([stop().then((): ExitStatus => 0), insisted.then((): ExitStatus => 1)]);
   await log.flush();
-  return 0;
+  return status;
 }

@@ -6,6 +6,7 @@ import { createJsonLog } from "../lib/json_log.ts";
 import { createOutput } from "../lib/output.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
+import { stopRequested } from "./stop_requested.ts";
 
 /** Standard output carries the protocol and nothing else; the log goes to standard error. */
 export const stdioCommand: Command = {
@@ -41,10 +42,10 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   });
   const stdout = createOutput(Deno.stdout);
   const stop = new AbortController();
-  const signals: readonly Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
-  for (const signal of signals) Deno.addSignalListener(signal, () => stop.abort());
+  const { asked, insisted } = stopRequested(() => performance.now());
+  void asked.then(() => stop.abort());
   try {
-    const served = await runStdio(config.value, {
+    const serving = runStdio(config.value, {
       ...installation.value,
       input: Deno.stdin.readable,
       output: new WritableStream({
@@ -56,6 +57,8 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
       log,
       clock: systemClock,
     });
+    const served = await Promise.race([serving, insisted.then(() => null)]);
+    if (served === null) return 1;
     if (served.ok) return 0;
     say(installationProblem(served.error));
     return 1;

@@ -22,6 +22,10 @@ export class ConnectionPeer implements Peer {
     this.#proxies = proxies;
   }
 
+  get answerSent(): Promise<void> {
+    return this.#info.completed.catch(() => {});
+  }
+
   get address(): string {
     // Where the platform listens by other means than TCP, there is none; all who call then share one.
     const hostname = (this.#info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";

@@ -1,6 +1,8 @@
 /** Rate limits by address around the endpoints that anyone can reach without a token. */
 import type { Endpoint } from "../lib/endpoint.ts";
 import { addressKey } from "../lib/address_key.ts";
+import { declaredLength } from "../lib/request_text.ts";
+import { type BodyIntake, intakeRetrySeconds, requestBytes } from "./body_intake.ts";
 import type { RateLimiter } from "./rate_limit.ts";
 
 const successCost = 0.1;
@@ -51,6 +53,35 @@ export function limitRequests(limiter: RateLimiter, endpoint: Endpoint, onRefuse
     onRefused();
     return tooManyRequests(admission.retryAfterSeconds);
   };
+}
+
+/**
+ * Admits requests with bodies by their declared size, or by `maxBytes` without one, and holds the share of their
+ * address until they are answered.
+ */
+export function limitBodies(intake: BodyIntake, maxBytes: number, endpoint: Endpoint): Endpoint {
+  return async (request, peer) => {
+    if (request.method === "GET" || request.method === "HEAD") return await endpoint(request, peer);
+    const caller = addressKey(peer.address);
+    const bytes = requestBytes + Math.min(declaredLength(request) ?? maxBytes, maxBytes);
+    if (intake.admit(caller, bytes) !== "admitted") return unavailable();
+    try {
+      const response = await endpoint(request, peer);
+      // A body that our own stop cut off looks malformed.
+      return intake.isAbandoned && response.status === 400 ? unavailable() : response;
+    } finally {
+      intake.arrived();
+      intake.release(caller, bytes);
+    }
+  };
+}
+
+function unavailable(): Response {
+  const description = `The server is busy or stopping; try again in ${intakeRetrySeconds} seconds`;
+  return Response.json({ error: "temporarily_unavailable", error_description: description }, {
+    status: 503,
+    headers: { "retry-after": String(intakeRetrySeconds), "cache-control": "no-store", connection: "close" },
+  });
 }
 
 /** RFC 6585 §4. The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */

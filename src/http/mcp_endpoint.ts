@@ -7,15 +7,26 @@ import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
-import { readRequestText } from "../lib/request_text.ts";
-import type { Exchange } from "../mcp/exchange.ts";
+import { declaredLength } from "../lib/request_text.ts";
+import { addressKey } from "../lib/address_key.ts";
+import { tooManyCalls } from "../mcp/admission.ts";
 import { errorCode, refusalCode } from "../mcp/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/profile.ts";
+import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
 import type { EventStreamOptions } from "./event_stream.ts";
 import { HttpExchange } from "./http_exchange.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
-import { createAnswerEncoder, methodNotAllowed, refuse, refuseBody, type ScopeChallenge } from "./mcp_response.ts";
+import {
+  createAnswerEncoder,
+  methodNotAllowed,
+  refuse,
+  refuseBody,
+  refuseLoad,
+  type ScopeChallenge,
+} from "./mcp_response.ts";
+import type { Refusal } from "./rate_limit.ts";
+import { withBody } from "./with_body.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
 export type AuthOutcome =
@@ -43,6 +54,12 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly maxPublicBodyBytes: number;
   /** Seconds in which a whole body has to arrive. */
   readonly bodyTimeoutSeconds: number;
+  /** What bodies and answers may take at once. */
+  readonly intake?: BodyIntake;
+  /** The same for callers without a token. */
+  readonly publicIntake?: BodyIntake;
+  /** Why a principal's next call would be refused, so that its body need not be read; `null` where it would not. */
+  readonly refusalOfCalls?: (principal: Principal) => Refusal | null;
   /** Those that are left out are {@link defaultEventStreamOptions}. */
   readonly eventStreams?: EventStreamOptions;
 }
@@ -61,6 +78,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const toResponse = createAnswerEncoder({ challenge, eventStreams });
   const publicBounds = { maxBytes: options.maxPublicBodyBytes, timeoutSeconds: options.bodyTimeoutSeconds };
 
+  const { intake = createBodyIntake(intakeBytesFor(options.maxBodyBytes)) } = options;
+  const { publicIntake = createBodyIntake(intakeBytesFor(options.maxPublicBodyBytes)) } = options;
+
   const handle = async (request: Request, peer: Peer): Promise<Response> => {
     const pending = authenticate(request);
     const auth = pending instanceof Promise ? await pending : pending;
@@ -71,13 +91,13 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         "www-authenticate": auth.wwwAuthenticate,
       });
     }
-    if (auth.kind === "no_token") return await handleWithoutToken(request);
+    if (auth.kind === "no_token") return await handleWithoutToken(request, peer);
     const chosen = profileOf(auth.principal);
     const profile = chosen instanceof Promise ? await chosen : chosen;
     const exchange = new HttpExchange(request, createRequestId(), auth.principal, profile);
     switch (request.method) {
       case "POST":
-        return await handlePost(request, exchange);
+        return await handlePost(request, exchange, peer);
       case "GET":
         return toResponse(request, await mcp.openStream(exchange));
       case "DELETE":
@@ -87,29 +107,50 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   };
 
-  const handlePost = async (request: Request, exchange: Exchange): Promise<Response> => {
+  const handlePost = async (request: Request, exchange: HttpExchange, peer: Peer): Promise<Response> => {
     if (!isJson(request.headers.get("content-type"))) {
       return refuse(415, errorCode.invalidRequest, "Content-Type must be application/json");
     }
-    const read = await readRequestText(request, bounds);
-    if (!read.ok) return refuseBody(read.error, bounds);
-    const body = parseJson(read.value);
-    if (body === undefined) return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
-    const answer = mcp.handle(body, exchange);
-    return toResponse(request, answer instanceof Promise ? await answer : answer);
+    const { principal } = exchange;
+    const declared = declaredLength(request);
+    if (principal !== null && (declared === null || declared > smallBodyBytes)) {
+      const refusal = options.refusalOfCalls?.(principal) ?? null;
+      if (refusal !== null) return toResponse(request, tooManyCalls(null, refusal.retryAfterSeconds));
+    }
+    const caller = principal === null ? "" : `${principal.subject} ${principal.clientId}`;
+    return await withBody(request, { intake, caller, declared, bounds }, async (read) => {
+      if (!read.ok) return refuseBody(read.error, bounds);
+      const body = parseJson(read.value);
+      if (body === undefined) return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
+      const pending = mcp.handle(body, exchange);
+      const answer = pending instanceof Promise ? await pending : pending;
+      if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
+        const size = answer.body.length;
+        if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
+        void peer.answerSent.then(() => intake.release(caller, size));
+      }
+      return toResponse(request, answer);
+    });
   };
 
   /** Everything is 401 but the public part of the handshake; nothing else can be learned without a token. */
-  const handleWithoutToken = async (request: Request): Promise<Response> => {
+  const handleWithoutToken = async (request: Request, peer: Peer): Promise<Response> => {
     if (
       options.publicInitialize !== "never" && request.method === "POST" && isJson(request.headers.get("content-type"))
     ) {
-      const read = await readRequestText(request, publicBounds);
-      const body = read.ok ? parseJson(read.value) : undefined;
-      if (isPublicHandshake(options, body, request.headers.get("accept"))) {
-        const exchange = new HttpExchange(request, createRequestId(), null, await profileOf(null));
-        return toResponse(request, await mcp.handle(body, exchange));
-      }
+      const declared = declaredLength(request);
+      const caller = addressKey(peer.address);
+      const answer = await withBody(
+        request,
+        { intake: publicIntake, caller, declared, bounds: publicBounds },
+        async (read) => {
+          const body = read.ok ? parseJson(read.value) : undefined;
+          if (!isPublicHandshake(options, body, request.headers.get("accept"))) return null;
+          const exchange = new HttpExchange(request, createRequestId(), null, await profileOf(null));
+          return toResponse(request, await mcp.handle(body, exchange));
+        },
+      );
+      if (answer !== null) return answer;
     }
     return refuse(401, refusalCode.unauthorized, "Unauthorized", {
       "www-authenticate": challenge.missingToken(request),
@@ -130,6 +171,11 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   };
 }
+
+/** Bodies of pings, cancellations and the like: read even when the caller's calls are refused. */
+const smallBodyBytes = 4_096;
+/** Answers up to this size lie in the buffers of the connection. */
+const smallAnswerCharacters = 65_536;
 
 /** Whether a Content-Type is JSON; its parameters do not matter (RFC 8259 §11 defines none). */
 function isJson(contentType: string | null): boolean {

@@ -1,7 +1,8 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
 import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
-import { errorCode, errorText } from "../mcp/jsonrpc.ts";
+import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
+import { intakeRetrySeconds } from "./body_intake.ts";
 import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
 import { toLateJsonResponse } from "./late_json.ts";
 import { acceptsOnlyEventStreams } from "./mcp_accept.ts";
@@ -68,11 +69,21 @@ export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: B
       return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutSeconds} seconds`, {
         connection: "close",
       });
+    case "over_share":
+      return refuseLoad("Too many requests of yours are in flight");
     case "not_utf8":
       return refuse(400, errorCode.parseError, "Parse error: the body is not UTF-8");
     case "unreadable":
       return refuse(400, errorCode.parseError, "Parse error: the body could not be read");
   }
+}
+
+/** The answer to a request that finds no room; what is left of its body is not read. */
+export function refuseLoad(message: string): Response {
+  return refuse(503, refusalCode.unavailable, `${message}. Try again in ${intakeRetrySeconds} s`, {
+    "retry-after": String(intakeRetrySeconds),
+    connection: "close",
+  });
 }
 
 /** A refusal before there is a request to answer: an error without an id. */

@@ -2,7 +2,13 @@
 import type { Clock } from "../lib/clock.ts";
 
 /** What a limiter answers: admitted, or how long to wait (for `Retry-After`, RFC 9110 §10.2.3). */
-export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
+export type Admission = { readonly ok: true } | Refusal;
+
+/** Not now, but after so many seconds. */
+export interface Refusal {
+  readonly ok: false;
+  readonly retryAfterSeconds: number;
+}
 
 /** Counts against keys such as a principal or an address. */
 export interface RateLimiter {
@@ -10,6 +16,8 @@ export interface RateLimiter {
   take(key: string, cost?: number): Admission | Promise<Admission>;
   /** Takes `cost` even beyond the allowance: for what only turns out afterwards, such as a failed attempt. */
   charge(key: string, cost: number): void;
+  /** The refusal that the next `take` would get by what is known here, without taking anything; `null` for none. */
+  refusal(key: string): Refusal | null;
 }
 
 /** A {@link RateLimiter} that counts in this process only, and so knows at once. */
@@ -74,11 +82,15 @@ export function createRateLimiter(
       const now = clock();
       remember(key, Math.min(fullAfter(key, cost, now), now + maxDebtWindows * windowMilliseconds), now);
     },
+    refusal(key) {
+      const now = clock();
+      return refusalOf(fullAfter(key, 1, now) - now - windowMilliseconds);
+    },
   };
 }
 
 /** The answer to a request that comes this much too soon; `null` when it does not. */
-export function refusalOf(waitMilliseconds: number): Admission | null {
+export function refusalOf(waitMilliseconds: number): Refusal | null {
   if (waitMilliseconds <= 1e-6) return null;
   return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMilliseconds / 1_000)) };
 }

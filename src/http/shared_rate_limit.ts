@@ -178,6 +178,10 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
     charge(key, cost) {
       spend(accountOf(key), interval * cost, agreedClock.now());
     },
+    refusal(key) {
+      const now = agreedClock.now();
+      return refusalOf(Math.max(accounts.get(key)?.fullAt ?? 0, now) + interval - now - windowMilliseconds);
+    },
     async close() {
       stopSettling();
       await running;

@@ -4,13 +4,27 @@ import { startDeadline } from "./deadline.ts";
 import { failure, type Result, success } from "./result.ts";
 
 /** Why a body was not read. */
-export type BodyRefusal = "too_large" | "too_slow" | "unreadable" | "not_utf8";
+export type BodyRefusal = "too_large" | "too_slow" | "over_share" | "unreadable" | "not_utf8";
 
 /** What one body may take. */
 export interface BodyBounds {
   readonly maxBytes: number;
   /** From the first look at the body to its last byte. */
   readonly timeoutSeconds: number;
+}
+
+/** What is known of one body, and asked about it. */
+export interface BodyOptions {
+  /** {@link declaredLength} of the request, where it was looked up already. */
+  readonly declared?: number | null;
+  /** Asked for each further piece of a body without a declared length; `false` refuses the body as `over_share`. */
+  readonly admitMore?: (bytes: number) => boolean;
+}
+
+/** The length that a request says its body has. */
+export function declaredLength(request: Request): number | null {
+  const declared = request.headers.get("content-length");
+  return declared === null ? null : Number(declared);
 }
 
 /** Bodies up to this size are read at once; more has to be taken piece by piece, to be let go of when time is up. */
@@ -20,13 +34,16 @@ const readAtOnceBytes = 65_536;
  * The body's text, or why there is none. A declared length is judged before a byte is read (the HTTP layer holds the
  * sender to it), any other counted as it streams in.
  */
-export function readRequestText(request: Request, bounds: BodyBounds): Promise<Result<string, BodyRefusal>> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > bounds.maxBytes) return Promise.resolve(failure("too_large"));
+export function readRequestText(
+  request: Request,
+  bounds: BodyBounds,
+  { declared = declaredLength(request), admitMore }: BodyOptions = {},
+): Promise<Result<string, BodyRefusal>> {
+  if (declared !== null && declared > bounds.maxBytes) return Promise.resolve(failure("too_large"));
   return new Promise((resolve) => {
-    const reading = declared !== null && Number(declared) <= readAtOnceBytes
+    const reading = declared !== null && declared <= readAtOnceBytes
       ? { bytes: request.bytes(), stop: () => {} }
-      : readPieces(request.body, bounds.maxBytes);
+      : readPieces(request.body, bounds.maxBytes, declared === null ? admitMore : undefined);
     const meet = startDeadline(bounds.timeoutSeconds * 1_000, () => {
       resolve(failure("too_slow"));
       reading.stop();
@@ -34,7 +51,7 @@ export function readRequestText(request: Request, bounds: BodyBounds): Promise<R
     reading.bytes.then(
       (bytes) => {
         meet();
-        resolve(bytes === null ? failure("too_large") : decode(bytes));
+        resolve(typeof bytes === "string" ? failure(bytes) : decode(bytes));
       },
       () => {
         meet();
@@ -47,18 +64,20 @@ export function readRequestText(request: Request, bounds: BodyBounds): Promise<R
 function readPieces(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-): { readonly bytes: Promise<Uint8Array | null>; readonly stop: () => void } {
+  admitMore: (bytes: number) => boolean = () => true,
+): { readonly bytes: Promise<Uint8Array | "too_large" | "over_share">; readonly stop: () => void } {
   if (body === null) return { bytes: Promise.resolve(new Uint8Array()), stop: () => {} };
   const reader = body.getReader();
   const stop = (): void => void reader.cancel().catch(() => {}); // gone already is as good
-  const read = async (): Promise<Uint8Array | null> => {
+  const read = async (): Promise<Uint8Array | "too_large" | "over_share"> => {
     const collected = collectBytes(maxBytes);
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return collected.bytes();
-      if (collected.add(value)) continue;
+      const isAdmitted = admitMore(value.byteLength);
+      if (isAdmitted && collected.add(value)) continue;
       stop();
-      return null;
+      return isAdmitted ? "too_large" : "over_share";
     }
   };
   return { bytes: read(), stop };

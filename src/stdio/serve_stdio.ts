@@ -20,12 +20,12 @@ export interface StdioOptions {
   readonly principal: Principal;
   readonly createRequestId: () => string;
   readonly log: Log;
-  /** Ends everything at once. */
+  /** Ends the input. */
   readonly stop: AbortSignal;
   readonly maxLineBytes: number;
   /** How many messages may be worked on at once; requests beyond are refused. */
   readonly maxInFlight: number;
-  /** How long calls may still take when the input has ended. */
+  /** How long calls may still take when the input has ended, or the server is stopped. */
   readonly finishTimeoutMs: number;
 }
 
@@ -119,7 +119,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 
   mcp.drain(); // streams that only end with their client; calls go on
   const landed = Promise.all(Array.from(flights, (flight) => flight.landed));
-  await within(finishTimeoutMs, ended, landed);
+  await within(finishTimeoutMs, outputGone.signal, landed);
   for (const { cancel } of flights) cancel.abort(new DOMException("The transport has ended", "AbortError"));
   await within(abortTimeoutMs, null, landed);
   if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal));

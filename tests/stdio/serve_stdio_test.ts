@@ -163,13 +163,24 @@ Deno.test("stdio ends what takes too long after the end of the input", async () 
   assert.deepEqual(client.seen, ["started", "ended"]);
 });
 
-Deno.test("stdio ends at once when it is told to stop", async () => {
-  await using client = startStdio();
+Deno.test("stdio reads no more when it is told to stop, and ends what takes too long", async () => {
+  await using client = startStdio({ finishTimeoutMs: 20 });
   await client.send(call(1, "wait"));
   await until("the call", () => client.seen.includes("started"));
   client.stop.abort();
   await client.served;
   assert.deepEqual(client.seen, ["started", "ended"]);
+});
+
+Deno.test("stdio lets a call finish when it is told to stop", async () => {
+  await using client = startStdio();
+  await client.send(call(1, "wait"));
+  await until("the call", () => client.seen.includes("started"));
+  client.stop.abort();
+  client.release();
+  assert.match(JSON.stringify(await client.receive()), /"id":1/);
+  await client.served;
+  assert.deepEqual(client.seen, ["started", "released"]);
 });
 
 Deno.test("stdio ends when nobody reads its output any more", async () => {

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { createBodyIntake } from "../../src/http/body_intake.ts";
+import { defineTool } from "../../src/mcp/tool.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createHarness, postRequest, principalWith, toolCall } from "../mcp/harness.ts";
+
+function admittedOf(caller: string, bytes: number, intake: ReturnType<typeof createBodyIntake>): number {
+  let count = 0;
+  while (intake.admit(caller, bytes) === "admitted") count++;
+  return count;
+}
+
+Deno.test("createBodyIntake() leaves room for everybody, however much each caller before has taken", () => {
+  const intake = createBodyIntake(64_000);
+  const taken = Array.from({ length: 5 }, (_, index) => admittedOf(`caller ${index}`, 500, intake));
+  assert.deepEqual(taken, [64, 32, 16, 8, 4]);
+  assert.equal(intake.admit("one who asks for little", 500), "admitted");
+  for (let count = 0; count < 64; count++) intake.release("caller 0", 500);
+  assert.ok(admittedOf("caller 0", 500, intake) > 30, "what was given back can be taken again");
+});
+
+Deno.test("stop() waits for the admitted bodies and admits no more", async () => {
+  const intake = createBodyIntake(1_000);
+  assert.equal(intake.admit("a", 100), "admitted");
+  const stopped = intake.stop(60_000);
+  assert.equal(intake.admit("a", 100), "stopping");
+  intake.arrived();
+  await stopped;
+  assert.equal(intake.isAbandoned, false);
+});
+
+Deno.test("stop() abandons bodies that take too long", async () => {
+  const intake = createBodyIntake(1_000);
+  intake.admit("a", 100);
+  await intake.stop(1);
+  assert.equal(intake.isAbandoned, true);
+});
+
+Deno.test("a large answer counts against its caller until it was sent; another caller is answered all the while", async () => {
+  const large = defineTool({
+    name: "large",
+    title: "Large",
+    description: "Answers at length.",
+    scopes: ["files:read"],
+    annotations: {},
+    input: z.object({}),
+    run: () => ({ ok: true, content: [{ type: "text", text: "x".repeat(100_000) }] }),
+  });
+  const harness = createHarness({
+    intake: createBodyIntake(1_000_000),
+    tools: createToolRegistry([large]),
+    authenticate: (request) => ({
+      kind: "principal",
+      principal: { ...principalWith(["files:read"]), subject: request.headers.get("authorization") ?? "" },
+    }),
+  });
+  const sent: PromiseWithResolvers<void>[] = [];
+  const ask = async (caller: string): Promise<number> => {
+    const taken = Promise.withResolvers<void>();
+    const request = postRequest(toolCall("large", {}), { authorization: caller });
+    const response = await harness.endpoint(request, { address: "192.0.2.1", answerSent: taken.promise });
+    if (response.status === 200) sent.push(taken);
+    else assert.equal(response.headers.get("retry-after"), "1");
+    await response.body?.cancel();
+    return response.status;
+  };
+  const statuses: number[] = [];
+  for (let count = 0; count < 10; count++) statuses.push(await ask("one"));
+  assert.deepEqual([statuses[0], statuses.at(-1)], [200, 503]);
+  assert.equal(await ask("another"), 200);
+  for (const each of sent) each.resolve();
+  await Promise.all(sent.map(({ promise }) => promise));
+  assert.equal(await ask("one"), 200);
+});
