@@ -37,7 +37,11 @@ export function createHomeEndpoint({ resource, isSetUp }: HomeOptions): Endpoint
   const title = "Connect an agent";
   return async (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") {
-      return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
+      const error_description = `The MCP endpoint of this server is ${resource}`;
+      return Response.json({ error: "method_not_allowed", error_description }, {
+        status: 405,
+        headers: { allow: "GET, HEAD" },
+      });
     }
     const body = html`
       <h1>${title}</h1>
@@ -58,7 +62,7 @@ export function createMcpPage({ resource, isSetUp }: HomeOptions): Endpoint {
   return async () => {
     const body = html`
       <h1>${title}</h1>
-      <p>There is nothing to see here in a browser: agents call this address by the Model Context Protocol.</p>
+      <p>Agents call this address using the Model Context Protocol. It has nothing to show in a browser.</p>
       ${await setUpNote(isSetUp)}
       ${howToConnect(resource)}
       ${links}

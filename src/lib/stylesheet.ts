@@ -47,7 +47,7 @@ legend { padding: 0; margin-bottom: .5rem; font-weight: 600; }
 }
 .scope:hover { background: var(--soft); }
 .scope input { width: 1.2rem; height: 1.2rem; margin: .18rem 0 0; accent-color: var(--accent); }
-.scope.included:has(:not(:checked)):has(+ .scope :checked) small { color: var(--ink); font-weight: 600; }
+.scope.included:has(input:not(:checked)):has(+ .scope :checked) small { color: var(--ink); font-weight: 600; }
 .scope small { grid-column: 2; color: var(--quiet); font-size: .85rem; }
 code, .mono { font: .9em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 pre {
@@ -59,7 +59,8 @@ dl.facts div { display: grid; grid-template-columns: 7rem 1fr; gap: 0 .75rem; al
 dl.facts dt { color: var(--quiet); }
 dl.facts dd { grid-column: 2; margin: 0; overflow-wrap: anywhere; font-weight: 500; }
 dl.facts dd.quiet { font-weight: 400; }
-.note { margin: 1.1rem 0 0; padding: .75rem .9rem; border-left: 4px solid; border-radius: .35rem; font-size: .925rem; }
+.note { margin: 1.1rem 0; padding: .75rem .9rem; border-left: 4px solid; border-radius: .35rem; font-size: .925rem; }
+.note.plain { background: var(--soft); border-color: var(--field); }
 .note.warn { background: var(--warn); border-color: var(--warn-line); color: var(--warn-ink); }
 .note.good { background: var(--soft); border-color: var(--accent); color: var(--ink); }
 .note.bad { background: var(--bad); border-color: var(--bad-line); color: var(--bad-ink); }

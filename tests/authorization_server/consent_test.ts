@@ -176,7 +176,7 @@ Deno.test("K13: the page shows client, redirect host, resource, scopes in plain 
       "Read and list the files in your workspace",
       "Create, change, move and delete files in your workspace",
       "Use another account",
-      "At most 30 days, and until 14 days without use",
+      "Up to 30 days, or 14 days without use",
       "Send prompts to your local language model",
       'lang="en"',
       "<title>",
@@ -243,7 +243,7 @@ Deno.test("a client that cannot renew its access is shown with the life of one t
   await using harness = await startHarness();
   const client = await register(harness, { grant_types: ["authorization_code"] });
   const page = await reachConsent(openBrowser(harness), authorizePath(client.client_id));
-  assert.match(page, /<dd>At most 1 hour<\/dd>/);
+  assert.match(page, /<dd>Up to 1 hour<\/dd>/);
 });
 
 Deno.test("another account can be used: its sign-in asks for the name and leads back to the same request", async () => {

@@ -68,7 +68,7 @@ function destination({ redirectUri, identity }: ConsentPage): { readonly name: s
   if (target.protocol !== "https:") {
     return {
       name: application === null ? target.host : `${application} on this device`,
-      note: html`<p class="quiet">This application runs on your own computer. Any program there could have asked:
+      note: html`<p class="note plain">This application runs on your own computer. Any program there could have asked:
         continue only if you have just started the connection.</p>`,
     };
   }
@@ -81,10 +81,10 @@ function destination({ redirectUri, identity }: ConsentPage): { readonly name: s
 }
 
 function lifetimeWords({ seconds, idleSeconds }: ConsentPage["lifetime"]): string {
-  const longest = `At most ${durationWords(seconds)}`;
+  const longest = `Up to ${durationWords(seconds)}`;
   return idleSeconds === null || idleSeconds >= seconds
     ? longest
-    : `${longest}, and until ${durationWords(idleSeconds)} without use`;
+    : `${longest}, or ${durationWords(idleSeconds)} without use`;
 }
 
 /** Renders the consent page. */

@@ -37,11 +37,13 @@ export function signInPage(page: SignInPage): Response {
   const described = problem === undefined ? html`` : html`
     aria-invalid="true" aria-describedby="problem"
   `;
+  const focus = html`autofocus`;
+  const focusName = page.askUserName && (page.userName ?? "") === "" ? focus : null;
   const userName = page.askUserName
     ? html`
       <label class="field" for="username">User name</label>
       <input type="text" id="username" name="username" value="${page.userName ?? ""}" autocomplete="username"
-        autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="who">
+        autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="who" ${focusName}>
       <p class="hint" id="who">The person who set this server up is <code>owner</code>.</p>
     `
     // Not shown, but password managers file the passphrase under it.
@@ -59,8 +61,8 @@ export function signInPage(page: SignInPage): Response {
         <input type="hidden" name="${page.hidden.name}" value="${page.hidden.value}">
         ${userName}
         <label class="field" for="passphrase">Passphrase</label>
-        <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required autofocus
-          maxlength="1024"${described}>
+        <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
+          maxlength="1024" ${focusName === null ? focus : null}${described}>
         <div class="actions"><button type="submit">Sign in</button></div>
       </form>
       ${problem === undefined ? null : html`<p class="hint">Forgotten it? The operator of this server can set a new one
