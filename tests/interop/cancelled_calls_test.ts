@@ -5,7 +5,8 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { pause } from "../../src/lib/pause.ts";
 import { until } from "../fixtures/until.ts";
-import { createHarness, type Harness, harnessTools } from "../mcp/harness.ts";
+import { createHarness, harnessTools } from "../mcp/harness.ts";
+import { serveHarness } from "./serve_harness.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 
 const retryMs = 10;
@@ -38,30 +39,13 @@ function sdkV2(mode: v2.VersionNegotiationMode): () => Driver {
   };
 }
 
-function serve(harness: Harness): { readonly url: URL; readonly resumed: string[]; close(): Promise<void> } {
-  const resumed: string[] = [];
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request, info) => {
-    const id = request.headers.get("last-event-id");
-    if (request.method === "GET" && id !== null) resumed.push(id);
-    return harness.endpoint(request, { address: info.remoteAddr.hostname });
-  });
-  return {
-    url: new URL(`http://127.0.0.1:${server.addr.port}/mcp`),
-    resumed,
-    close: async () => {
-      await harness.mcp.close();
-      await server.shutdown();
-    },
-  };
-}
-
 for (const [name, make] of [["SDK v1", sdkV1], ["SDK v2, legacy", sdkV2("legacy")]] as const) {
   Deno.test(`${name}: asks at most once for the stream of a call that it cancelled`, async () => {
     const harness = createHarness({
       tools: createToolRegistry(harnessTools()),
       eventStreams: { keepAliveMs: 15_000, retryMs },
     });
-    const server = serve(harness);
+    const server = serveHarness(harness);
     const client = make();
     try {
       await client.connect(server.url);
@@ -82,7 +66,7 @@ for (const [name, make] of [["SDK v1", sdkV1], ["SDK v2, legacy", sdkV2("legacy"
 
 Deno.test("SDK v2 on 2026-07-28: to give a call up closes its connection, which cancels it", async () => {
   const harness = createHarness({ tools: createToolRegistry(harnessTools()) });
-  const server = serve(harness);
+  const server = serveHarness(harness);
   const client = sdkV2({ pin: "2026-07-28" })();
   try {
     await client.connect(server.url);

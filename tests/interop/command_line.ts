@@ -13,6 +13,7 @@ import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { tellAgentStory } from "./agent_story.ts";
 import { claudeCode, codex } from "./agents.ts";
 import { ClientNotInstalled } from "./npm_client.ts";
+import { tryPythonSdk } from "./python_sdk.ts";
 
 const inspector = "npm:@modelcontextprotocol/inspector@2.12.0";
 const remote = "npm:mcp-remote@0.15.1";
@@ -152,6 +153,7 @@ await check("mcp-remote: the whole OAuth flow of the product", async () => {
 
 await check("Claude Code: the whole story, with a scripted model", () => tellAgentStory(claudeCode));
 await check("Codex: the whole story, with a scripted model", () => tellAgentStory(codex));
+await check("Python SDK: a call that is given up, in both eras", tryPythonSdk);
 
 await server.close();
 await Deno.remove(home, { recursive: true });
