@@ -80,10 +80,11 @@ export async function tellAgentStory(agent: Agent): Promise<void> {
     const before = generations().length;
     model.play([{ tool: "llm_generate", input: { prompt: "Never mind. ".repeat(200) } }]);
     const asked = client.spawn(agent.ask);
+    const said = new Response(asked.stdout).text();
     await until("the local model to be asked", () => generations().length > before);
     asked.kill("SIGINT"); // as Ctrl-C, to `timeout` and with it to the agent
     await asked.status;
-    await asked.stdout.cancel();
+    await said;
     if (agent.isModern) await until("the local model to be free", () => generations().at(-1)?.outcome === "aborted");
     letGo();
 

@@ -1,4 +1,4 @@
-/** The agents that go through the story: Claude Code and Codex. */
+/** The agents that go through the story. */
 import type { Agent } from "./agent_story.ts";
 
 /** Claude Code, whose model is asked at ANTHROPIC_BASE_URL. */
@@ -45,5 +45,29 @@ url = "${endpoint}"
   signIn: "codex mcp login portcullis",
   signOut: "codex mcp logout portcullis",
   ask: "codex exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox 'Do it' < /dev/null",
+  isModern: false,
+};
+
+/** OpenCode, whose model is asked as Anthropic's. */
+export const openCode: Agent = {
+  packages: ["opencode-ai@1.18.33"],
+  environment: () => ({ OPENCODE_DISABLE_AUTOUPDATE: "1" }),
+  async configure(client, endpoint, { url }) {
+    await Deno.mkdir(`${client.home}/.config/opencode`, { recursive: true });
+    const options = { baseURL: `${url}/v1`, apiKey: "scripted" };
+    await Deno.writeTextFile(
+      `${client.home}/.config/opencode/opencode.json`,
+      JSON.stringify({
+        model: "anthropic/claude-sonnet-4-5",
+        small_model: "anthropic/claude-sonnet-4-5",
+        provider: { anthropic: { options } },
+        mcp: { portcullis: { type: "remote", url: endpoint, enabled: true } },
+        permission: { "*": "allow" },
+      }),
+    );
+  },
+  signIn: "opencode mcp auth portcullis",
+  signOut: "opencode mcp logout portcullis",
+  ask: "opencode run 'Do it' < /dev/null",
   isModern: false,
 };
