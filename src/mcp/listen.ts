@@ -107,7 +107,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
 
 async function ownTasks(call: Call, principal: Principal, taskIds: readonly string[]): Promise<readonly TaskView[]> {
   const { tasks, limits } = call.runtime;
-  const found = await Promise.all(taskIds.slice(0, limits.maxSubscriptions).map((id) => tasks.get(principal, id)));
+  const found = await Promise.all(taskIds.slice(0, limits.maxSubscriptions).map((id) => tasks.look(principal, id)));
   return found.filter((task) => task !== null);
 }
 

@@ -341,3 +341,37 @@ Deno.test("a task keeps a result that is larger than a stored value, and fails h
   await elsewhere.mcp.close();
   await storage.close();
 });
+
+Deno.test("large results of one person's tasks are kept up to a sum, then refused in words; listening reads none", async () => {
+  const tools = createToolRegistry([tool("large", async (context) => {
+    await context.handOut();
+    return { ok: true, content: [{ type: "text", text: "x".repeat(15_000_000) }] };
+  })]);
+  const storage = createMemoryStorage();
+  const read: string[] = [];
+  const here = createHarness({ tools, storage });
+  const elsewhere = createHarness({
+    storage: {
+      ...storage,
+      get(key) {
+        read.push(key[0]);
+        return storage.get(key);
+      },
+    },
+  });
+  const ids: string[] = [];
+  for (let index = 0; index < 5; index++) {
+    const { taskId } = await begin(here, "large");
+    await taskThat(here, taskId, index < 4 ? "completed" : "failed");
+    ids.push(taskId);
+  }
+  const refused = await call(here, "tasks/get", { taskId: ids[4] });
+  assert.match(JSON.stringify(refused.error), /Too many large results of tasks are kept/);
+  const stream = await elsewhere.modern("subscriptions/listen", { notifications: { taskIds: ids } }, { capabilities });
+  const reader = readEvents(stream, { method: "subscriptions/listen", isModern: true });
+  assert.match(JSON.stringify(await reader.next()), /acknowledged/);
+  await elsewhere.modern("tasks/cancel", { taskId: ids[0] }, { capabilities });
+  assert.ok(read.includes("mcp_task") && !read.includes("mcp_task_result"));
+  await here.mcp.close();
+  await elsewhere.mcp.close();
+});

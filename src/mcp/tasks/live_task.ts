@@ -69,6 +69,8 @@ export interface LiveTaskOptions {
   /** Stops the call. */
   readonly onCancel: () => void;
   readonly onSettled: () => void;
+  /** Whether the person may keep a result of so many characters. */
+  readonly mayKeep: (characters: number) => boolean;
 }
 
 /** Looks after a task from here on; nothing is stored before {@link LiveTask.start}. */
@@ -182,7 +184,7 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
       }),
     async settle(answer) {
       try {
-        await storeEnd(endOf(answer));
+        await storeEnd(endOf(answer, options.mayKeep));
         return record.status;
       } finally {
         release();

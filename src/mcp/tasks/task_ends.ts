@@ -35,13 +35,16 @@ export function newTaskRecord(
 }
 
 /** The end that the answer of a call gives its task; `null` is a cancelled one. */
-export function endOf(answer: McpAnswer | null): Partial<TaskRecord> {
+export function endOf(answer: McpAnswer | null, mayKeep: (characters: number) => boolean): Partial<TaskRecord> {
   if (answer === null) return { status: "cancelled" };
   if (!("body" in answer)) return failed("Internal error");
   if (answer.body.length > maxTaskResultCharacters) {
     return failed(
       `The result has ${answer.body.length} characters and may have ${maxTaskResultCharacters}: ask for less`,
     );
+  }
+  if (!mayKeep(answer.body.length)) {
+    return failed("Too many large results of tasks are kept: ask for less, or wait until earlier ones have expired");
   }
   const body: unknown = JSON.parse(answer.body);
   if (isObject(body) && "result" in body) return { status: "completed", result: body["result"] };

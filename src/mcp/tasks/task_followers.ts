@@ -40,11 +40,13 @@ export function createTaskFollowers({ storage, store, log, timers, publish }: Ta
   const begin = (taskId: string, known: string): Followed => {
     let seen: string | null = known;
     const lookout = createLookout(async () => {
+      const found = await store.load(taskId, "state");
+      if (found === null) return;
+      const state = visibleState(toTaskView(found));
+      if (state === seen) return;
       const record = await store.load(taskId);
       if (record === null) return;
-      const state = visibleState(toTaskView(record));
-      if (state === seen) return;
-      seen = state;
+      seen = visibleState(toTaskView(record));
       publish(record);
     }, { log, timers });
     const stopWatching = storage.watch(taskKey(taskId), lookout.again);

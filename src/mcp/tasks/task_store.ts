@@ -20,6 +20,9 @@ export function taskInboxKey(taskId: string): McpStorageKey {
   return ["mcp_task_inbox", taskId];
 }
 
+/** What is read of a task: all, or all but a large result. */
+export type TaskPart = "whole" | "state";
+
 /** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
 export interface TaskStore {
   /** Stores a task that begins. */
@@ -30,7 +33,7 @@ export interface TaskStore {
    */
   save(record: TaskRecord): Promise<TaskRecord | null>;
   /** The task; one whose process is presumed dead has failed, for good. Seen for the first time, none is. */
-  load(taskId: string): Promise<TaskRecord | null>;
+  load(taskId: string, part?: TaskPart): Promise<TaskRecord | null>;
   /** Leaves a wish for cancellation, and answers, for the process that runs the task. */
   leave(record: TaskRecord, left: TaskInbox): Promise<void>;
   /** Takes what was left. */
@@ -67,9 +70,10 @@ export function createTaskStore(whole: McpStorage, clock: Clock, timers: Timers 
         if (await write(record, stored.version)) return record;
       }
     },
-    async load(taskId) {
+    async load(taskId, part = "whole") {
+      const from = part === "whole" ? storage : whole;
       for (;;) {
-        const stored = await storage.get(taskKey(taskId));
+        const stored = await from.get(taskKey(taskId));
         if (stored === null) return null;
         const record = parseTaskRecord(stored.value);
         if (isTerminal(record) || silence.since(taskId, stored.version) <= presumedDeadMs) return record;

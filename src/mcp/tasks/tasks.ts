@@ -10,11 +10,12 @@ import { systemTimers, type Timers } from "../../lib/timers.ts";
 import type { ChangeHub } from "../change_hub.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import { hasScopes } from "../scopes.ts";
+import { createKeptResults } from "./kept_results.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
 import { newTaskRecord } from "./task_ends.ts";
 import { createTaskFollowers, visibleState } from "./task_followers.ts";
 import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
-import { createTaskStore } from "./task_store.ts";
+import { createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
 
 /** What tasks depend on. */
 export interface TasksOptions {
@@ -42,6 +43,8 @@ export interface Tasks {
   ): Promise<RunningTask | null>;
   /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
   get(principal: Principal, taskId: string): Promise<TaskView | null>;
+  /** The same without a large result. */
+  look(principal: Principal, taskId: string): Promise<TaskView | null>;
   /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
   update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
   /** Publishes what becomes of tasks, whoever runs them, until the returned function is called. */
@@ -64,6 +67,7 @@ export function createTasks(options: TasksOptions): Tasks {
   const closing = new AbortController();
   const store = createTaskStore(storage, clock, timers);
   const live = new Map<string, LiveTask>();
+  const kept = createKeptResults(clock);
   let stopHeartbeat: (() => void) | undefined;
 
   const publish = (record: TaskRecord): void => {
@@ -82,10 +86,10 @@ export function createTasks(options: TasksOptions): Tasks {
     stopHeartbeat?.();
     stopHeartbeat = undefined;
   };
-  const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
+  const load = async (principal: Principal, taskId: string, part: TaskPart): Promise<TaskRecord | null> => {
     const task = live.get(taskId);
     if (task?.isLapsed) await task.beat();
-    const record = task === undefined || task.isEnding ? await store.load(taskId) : task.record;
+    const record = task === undefined || task.isEnding ? await store.load(taskId, part) : task.record;
     if (record === null || record.subject !== principal.subject || record.clientId !== principal.clientId) return null;
     // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
     return hasScopes(principal, record.scopes) ? record : null;
@@ -107,6 +111,7 @@ export function createTasks(options: TasksOptions): Tasks {
         closing: closing.signal,
         publish,
         onCancel,
+        mayKeep: (characters) => kept.keep(principal.subject, characters, taskExpiresAt(record)),
         onSettled: () => {
           live.delete(record.taskId);
           if (live.size === 0) stopBeating();
@@ -118,11 +123,15 @@ export function createTasks(options: TasksOptions): Tasks {
       return task.running;
     },
     async get(principal, taskId) {
-      const record = await load(principal, taskId);
+      const record = await load(principal, taskId, "whole");
+      return record === null ? null : toTaskView(record);
+    },
+    async look(principal, taskId) {
+      const record = await load(principal, taskId, "state");
       return record === null ? null : toTaskView(record);
     },
     async update(principal, taskId, responses) {
-      const record = await load(principal, taskId);
+      const record = await load(principal, taskId, "state");
       if (record === null) return { kind: "unknown_task" };
       const task = live.get(taskId);
       if (task === undefined) {
@@ -140,7 +149,7 @@ export function createTasks(options: TasksOptions): Tasks {
       };
     },
     async cancel(principal, taskId) {
-      const record = await load(principal, taskId);
+      const record = await load(principal, taskId, "state");
       if (record === null) return false;
       const task = live.get(taskId);
       if (task !== undefined) task.requestCancel();
