@@ -110,8 +110,14 @@ export async function startServer(
   let otherAddress = "choose another with --port or --host";
   const close = async (): Promise<void> => {
     await Promise.race([metricsServer?.shutdown(), wait(metricsShutdownMilliseconds)]);
-    await app?.close();
-    await installation.value.storage.close();
+    await closeInTime("app", app?.close());
+    await closeInTime("storage", installation.value.storage.close());
+  };
+  /** A part that does not close must not keep the process: it is told, and ends with it. */
+  const closeInTime = async (part: string, closing: Promise<void> | undefined): Promise<void> => {
+    const closed = Promise.resolve(closing).then(() => true);
+    if (await Promise.race([closed, wait(closeMilliseconds)]) === true) return;
+    log.write("error", "not_closed", { part });
   };
   try {
     const ready = Promise.withResolvers<App>();
@@ -201,6 +207,8 @@ export async function startServer(
 
 /** A scrape is over within this time, or is given up. */
 const metricsShutdownMilliseconds = 1_000;
+/** The same for each other part. All of them together take less than the main thread waits (cli/serve.ts). */
+const closeMilliseconds = 4_000;
 const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.errors.PermissionDenied];
 
 /** Throws where somebody listens: with `reusePort`, another server of the same user would be joined without a word. */

@@ -138,7 +138,12 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
       const account = await whoAmI(tokens.value.accessToken, signal);
       if (!account.ok) return failure({ reason: "unavailable", failure: account.error });
       const owner = purpose.kind === "link" ? purpose.subject : subjectOfAccount(account.value);
-      await links.save(owner, tokens.value, account.value);
+      try {
+        await links.save(owner, tokens.value, account.value);
+      } catch (error) {
+        await tokenEndpoint.revoke(tokens.value.accessToken); // nobody has it now
+        throw error;
+      }
       return success({ purpose, subject: owner, account: account.value });
     },
   };

@@ -2,7 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Batch, Storage } from "../storage/port.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { ServicenowLimits } from "./limits.ts";
 import type { InstanceAccount, LinkSecrets } from "./link_record.ts";
@@ -31,6 +31,10 @@ export type RefreshLink = (
 type Step = Result<LinkSecrets, ServicenowFailure> | "again";
 
 const pollMilliseconds = 50;
+/** How soon new tokens that could not be stored are stored again: at first, at most, and for how long in all. */
+const firstStoreRetryMilliseconds = 100;
+const maxStoreRetryMilliseconds = 2_000;
+const storeMilliseconds = 60_000;
 
 /** Builds {@link RefreshLink}. */
 export function createRefreshLink(options: RefreshOptions): RefreshLink {
@@ -40,6 +44,22 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
     if (!current.ok) return current;
     const { link } = current.value;
     return isGoodUntil(link.refreshAt, link, { refused, clock }) ? success(link) : "again";
+  };
+
+  /** The instance may have voided the old tokens for these: a database that is away for a moment must not lose them. */
+  const storeTokens = async (batch: Batch, lock: HeldLock): Promise<boolean> => {
+    const { checks = [] } = batch;
+    let wait = firstStoreRetryMilliseconds;
+    for (let waited = 0;; waited += wait, wait = Math.min(2 * wait, maxStoreRetryMilliseconds)) {
+      try {
+        return await storage.commit({ ...batch, checks: [...checks, lock.check], deletes: [lock.key] }) ||
+          await storage.commit(batch); // the lock had run out
+      } catch (error) {
+        if (waited >= storeMilliseconds) throw error;
+        log.write("warn", "servicenow_tokens_not_stored", { error: String(error), retryInMs: wait });
+      }
+      await pause(wait);
+    }
   };
 
   const refreshLocked = async (subject: string, refused: string | undefined, lock: HeldLock): Promise<Step> => {
@@ -60,9 +80,7 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
       return failure({ reason: "unavailable", because });
     }
     const next = answer.ok ? toLinkSecrets(answer.value, link.account, { clock, limits, previous: link }) : null;
-    const puts = [store.put(subject, next, linkedAt)];
-    const stored = await storage.commit({ checks: [unchanged, lock.check], puts, deletes: [lock.key] }) ||
-      await storage.commit({ checks: [unchanged], puts }); // the lock had run out
+    const stored = await storeTokens({ checks: [unchanged], puts: [store.put(subject, next, linkedAt)] }, lock);
     log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
     if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);
     await lock.release(); // unlinked or linked anew in the meantime: that is what counts
@@ -76,12 +94,22 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
       if (attempt.state === "paused") return failure({ reason: "unavailable", because: attempt.because });
       if (attempt.state === "busy") await pause(pollMilliseconds);
       const step = attempt.state === "taken"
-        ? await refreshLocked(subject, refused, attempt.lock)
+        ? await orRelease(attempt.lock, refreshLocked(subject, refused, attempt.lock))
         : toStep(await store.read(subject), refused);
       if (step !== "again") return step;
     }
     return failure({ reason: "unavailable", because: "timed_out" });
   };
+}
+
+/** A step that fails gives its lock back, as far as it can: the others would wait until it has run out. */
+async function orRelease(lock: HeldLock, step: Promise<Step>): Promise<Step> {
+  try {
+    return await step;
+  } catch (error) {
+    await lock.release().catch(() => {}); // what made it fail is what matters
+    throw error;
+  }
 }
 
 /** Whether the access token may be used until `end`. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
+import type { Storage } from "../../src/storage/port.ts";
 import { linkKey } from "../../src/servicenow/link_record.ts";
 import { resealLinks } from "../../src/servicenow/reseal_links.ts";
 import type { FaultName } from "../fixtures/servicenow_faults.ts";
@@ -256,4 +257,42 @@ Deno.test("no token, code or secret is logged", async () => {
   const text = JSON.stringify(place.logLines);
   assert.doesNotMatch(text, /[A-Za-z0-9_-]{43}/);
   assert.ok(!text.includes(place.instance.client.clientSecret));
+});
+
+Deno.test("access() stores renewed tokens although the database is away when they come, and asks the instance once", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  let failures = 3;
+  const commit: Storage["commit"] = (batch) => {
+    const renews = batch.puts?.some(({ key }) => key[0] === "servicenow_link");
+    return renews && failures-- > 0 ? Promise.reject(new Error("disk full")) : place.storage.commit(batch);
+  };
+  const flaky = place.another({ storage: { ...place.storage, commit } });
+  assert.ok((await flaky.links.access("owner", { signal })).ok);
+  assert.ok(failures <= 0);
+  assert.equal(refreshesOf(place), 1);
+  assert.ok((await place.servicenow.links.access("owner", { signal })).ok);
+  assert.equal(refreshesOf(place), 1, "the tokens are there for every instance");
+});
+
+Deno.test("access() gives its lock back when the database fails in between", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  let locked = false;
+  const commit: Storage["commit"] = (batch) => {
+    locked ||= batch.puts?.some(({ key }) => key.includes("refresh") || key[0]?.includes("refresh")) === true;
+    return place.storage.commit(batch);
+  };
+  let reads = 0;
+  const get: Storage["get"] = (key) => {
+    // The first look at the link after the lock was taken.
+    if (locked && key[0] === "servicenow_link" && reads++ === 0) return Promise.reject(new Error("disk failed"));
+    return place.storage.get(key);
+  };
+  const flaky = place.another({ storage: { ...place.storage, commit, get } });
+  await assert.rejects(flaky.links.access("owner", { signal }), /disk failed/);
+  assert.equal(reads, 1);
+  assert.ok((await place.servicenow.links.access("owner", { signal })).ok);
 });

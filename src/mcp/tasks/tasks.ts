@@ -119,7 +119,8 @@ export function createTasks(options: TasksOptions): Tasks {
       });
       live.set(record.taskId, task);
       await task.start();
-      keepBeating();
+      if (closing.signal.aborted) task.requestCancel(); // the server began to stop while it was stored
+      else keepBeating();
       return task.running;
     },
     async get(principal, taskId) {
