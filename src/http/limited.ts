@@ -39,8 +39,8 @@ export function limitAttempts(
       onRefused();
       return tooManyRequests(admission.retryAfterSeconds);
     }
-    const response = await endpoint(request, peer);
-    if (response.status >= 400) limiter.charge(key, 1 - successCost);
+    const response = await orGiveBack(limiter, key, successCost, () => endpoint(request, peer));
+    if (response.status >= 400 && response.status < 500) limiter.charge(key, 1 - successCost);
     return response;
   };
 }
@@ -48,8 +48,9 @@ export function limitAttempts(
 /** Guards an endpoint by plain count, whatever it answers. `onRefused` as above. */
 export function limitRequests(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
   return async (request, peer) => {
-    const admission = await limiter.take(addressKey(peer.address));
-    if (admission.ok) return await endpoint(request, peer);
+    const key = addressKey(peer.address);
+    const admission = await limiter.take(key);
+    if (admission.ok) return await orGiveBack(limiter, key, 1, () => endpoint(request, peer));
     onRefused();
     return tooManyRequests(admission.retryAfterSeconds);
   };
@@ -82,6 +83,21 @@ function unavailable(): Response {
     status: 503,
     headers: { "retry-after": String(intakeRetrySeconds), "cache-control": "no-store", connection: "close" },
   });
+}
+
+/** What we fail ourselves, as while the database is away, costs the caller nothing. */
+async function orGiveBack(
+  limiter: RateLimiter,
+  key: string,
+  cost: number,
+  answer: () => Response | Promise<Response>,
+): Promise<Response> {
+  try {
+    return await answer();
+  } catch (error) {
+    limiter.charge(key, -cost);
+    throw error;
+  }
 }
 
 /** RFC 6585 §4. The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */

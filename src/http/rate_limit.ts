@@ -14,7 +14,10 @@ export interface Refusal {
 export interface RateLimiter {
   /** Takes `cost` from the key's allowance if it has that much left. Promised where others have to be asked first. */
   take(key: string, cost?: number): Admission | Promise<Admission>;
-  /** Takes `cost` even beyond the allowance: for what only turns out afterwards, such as a failed attempt. */
+  /**
+   * Takes `cost` even beyond the allowance: for what only turns out afterwards, such as a failed attempt. A negative
+   * cost gives back.
+   */
   charge(key: string, cost: number): void;
   /** The refusal that the next `take` would get by what is known here, without taking anything; `null` for none. */
   refusal(key: string): Refusal | null;

@@ -84,7 +84,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
     return account;
   };
   const forget = (now: number): void => {
-    for (const [key, { fullAt, unsettled }] of accounts) if (unsettled === 0 && fullAt <= now) accounts.delete(key);
+    for (const [key, { fullAt, unsettled }] of accounts) if (unsettled <= 0 && fullAt <= now) accounts.delete(key);
     for (const key of accounts.keys()) {
       if (accounts.size <= maxKeys - forgottenAtOnce(maxKeys)) return;
       accounts.delete(key);

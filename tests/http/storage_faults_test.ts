@@ -131,6 +131,13 @@ Deno.test("a lock held by another process is 503 for what writes, and nothing fo
       headers: session,
     });
     assert.equal((await write.json()).result.isError, false);
+    for (let count = 0; count < 150; count += 1) {
+      assert.equal(
+        await statusOf(`${server.url}/oauth/register`, registration),
+        503,
+        "our failure costs nobody a place",
+      );
+    }
     database.exec("ROLLBACK");
     await requireWell(scene);
     await server.stop();
