@@ -4,8 +4,10 @@ import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import { lookAtPath } from "./config/look_at_path.ts";
 import { leadsInto } from "./config/overlap.ts";
+import { isLoopbackHost } from "./config/parsers.ts";
 import { ollamaLimitsOf } from "./configured_limits.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
+import { openableDescriptors } from "./lib/descriptors.ts";
 import { createOllamaClient } from "./ollama/client.ts";
 import { hostOfApiKey, type OllamaHost } from "./ollama/host.ts";
 import { playConnection } from "./servicenow/play_connection.ts";
@@ -37,6 +39,7 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
   yield* examineWall(config);
   yield* examineWorkers(config);
   yield* examineProxy(config);
+  yield* examineConnections(config);
   yield await examineTelemetry(config);
   yield* examineOllama(config, clock);
   yield* examineMetadata(serverUrlFor(config, config.port));
@@ -139,6 +142,31 @@ function* examineWorkers({ workers, database, postgresConnections }: Config): Ge
   yield workers <= cores
     ? { name, state: "well", text }
     : { name, state: "warning", text, remedy: "more workers than cores take memory and answer no faster" };
+}
+
+/** Files, the database, upstream connections and calls need descriptors beside the streams. */
+const otherDescriptors = 512;
+const mostDescriptorsTried = 20_000;
+
+function* examineConnections({ host, maxStreams, workers, trustedProxies }: Config): Generator<Check> {
+  const name = "connections";
+  const needed = Math.min(maxStreams * workers + otherDescriptors, mostDescriptorsTried);
+  const found = openableDescriptors(needed);
+  const text = `${maxStreams * workers} streams need about ${needed} descriptors`;
+  yield found >= needed ? { name, state: "well", text: `${text}, which can be had here` } : {
+    name,
+    state: "warning",
+    text: `${text}, and no more than ${found} can be had here`,
+    remedy: "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server, or lower MAX_STREAMS",
+  };
+  if (isLoopbackHost(host) || trustedProxies !== undefined) return;
+  yield {
+    name,
+    state: "warning",
+    text:
+      `a client that reaches ${host} can hold connections open without end: the runtime limits neither number nor time`,
+    remedy: "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
+  };
 }
 
 /** Without its word for the clients' addresses, one client's failures are everybody's. */

@@ -1,9 +1,10 @@
 /** More connections than the process has descriptors for, at the started server. */
 import assert from "node:assert/strict";
-import { makeServerPlace, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, type RunningServer, serverFlags, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 
 const limit = 150;
+const program = new URL("../../main.ts", import.meta.url).pathname;
 const silentConnections = 1_000;
 /** `deno run` raises the soft limit to the hard one. */
 const launcher = ["sh", "-c", `ulimit -n ${limit} && exec "$@"`, "sh"];
@@ -31,6 +32,36 @@ for (const workers of ["1", "2"]) {
     },
   });
 }
+
+/** What `doctor` says of connections, under a limit of descriptors. */
+async function examine(limit: number, env: Readonly<Record<string, string>>): Promise<string> {
+  await using place = await makeServerPlace();
+  const { stdout } = await new Deno.Command("sh", {
+    args: ["-c", `ulimit -n ${limit} && exec "$@"`, "sh", Deno.execPath(), "run", ...serverFlags, program, "doctor"],
+    env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, NO_COLOR: "1", ...env },
+  }).output();
+  return new TextDecoder().decode(stdout).split("\n").filter((line) => line.includes("connections:")).join("\n");
+}
+
+Deno.test({
+  name:
+    "doctor compares the limit of descriptors with the streams that are allowed, and asks for a proxy on open addresses",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    assert.match(
+      await examine(300, {}),
+      /^warn +connections: 2000 streams need about 2512 descriptors, and no more than 2/,
+    );
+    assert.match(await examine(300, { MAX_STREAMS: "10", MAX_STREAMS_PER_USER: "10" }), /^warn/);
+    assert.match(
+      await examine(1_024, { MAX_STREAMS: "10", MAX_STREAMS_PER_USER: "10" }),
+      /^ok +connections: 10 streams[^\n]*$/,
+    );
+    const open = { HOST: "0.0.0.0", SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" };
+    assert.match(await examine(4_000, open), /^ok[^]*\nwarn +connections: a client that reaches 0\.0\.0\.0 /);
+    assert.doesNotMatch(await examine(4_000, { ...open, TRUST_PROXY: "10.0.0.1" }), /^warn/m);
+  },
+});
 
 async function openMany({ url }: RunningServer, count: number): Promise<readonly Deno.Conn[]> {
   const { hostname, port } = new URL(url);
