@@ -113,7 +113,8 @@ async function checkPassphrase(
   if (!isVerifiable || !verified) {
     const reason = account === null ? "unknown_user" : isVerifiable ? "wrong_passphrase" : "no_argon2id";
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
-    const problem = "The user name or the passphrase is wrong. Try again.";
+    const what = await users.hasNamedUsers() ? "user name or the passphrase" : "passphrase";
+    const problem = `The ${what} is wrong. Try again.`;
     return await showSignIn(deps, purpose, { userName, status: 403, problem });
   }
   await throttle.succeed(throttleKey, known);
