@@ -1,0 +1,136 @@
+/**
+ * The work for a request grows with its size, not with its square: four times the size may cost ten times the processor
+ * time of the started server. Only what takes long enough to be measured is judged.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { call, type HostileRequest, rpc } from "./attack.ts";
+import { sendHostile } from "./hostile_caller.ts";
+
+const large = 1_000_000;
+const growth = 4;
+const allowedFactor = 10;
+const measurableMilliseconds = 40;
+const measurements = 3;
+
+const text = (characters: number, unit: string): string => unit.repeat(Math.ceil(characters / unit.length));
+const many = (count: number, item: unknown): unknown[] => Array(Math.floor(count)).fill(item);
+/** A period with an odd one out in its middle: each place of a text of the same period fits half of it. */
+const oddInTheMiddle = (characters: number): string => `${"a".repeat(characters / 2)}b${"a".repeat(characters / 2)}`;
+const oauth = (path: string, body: string): HostileRequest => ({
+  path,
+  headers: { "content-type": "application/x-www-form-urlencoded" },
+  body,
+});
+const format = (schema: unknown): HostileRequest => call("llm_generate", { prompt: "x", format: schema });
+
+/** Requests of about so many bytes. */
+const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
+  "a text to find that nearly fits everywhere": (bytes) =>
+    call("file_edit", { filename: "letters.txt", old_text: oddInTheMiddle(bytes / 2), new_text: "x", dry_run: true }),
+  "lines that an edit joins": (bytes) =>
+    call("file_edit", {
+      filename: `lines-${bytes}.txt`,
+      old_text: "\n",
+      new_text: "",
+      replace_all: true,
+      dry_run: true,
+    }),
+  "a schema of many alternatives": (bytes) => format({ anyOf: many(bytes / 13, { items: [] }) }),
+  "a schema of many types": (bytes) => format({ type: many(bytes / 9, "string") }),
+  "a schema of one long reference": (bytes) => format({ $ref: `#/${text(bytes, "a/")}` }),
+  "a schema of many references": (bytes) => format({ allOf: many(bytes / 12, { $ref: "#" }) }),
+  "a schema of many properties": (bytes) =>
+    format({ properties: Object.fromEntries(Array.from({ length: bytes / 12 }, (_, index) => [`k${index}`, {}])) }),
+  "many wrong messages": (bytes) => call("llm_chat", { messages: many(bytes / 3, {}) }),
+  "many wrong tool calls": (bytes) =>
+    call("llm_chat", { messages: [{ role: "user", tool_calls: many(bytes / 3, {}) }] }),
+  "many names of files": (bytes) => call("file_read_many", { filenames: many(bytes / 4, "a") }),
+  "many arguments that nobody knows": (bytes) =>
+    call("file_read", Object.fromEntries(Array.from({ length: bytes / 10 }, (_, index) => [`k${index}`, 1]))),
+  "a long duration": (bytes) => call("llm_generate", { prompt: "x", keep_alive: text(bytes, "1m") }),
+  "a long path": (bytes) => call("file_read", { filename: text(bytes, "a/") }),
+  "a long glob": (bytes) => call("file_list", { pattern: text(bytes, "{a,b}") }),
+  "a long expression": (bytes) => call("file_search", { query: text(bytes, "(a|b)*"), regex: true }),
+  "a made-up cursor": (bytes) => call("file_list", { cursor: text(bytes, "W10") }),
+  "a made-up cursor of a list": (bytes) => ({
+    path: "/mcp",
+    body: rpc("resources/list", { cursor: text(bytes, "é") }),
+  }),
+  "a long address": (bytes) => ({
+    path: "/mcp",
+    body: rpc("resources/read", { uri: `workspace:///${text(bytes, "%2e/")}` }),
+  }),
+  "a long value to complete": (bytes) => ({
+    path: "/mcp",
+    body: rpc("completion/complete", {
+      ref: { type: "ref/resource", uri: "workspace:///{+path}" },
+      argument: { name: "path", value: text(bytes, "%a/") },
+    }),
+  }),
+  "a deep value": (bytes) => ({
+    path: "/mcp",
+    body: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${text(bytes / 2, "[")}${text(bytes / 2, "]")}}}`,
+  }),
+  "a long name of a method": (bytes) => ({ path: "/mcp", body: rpc(text(bytes, "é/")) }),
+  "a long id": (bytes) => ({ path: "/mcp", body: rpc("ping", undefined, text(bytes, '"')) }),
+  "no JSON": (bytes) => ({ path: "/mcp", body: text(bytes, '{"a":[') }),
+  "many pairs of a form": (bytes) => oauth("/oauth/token", text(bytes / 16, "a=b&")),
+  "a token of many parts": (bytes) => oauth("/oauth/revoke", `token=${text(bytes / 16, "a.")}`),
+  "many redirect addresses": (bytes) => ({
+    path: "/oauth/register",
+    body: { redirect_uris: many(bytes / 16 / 3, 0) },
+  }),
+  "a long redirect address": (bytes) => ({
+    path: "/oauth/register",
+    body: { redirect_uris: [`https://a.example/${text(bytes / 17, "..%2e")}`] },
+  }),
+};
+
+Deno.test({
+  name: "four times as large a request costs no more than ten times the processor time",
+  ignore: Deno.build.os !== "linux", // only /proc tells what another process used
+  async fn(t) {
+    await using place = await makeServerPlace();
+    await Deno.mkdir(place.workspaceDir, { recursive: true });
+    await Deno.writeTextFile(join(place.workspaceDir, "letters.txt"), "a".repeat(large));
+    for (const bytes of [large / growth, large]) {
+      await Deno.writeTextFile(join(place.workspaceDir, `lines-${bytes}.txt`), "a\n".repeat(bytes / 2));
+    }
+    const words = ["token", "create", "--scope", "files:write llm:generate", "--data-dir", place.dataDir];
+    const token = (await runCommand(words)).stdout.trim();
+    await using server = await startServer(place, {
+      env: {
+        MCP_RATE_LIMIT: "1000000",
+        OAUTH_RATE_LIMIT: "1000000",
+        REGISTRATION_RATE_LIMIT: "1000000",
+        OLLAMA_HOST: "127.0.0.1:1",
+      },
+    });
+    const cost = async (request: HostileRequest): Promise<number> => {
+      let least = Infinity;
+      for (let measured = 0; measured < measurements; measured++) {
+        const before = processorMilliseconds(server.pid);
+        const { finding } = await sendHostile(server.url, token, request);
+        assert.equal(finding, null);
+        least = Math.min(least, processorMilliseconds(server.pid) - before);
+      }
+      return least;
+    };
+    for (const [name, make] of Object.entries(requests)) {
+      await t.step(name, async () => {
+        const small = await cost(make(large / growth));
+        const whole = await cost(make(large));
+        const allowed = allowedFactor * Math.max(small, measurableMilliseconds);
+        assert.ok(whole <= allowed, `${whole} ms of processor time, and ${small} for a quarter`);
+      });
+    }
+  },
+});
+
+/** What the process used so far, in the 100 ticks a second that Linux counts. */
+function processorMilliseconds(pid: number): number {
+  const fields = Deno.readTextFileSync(`/proc/${pid}/stat`).split(") ")[1]?.split(" ") ?? [];
+  return 10 * (Number(fields[11]) + Number(fields[12]));
+}
