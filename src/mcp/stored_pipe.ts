@@ -17,6 +17,11 @@ const readAtOnce = 10;
 const pieceShape = z.tuple([z.string(), z.boolean()]);
 const headShape = z.object({ ended: z.boolean() });
 
+/** Names sort as the numbers do. */
+function pieceName(number: number): string {
+  return String(number).padStart(9, "0");
+}
+
 /** What both ends stand on. */
 export interface PipeOptions {
   readonly storage: McpStorage;
@@ -41,7 +46,7 @@ export function createPipeSender({ storage, clock, key, lifetimeMs }: PipeOption
     const expiresAt = clock() + lifetimeMs;
     const head = { key, value: { ended }, expiresAt };
     if (piece === null) return void await storage.commit({ puts: [head] });
-    const at: McpStorageKey = [...key, String(pieces).padStart(9, "0")];
+    const at: McpStorageKey = [...key, pieceName(pieces)];
     await storage.commit({ puts: [{ key: at, value: [piece, hasMore], expiresAt }, head] });
     pieces += 1;
   };
@@ -65,7 +70,10 @@ export interface PipeReceiver {
   readonly onEnd?: () => void;
 }
 
-/** Receives until the end, or until the returned function is called. What was received is deleted. */
+/**
+ * Receives until the end, until a piece is missing, or until the returned function is called. What was received is
+ * deleted.
+ */
 export function receiveFromPipe(
   { storage, key, log, timers }: Pick<PipeOptions, "storage" | "key"> & {
     readonly log: Log;
@@ -75,6 +83,7 @@ export function receiveFromPipe(
 ): () => void {
   let unfinished = "";
   let last: McpStorageKey | undefined;
+  let received = 0;
   let stopped = false;
   const lookout = createLookout(async () => {
     const head = await storage.get(key);
@@ -85,6 +94,11 @@ export function receiveFromPipe(
       const found = await storage.list(key, { limit: readAtOnce, ...(last === undefined ? {} : { after: last }) });
       for (const { key: at, value } of found) {
         if (stopped) return;
+        if (at.at(-1) !== pieceName(received)) { // the one before has expired, by a clock that jumped
+          stop();
+          return to.onEnd?.();
+        }
+        received += 1;
         const [piece, hasMore] = parseStored(pieceShape, value, "pipe");
         last = at;
         unfinished += piece;

@@ -31,7 +31,7 @@ export function runAuthorizationActor(
     replies.flatMap((reply) => reply?.status === 200 ? [JSON.parse(reply.text) as Tokens] : []);
   const isUnknown = (reply: Reply | null): boolean => reply === null || reply.status === 503;
 
-  const redeem = async (code: string, issuedAt: number): Promise<{ tokens: Tokens; excuse: Excuse }> => {
+  const redeem = async (code: string, askedAt: number): Promise<{ tokens: Tokens; excuse: Excuse }> => {
     const parameters = codeParameters(clientId, code);
     const copies = random.chance(0.3) ? 2 + random.int(2) : 1;
     const replies = await Promise.all(Array.from({ length: copies }, () => ask(parameters)));
@@ -40,7 +40,7 @@ export function runAuthorizationActor(
     const [tokens] = answers;
     if (tokens !== undefined) return { tokens, excuse: copies > 1 ? "its code was sent twice" : null };
     const refusal = replies.find((reply) => !isUnknown(reply));
-    const isFresh = time.now - issuedAt + fleet.clockSpreadMs < codeLifetimeMs && fleet.clocksRightSince(issuedAt);
+    const isFresh = time.now - askedAt + fleet.clockSpreadMs < codeLifetimeMs && fleet.clocksRightSince(askedAt);
     if (copies === 1 && isFresh && refusal?.status === 400) actor.violate(`a fresh code was refused: ${refusal.text}`);
     throw new LostReply("no tokens");
   };
@@ -98,8 +98,7 @@ export function runAuthorizationActor(
       if (fleet.isCalm) actor.violate("the owner could not approve");
       throw new LostReply("no code");
     }
-    const issuedAt = time.now;
-    let { tokens, excuse } = await redeem(code, issuedAt);
+    let { tokens, excuse } = await redeem(code, since);
     if (!fleet.clocksRightSince(since)) excuse ??= "clocks were wrong";
     actor.did("code redeemed");
     for (let step = random.int(6); step > 0 && !fleet.isEnding; step--) {

@@ -7,7 +7,7 @@ import { waitFor } from "./native_work.ts";
 import type { PreparedState } from "./prepared_state.ts";
 import { SimulatedDatabase } from "./simulated_database.ts";
 import { Announcements, fairWeather, openSimulatedStorage, type Weather } from "./simulated_storage.ts";
-import { watchInvariants } from "./stored_invariants.ts";
+import { createStoredInvariants } from "./stored_invariants.ts";
 import { Host, VirtualTime } from "./virtual_time.ts";
 
 /** A place for an instance: the process there may end and be started again. */
@@ -76,7 +76,11 @@ export class Fleet {
     this.#options = options;
     this.#network = seeded(options.seed, "network");
     this.database = new SimulatedDatabase(options.prepared.snapshot);
-    watchInvariants(this.database, (problem) => this.violate(problem));
+    const check = createStoredInvariants((problem) => this.violate(problem));
+    this.database.onChange = (change) => {
+      check(change);
+      if (!change.isSwept) this.#announcements.announce(change.keyText);
+    };
     const chance = seeded(options.seed, "clocks");
     for (const [index, wallOffset] of options.wallOffsets.entries()) {
       const rate = 1 + (chance.next() - 0.5) / 5_000;

@@ -95,6 +95,21 @@ function simulatedTools(timers: Timers): readonly Tool[] {
       run: ({ text }) => ({ ok: true, content: [{ type: "text", text }] }),
     }),
     defineTool({
+      name: "steps",
+      title: "Steps",
+      description: "Tells each of its steps.",
+      scopes: [],
+      annotations: { readOnlyHint: true },
+      input: z.object({ count: z.number(), milliseconds: z.number() }),
+      async run({ count, milliseconds }, context) {
+        for (let step = 1; step <= count; step++) {
+          await pause(milliseconds, context.signal);
+          context.progress({ progress: step, total: count });
+        }
+        return { ok: true, content: [{ type: "text", text: context.signal.aborted ? "stopped" : "all steps" }] };
+      },
+    }),
+    defineTool({
       name: "work",
       title: "Work",
       description: "Works for a while.",

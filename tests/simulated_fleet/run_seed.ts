@@ -8,7 +8,9 @@ import { Fleet } from "./fleet.ts";
 import { requireOpenLimit, requireWithinLimit, runLimitActor } from "./limit_actor.ts";
 import { settle } from "./native_work.ts";
 import type { PreparedState } from "./prepared_state.ts";
+import { checkQuietFleet } from "./quiet_checks.ts";
 import { runSessionActor } from "./session_actor.ts";
+import { runStreamActor } from "./stream_actor.ts";
 import { requireFreeSlots, runTaskActor } from "./task_actor.ts";
 
 /** What came of a seed. */
@@ -30,7 +32,7 @@ export interface SeedOptions {
 }
 
 /** How many clients a prepared state needs. */
-export const preparedClients = 7;
+export const preparedClients = 9;
 
 const troubleMs = 150_000;
 /** Longer than a task, two windows of a limit, and every pause, lease and time-out of the server. */
@@ -61,8 +63,10 @@ export async function runSeed(
   let at = "trouble";
   const story = async (): Promise<void> => {
     for (const slot of fleet.slots) await fleet.start(slot);
-    const [one, two, three, four, five, six, seven] = prepared.clients;
-    if (!one || !two || !three || !four || !five || !six || !seven) throw new Error("too few clients were prepared");
+    const [one, two, three, four, five, six, seven, eight, nine] = prepared.clients;
+    if (!one || !two || !three || !four || !five || !six || !seven || !eight || !nine) {
+      throw new Error("too few clients were prepared");
+    }
     const { cookies } = prepared;
     const limit = runLimitActor(fleet, 1, one.accessToken);
     const actors = [
@@ -72,6 +76,7 @@ export async function runSeed(
       runTaskActor(fleet, 5, five.accessToken),
       runSessionActor(fleet, 6, six.accessToken),
       runFileActor(fleet, 7, seven.accessToken),
+      runStreamActor(fleet, 8, eight.accessToken),
     ];
     await makeTrouble(fleet, faults, troubleMs);
     fleet.isEnding = true;
@@ -81,8 +86,9 @@ export async function runSeed(
     await time.sleep(quietMs);
     at = "waiting for the actors";
     await Promise.all(actors);
-    at = "checking what is free";
-    await requireFreeSlots(fleet, four.accessToken);
+    at = "checking the quiet fleet";
+    await checkQuietFleet(fleet, [nine, eight]);
+    for (const { accessToken } of [four, five]) await requireFreeSlots(fleet, accessToken);
     await requireOpenLimit(fleet, one.accessToken);
     await time.sleep(30_000);
     at = "closing";

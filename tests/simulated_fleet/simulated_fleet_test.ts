@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
-import { forgetting, neverChanging, savingTasksBlindly, writingBlindly } from "./broken_storages.ts";
+import { forgetting, neverCalling, neverChanging, savingTasksBlindly, writingBlindly } from "./broken_storages.ts";
 import type { FaultKind } from "./chaos.ts";
 import { watchWebCrypto } from "./native_work.ts";
 import { prepareState } from "./prepared_state.ts";
@@ -102,6 +102,12 @@ const broken: readonly {
     breakStorage: forgetting("rate_limit"),
     faults: [],
     notices: /calls were admitted, at most/,
+  },
+  {
+    name: "an instance that is never told of a change",
+    breakStorage: neverCalling,
+    faults: [],
+    notices: /is not cancelled through|outlives its|cannot be taken up/,
   },
   {
     name: "an instance that never looks whether anything changed",

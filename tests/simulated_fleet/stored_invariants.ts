@@ -1,15 +1,15 @@
 /** What must hold of the stored entries after each change, whatever went wrong. */
 import { isDeepStrictEqual } from "node:util";
-import type { Change, SimulatedDatabase } from "./simulated_database.ts";
+import type { Change } from "./simulated_database.ts";
 
 const terminal = new Set(["completed", "failed", "cancelled"]);
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Checks each change of the database. */
-export function watchInvariants(database: SimulatedDatabase, violate: (problem: string) => void): void {
+/** Makes the check of each change. */
+export function createStoredInvariants(violate: (problem: string) => void): (change: Change) => void {
   const ended = new Set<string>();
-  database.onChange = ({ keyText, key: [family], before, after, isSwept }: Change) => {
+  return ({ keyText, key: [family], before, after, isSwept }: Change) => {
     const [was, is] = [before as Fields | null, after as Fields | null];
     if (family === "mcp_task" && is !== null && was !== null && terminal.has(String(was["status"]))) {
       const fields = (record: Fields): unknown => [record["status"], record["result"], record["error"]];
