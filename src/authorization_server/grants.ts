@@ -40,10 +40,12 @@ async function grantsOf(
   return { shown, next: index.length > grantsPerPage ? part.at(-1)?.value.grantId ?? null : null };
 }
 
-/** The tokens that the command line made for a user, newest first. */
-async function tokensOf({ storage }: InteractionDeps, userId: string): Promise<OperatorTokenSummary[]> {
+/** The living tokens that the command line made for a user, newest first. */
+async function tokensOf({ storage, users }: InteractionDeps, userId: string): Promise<OperatorTokenSummary[]> {
   const stored = await operatorTokens.list(storage, { limit: maxTokensRead });
-  return stored.flatMap(({ value: { tokenHash: _, ...summary } }) => summary.userId === userId ? [summary] : [])
+  const own = stored.flatMap(({ value }) => value.userId === userId ? [value] : []);
+  const areLive = await Promise.all(own.map((token) => users.isLiveToken(token)));
+  return own.filter((_, index) => areLive[index]).map(({ tokenHash: _, ...summary }) => summary)
     .sort((a, b) => b.createdAt - a.createdAt);
 }
 
@@ -76,6 +78,7 @@ export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
         tokens: after === null ? await tokensOf(deps, signedIn.account.id) : [],
         next: next === null ? null : `${paths.grants}?${new URLSearchParams({ after: next })}`,
         isContinued: after !== null,
+        tokenSeconds: deps.lifetimes.accessTokenLifetimeSeconds,
         hasRevoked: searchParams.get("revoked") === revokedMark(deps, browser),
       });
     }

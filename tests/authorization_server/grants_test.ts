@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { addUser } from "../../src/authorization_server/manage_users.ts";
+import { addUser, resetUser } from "../../src/authorization_server/manage_users.ts";
 import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
 import { type Grant, grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
 import {
@@ -58,6 +58,7 @@ Deno.test("the page has the time of day, the last token and the address that ask
   const at = (time: number) => `<time datetime="${new Date(time).toISOString()}">`;
   assert.ok(page.includes(`Allowed on ${at(1_800_000_000_000)}15 January 2027 at 08:00 UTC`), page);
   assert.ok(page.includes(`Last asked for a token on ${at(harness.time.now)}15 January 2027 at 09:01 UTC`), page);
+  assert.match(page, /A token lasts 1 hour/);
   assert.match(page, /from <span class="mono">198\.51\.100\.7<\/span>/);
 });
 
@@ -97,6 +98,10 @@ Deno.test("tokens of the command line are shown to their person, who can revoke 
     /revoked=/,
   );
   assert.ok(!await isAccepted(harness, own.token));
+  await make("eve", "another of eve");
+  await resetUser(harness.deps, { name: "eve", passphrase: "a new one for eve" });
+  const eve = await openGrants(harness, { username: "eve", passphrase: "a new one for eve" });
+  assert.doesNotMatch(eve.page, /of eve/, "a token that ended with the passphrase is not shown");
 });
 
 Deno.test("more grants than one page holds are reached by its link, each once", async () => {

@@ -1,4 +1,5 @@
 /** The page on which a person sees what has access in their name, revokes it, and signs out. */
+import { durationWords } from "../../lib/duration_words.ts";
 import { type Html, html } from "../../lib/html.ts";
 import { scopeCatalogue } from "../../scopes.ts";
 import type { OperatorTokenSummary } from "../operator_token.ts";
@@ -19,6 +20,8 @@ export interface GrantsPage {
   readonly next: string | null;
   /** Whether this is a later part of the list. */
   readonly isContinued: boolean;
+  /** How long an access token lasts: at least this often an application in use asks for another. */
+  readonly tokenSeconds: number;
   /** Something was revoked just now. */
   readonly hasRevoked: boolean;
 }
@@ -98,6 +101,9 @@ export function grantsPage(page: GrantsPage): Response {
       <p class="quiet">Signed in as <strong>${userName}</strong>. Revoking takes effect at once.</p>
       ${page.hasRevoked ? html`<p class="note good" role="status">Access revoked.</p>` : null}
       ${applications(page, grants.map((grant) => grantItem(grant, page)))}
+      ${grants.length > 0 &&
+        html`<p class="hint">A token lasts ${durationWords(page.tokenSeconds)}: an application in use
+        asks for one at least that often.</p>`}
       ${page.isContinued ? html`<p><a href="${page.action}">Back to the start of the list</a></p>` : null}
       ${tokens.length === 0 ? null : html`
         <h2>Tokens for scripts</h2>
