@@ -5,25 +5,25 @@ import { hasMoreParts } from "../lib/has_more_parts.ts";
 /** Values in one registration; clients send some fifty. */
 const maxMetadataParts = 5_000;
 
-/** `null`, "" and [] mean that a member was left out: clients serialise their empty fields so. */
-const orAbsent = <Schema extends z.ZodType>(schema: Schema) =>
-  z.preprocess((value) => isEmpty(value) ? undefined : value, schema.optional());
-
-function isEmpty(value: unknown): boolean {
-  return value === null || value === "" || (Array.isArray(value) && value.length === 0);
+/** Without the members that are `null`, "" or []: clients serialise what they leave out so. Anything but an object stays. */
+export function withoutEmptyMembers(json: unknown): unknown {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return json;
+  const isEmpty = (value: unknown): boolean =>
+    value === null || value === "" || (Array.isArray(value) && value.length === 0);
+  return Object.fromEntries(Object.entries(json).filter(([, value]) => !isEmpty(value)));
 }
 
 // Unknown members are ignored (RFC 7591 §2); `token_value` is the ServiceNow guide's place for the registration token.
 const metadataSchema = z.object({
-  token_value: orAbsent(z.string()),
-  client_name: orAbsent(z.string().max(2_000)),
-  redirect_uris: orAbsent(z.array(z.string())),
-  grant_types: orAbsent(z.array(z.string())),
-  response_types: orAbsent(z.array(z.string())),
-  token_endpoint_auth_method: orAbsent(z.string()),
-  scope: orAbsent(z.string().max(10_000)),
-  jwks: orAbsent(z.unknown()),
-  jwks_uri: orAbsent(z.string()),
+  token_value: z.string().optional(),
+  client_name: z.string().max(2_000).optional(),
+  redirect_uris: z.array(z.string()).optional(),
+  grant_types: z.array(z.string()).optional(),
+  response_types: z.array(z.string()).optional(),
+  token_endpoint_auth_method: z.string().optional(),
+  scope: z.string().max(10_000).optional(),
+  jwks: z.unknown().optional(),
+  jwks_uri: z.string().optional(),
 });
 
 /** The members that count here. */
@@ -32,7 +32,7 @@ export type ClientMetadata = z.output<typeof metadataSchema>;
 /** Reads the members that count; `null` when one of them is of the wrong type. */
 export function parseClientMetadata(json: unknown): ClientMetadata | null {
   if (hasMoreParts(json, maxMetadataParts)) return null;
-  const parsed = metadataSchema.safeParse(json);
+  const parsed = metadataSchema.safeParse(withoutEmptyMembers(json));
   return parsed.success ? parsed.data : null;
 }
 
@@ -41,9 +41,7 @@ const calledAddresses = ["jwks_uri", "sector_identifier_uri", "request_uris"];
 
 /** Whether every address that a server would call is https; anything else could lie inside a private network (SSRF). */
 export function calledAddressesAreHttps(json: unknown): boolean {
-  const members = Object.entries(json ?? {}).filter(([name, value]) =>
-    calledAddresses.includes(name) && !isEmpty(value)
-  );
+  const members = Object.entries(withoutEmptyMembers(json) ?? {}).filter(([name]) => calledAddresses.includes(name));
   return members.flatMap(([, value]) => value)
     .every((value) => typeof value === "string" && URL.parse(value)?.protocol === "https:");
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
+import { withoutEmptyMembers } from "./client_metadata.ts";
 import { cleanClientName } from "./client_name.ts";
 import { holdsSecretKey, parsePublicJwks } from "./jwks.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
@@ -46,7 +47,7 @@ export function parseClientDocument(
   json: unknown,
   now: number,
 ): Result<Client, ClientDocumentProblem> {
-  const parsed = documentSchema.safeParse(json);
+  const parsed = documentSchema.safeParse(withoutEmptyMembers(json));
   if (!parsed.success) {
     const [member] = parsed.error.issues[0]?.path ?? [];
     return failure(problemByMember[String(member)] ?? "malformed_document");

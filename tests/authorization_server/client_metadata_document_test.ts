@@ -170,6 +170,22 @@ Deno.test("J11: a loopback redirect shows its host and a warning, since any loca
   assert.match(page, /runs on your own computer/);
 });
 
+Deno.test("a document may leave members empty, and list addresses of which only some are allowed", async () => {
+  await using test = await start();
+  const { harness, web } = test;
+  const cursor = "cursor://anysphere.cursor-mcp/oauth/callback";
+  const empty = { scope: null, jwks: null, jwks_uri: "", response_types: [], contacts: null, client_secret: null };
+  const redirect_uris = [cursor, redirectUri, "http://192.168.1.7/cb", "unknown://app/cb"];
+  web.publish("/client.json", { ...document, ...empty, redirect_uris });
+  for (const redirect_uri of [cursor, redirectUri]) {
+    const page = await reachConsent(openBrowser(harness), authorizePath(clientId, { redirect_uri }));
+    assert.match(page, /asks for access/, redirect_uri);
+  }
+  for (const redirect_uri of redirect_uris.slice(2)) {
+    assert.equal((await harness.fetch(authorizePath(clientId, { redirect_uri }))).status, 400, redirect_uri);
+  }
+});
+
 Deno.test("a bad request of a client that nobody approved leads nowhere by itself: no open redirector (RFC 9700 §4.11.2)", async () => {
   await using test = await start();
   const { harness, web } = test;
