@@ -50,13 +50,13 @@ function createOutlet(call: Call, onGone: () => void): Outlet {
   };
   const open = (): MessageStream | null => {
     if (begun !== null) return begun.answer.kind === "stream" ? begun.stream : null;
-    const { exchange, session, runtime, revision } = call;
+    const { exchange, session, runtime } = call;
     const { principal, profile } = exchange;
     if (isFinished || !call.isSingle || principal === null || !profile.streams || !exchange.acceptsStream) return null;
     const endsWithConnection = !outlivesConnection(call);
     const stream = runtime.streams.open({ principal, session, content: "answer", endsWithConnection, onClosed });
     if (stream === null) return null;
-    if (session !== null && revision.primesStreams) stream.push("", false);
+    if (session !== null && session.revision.primesStreams) stream.push("", false);
     return start("stream", stream);
   };
 

@@ -346,6 +346,20 @@ Deno.test("an answer of which nothing is left is refused with 405, however its c
   finish.resolve();
 });
 
+Deno.test("a stream is primed as its session agreed, whatever version a request names (SEP-1699)", async () => {
+  const harness = createHarness({ tools: createToolRegistry([counting]) });
+  for (const [version, isPrimed] of [["2025-11-25", true], ["2025-06-18", false]] as const) {
+    const session = await harness.openSession(version);
+    for (const named of [version, "2025-03-26", null]) {
+      const headers = { ...session, "mcp-protocol-version": named };
+      const response = await harness.post(withMeta("count", { progressToken: 1 }), headers as Record<string, string>);
+      const [first] = await readEvents(response, legacyCall).rest();
+      assert.equal(first?.message === null, isPrimed, `${version}, ${named}`);
+    }
+  }
+  await harness.mcp.close();
+});
+
 Deno.test("a session's own stream that has ended is opened anew for a client that resumes it", async () => {
   const harness = createHarness();
   const session = await harness.openSession("2025-11-25");
