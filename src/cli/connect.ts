@@ -114,8 +114,11 @@ function reachConfigured(config: Config, tokenVariable: string | undefined): Res
       "error: port 0 says nothing about the address\nhint: give the one that the server printed, with --url\n",
     );
   }
+  const which = config.clientMetadataDocuments
+    ? "a client that does not identify itself by an https address"
+    : "every client";
   const notes = config.registration === "open" || tokenVariable !== undefined ? [] : [
-    `REGISTRATION is ${config.registration}: a client that cannot register needs --token-variable, or \`clients create\`.`,
+    `REGISTRATION is ${config.registration}: ${which} needs --token-variable, or \`clients create\`.`,
   ];
   return success({ connection: overHttp(serverUrlFor(config, config.port), tokenVariable), notes });
 }
