@@ -13,6 +13,8 @@ export interface IssuedIds {
 
 const randomLength = 12;
 const markBytes = 12;
+/** The length of every issued id. */
+export const issuedIdLength: number = randomLength + markBytes * 4 / 3;
 
 /** Ids of one purpose; those of another are none here. */
 export function createIssuedIds(secretBox: Pick<SecretBox, "authenticate">, purpose: string): IssuedIds {

@@ -54,7 +54,15 @@ function createOutlet(call: Call, onGone: () => void): Outlet {
     const { principal, profile } = exchange;
     if (isFinished || !call.isSingle || principal === null || !profile.streams || !exchange.acceptsStream) return null;
     const endsWithConnection = !outlivesConnection(call);
-    const stream = runtime.streams.open({ principal, session, content: "answer", endsWithConnection, onClosed });
+    const { id: requestId } = call.request;
+    const stream = runtime.streams.open({
+      principal,
+      session,
+      content: "answer",
+      requestId,
+      endsWithConnection,
+      onClosed,
+    });
     if (stream === null) return null;
     if (session !== null && session.revision.primesStreams) stream.push("", false);
     return start("stream", stream);

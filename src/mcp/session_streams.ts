@@ -6,8 +6,9 @@ import { type Admit, tooManyCalls } from "./admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
 import type { Exchange } from "./exchange.ts";
+import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
 import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "./jsonrpc.ts";
-import type { FrameReader, MessageStream } from "./message_stream.ts";
+import type { MessageStream } from "./message_stream.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { noticesOf, watchFamilies } from "./resource_watch.ts";
 import type { Session, Sessions } from "./session.ts";
@@ -49,6 +50,9 @@ export function sessionNotFound(id: RpcId | null): McpAnswer {
  */
 const nothingToResume: McpAnswer = { kind: "method_not_allowed", allow: "POST", message: "Nothing is left to resume" };
 
+/** No instance has the stream: the one that ran the call was killed, or the time to come back is over. */
+const lostAnswer = "The answer is lost: the server that ran this call has stopped. It may have taken effect";
+
 interface OpenStream {
   readonly stream: MessageStream;
   readonly principal: Principal;
@@ -80,8 +84,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
     stopBefore();
   };
 
-  /** A call's stream that another instance has; `null` when none says so. */
-  const takeUp = async (principal: Principal, position: StreamPosition): Promise<FrameReader | null> => {
+  /** A call's stream that another instance has, or the error that stands for an answer which is lost. */
+  const takeUp = async (principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
     const stream = streams.open({
       principal,
       session: null,
@@ -89,14 +93,21 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       endsWithConnection: true,
       onClosed: () => request.stop(),
     });
-    if (stream === null) return null;
+    if (stream === null) return nothingToResume;
     const request = resumption.ask(position, principal, {
       onFrame: (id, text) => tell(stream, text, id),
       onEnd: () => stream.end(),
     });
-    if (await request.answered) return stream.attach(-1);
+    const outcome = await request.outcome;
+    const requestId = outcome === "silent" ? resumption.requestElsewhere(position.resumeId) : null;
+    if (requestId !== null) {
+      stream.push(errorText(requestId, errorCode.internalError, lostAnswer), false);
+      stream.end();
+    }
+    if (outcome === "resumed" || requestId !== null) return { kind: "stream", reader: stream.attach(-1) };
     stream.abandon();
-    return null;
+    if (outcome === "failed") throw new StorageUnavailableError("no other instance could be asked for a stream");
+    return nothingToResume;
   };
 
   return {
@@ -119,8 +130,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
       }
       if (position !== null && content === "answer") {
-        const reader = mayBeElsewhere ? await takeUp(principal, position) : null;
-        return reader === null ? nothingToResume : { kind: "stream", reader };
+        return mayBeElsewhere ? await takeUp(principal, position) : nothingToResume;
       }
       open.get(session.key)?.stream.end();
       const stream = streams.open({

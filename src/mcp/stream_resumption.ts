@@ -2,16 +2,19 @@
  * Streams taken up on another instance than the one that has them. That one keeps them in memory and writes nothing;
  * only when a client comes back elsewhere, it is asked through the storage to send on what follows, through a pipe.
  */
+import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { parseStored } from "../lib/storage_fault.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createLookout } from "../lib/lookout.ts";
+import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import { systemTimers, type Timers } from "../lib/timers.ts";
-import { createIssuedIds } from "./issued_id.ts";
+import { createIssuedIds, issuedIdLength } from "./issued_id.ts";
+import type { RpcId } from "./jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "./mcp_storage.ts";
 import type { FrameReader, MessageStream } from "./message_stream.ts";
 import type { Session } from "./session.ts";
@@ -36,11 +39,17 @@ export interface OfferedStream {
 
 /** What comes of asking. */
 export interface ResumeRequest {
-  /** Whether some instance has the stream, with something left of it; known in time. */
-  readonly answered: Promise<boolean>;
+  /** What the other instances say; known in time. */
+  readonly outcome: Promise<ResumeOutcome>;
   /** The client is gone, or has all. */
   stop(): void;
 }
+
+/**
+ * An instance sends what follows; has nothing left of it; or none says anything, as when the one that had the stream was
+ * killed, or came to an end longer ago than streams are kept. `failed`: nobody could be asked.
+ */
+export type ResumeOutcome = "resumed" | "over" | "silent" | "failed";
 
 /** Takes what follows. */
 export interface FrameTaker {
@@ -50,8 +59,10 @@ export interface FrameTaker {
 
 /** Passes streams on between instances. */
 export interface StreamResumption {
-  /** An id for a stream of the session. */
-  issueId(session: Session, content: StreamContent): string;
+  /** An id for a stream of the session; that of an answer says which request it answers. */
+  issueId(session: Session, content: StreamContent, requestId?: RpcId): string;
+  /** The request whose answer the stream with this id has; `null` where the id does not say, or is of this instance. */
+  requestElsewhere(resumeId: string): RpcId | null;
   /** What the stream with this id carries, if it is one of this session's, on any instance. */
   contentOf(session: Session, resumeId: string): StreamContent | null;
   /** Lets other instances take the stream up, until the returned function is called. */
@@ -77,6 +88,9 @@ export interface StreamResumptionOptions {
 }
 
 const beatMs = 5_000;
+/** The instance and the request are part of each event id of an answer; where they are longer, they are left out. */
+const maxToldCharacters = 80;
+const toldShape = z.tuple([z.string(), z.union([z.string(), z.number()])]);
 const silenceMs = 30_000; // an instance that says nothing for so long is dead
 
 const requestShape = z.object({ pipe: z.string(), after: z.number(), scopes: z.array(z.string()) });
@@ -88,6 +102,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
     answer: createIssuedIds(secretBox, "mcp-answer-stream"),
     notices: createIssuedIds(secretBox, "mcp-notice-stream"),
   };
+  const instance = randomBytes(6).toString("base64url");
   const requestKey = (resumeId: string): McpStorageKey => ["mcp_resume", resumeId];
   const pipeKey = (pipe: string): McpStorageKey => ["mcp_relay", pipe];
 
@@ -104,6 +119,9 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
       log.write("error", "stream_relay_failed", { error: String(error) });
     }
   };
+  /** Tells who asks that there is nothing for them: silence would mean that the answer is lost. */
+  const refuse = (pipe: string): Promise<void> =>
+    createPipeSender({ storage, clock, key: pipeKey(pipe), lifetimeMs: limits.resumeWindowMs }).end();
   const withdraw = async (key: McpStorageKey, pipe: string): Promise<void> => {
     const stored = await storage.get(key);
     if (stored === null || parseStored(requestShape, stored.value, "mcp_resume").pipe !== pipe) return; // the client is elsewhere again
@@ -111,9 +129,18 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
   };
 
   return {
-    issueId: ({ key }, content) => ids[content].issue(key),
+    issueId({ key }, content, requestId) {
+      const text = requestId === undefined ? "" : JSON.stringify([instance, requestId]);
+      const told = text.length > maxToldCharacters ? "" : Buffer.from(text).toString("base64url");
+      return ids[content].issue(key) + told;
+    },
+    requestElsewhere(resumeId) {
+      const text = Buffer.from(resumeId.slice(issuedIdLength), "base64url").toString();
+      const told = toldShape.safeParse(parseJson(text)).data;
+      return told === undefined || told[0] === instance ? null : told[1];
+    },
     contentOf({ key }, resumeId) {
-      if (ids.answer.isIssued(resumeId, key)) return "answer";
+      if (ids.answer.isIssued(resumeId.slice(0, issuedIdLength), key)) return "answer";
       return ids.notices.isIssued(resumeId, key) ? "notices" : null;
     },
     offer(stream, resumeId, { content, scopes }) {
@@ -123,6 +150,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         const stored = await storage.get(key);
         const request = stored === null ? null : parseStored(requestShape, stored.value, "mcp_resume");
         const asked = request !== null && scopes.isSubsetOf(new Set(request.scopes)) ? request : null;
+        if (request !== null && asked === null) await refuse(request.pipe);
         if (asked?.pipe === current?.pipe) return;
         current?.reader.cancel();
         current = null;
@@ -141,14 +169,14 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
     ask({ resumeId, after }, principal, { onFrame, onEnd }) {
       const key = requestKey(resumeId);
       const pipe = randomBytes(12).toString("base64url");
-      const { promise: answered, resolve } = Promise.withResolvers<boolean>();
+      const { promise: outcome, resolve } = Promise.withResolvers<ResumeOutcome>();
       let stopped = false;
-      const stop = (): void => {
+      const stop = (why: ResumeOutcome = "over"): void => {
         if (stopped) return;
         stopped = true;
         stopTimer();
         stopReceiving();
-        resolve(false);
+        resolve(why);
         // Only what is stored can be withdrawn: the owner would send on to nobody.
         asked.then(() => withdraw(key, pipe), () => {}).catch((error) => {
           log.write("warn", "stream_request_left", { error: String(error) });
@@ -158,11 +186,11 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         stop();
         onEnd();
       };
-      let stopTimer = timers.after(limits.resumeAnswerMs, stop);
+      let stopTimer = timers.after(limits.resumeAnswerMs, () => stop("silent"));
       const onSign = (): void => {
         stopTimer();
         stopTimer = timers.after(silenceMs, end);
-        resolve(true);
+        resolve("resumed");
       };
       const stopReceiving = receiveFromPipe({ storage, key: pipeKey(pipe), log, timers }, {
         onSign,
@@ -178,9 +206,9 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
       const asked = storage.commit({ puts: [{ key, value, expiresAt }] });
       asked.catch((error) => {
         log.write("error", "stream_request_failed", { error: String(error) });
-        stop();
+        stop("failed");
       });
-      return { answered, stop };
+      return { outcome, stop };
     },
   };
 }

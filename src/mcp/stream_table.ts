@@ -3,6 +3,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
 import { systemTimers, type Timers } from "../lib/timers.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
+import type { RpcId } from "./jsonrpc.ts";
 import type { Session } from "./session.ts";
 import type { StreamContent, StreamPosition, StreamResumption } from "./stream_resumption.ts";
 
@@ -24,6 +25,8 @@ export interface StreamRequest {
   /** The session in which the stream can be resumed; `null` for a stream that cannot. */
   readonly session: Session | null;
   readonly content: StreamContent;
+  /** The request that the stream answers. */
+  readonly requestId?: RpcId;
   /** Whether the stream ends with its connection, rather than when nobody came back for it in time. */
   readonly endsWithConnection: boolean;
   /** Called once when nothing more can be sent. */
@@ -108,12 +111,12 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
   };
 
   return {
-    open({ principal, session, content, endsWithConnection, onClosed, onCut }) {
+    open({ principal, session, content, requestId, endsWithConnection, onClosed, onCut }) {
       const owner = JSON.stringify([principal.subject, principal.clientId]);
       const count = perPrincipal.get(owner) ?? 0;
       if (open.size >= limits.maxStreams || count >= limits.maxStreamsPerPrincipal) return null;
       perPrincipal.set(owner, count + 1);
-      const resumeId = session === null ? null : resumption.issueId(session, content);
+      const resumeId = session === null ? null : resumption.issueId(session, content, requestId);
       const stream = openMessageStream({
         maxFrames: limits.maxQueuedMessages,
         timers,

@@ -28,7 +28,7 @@ Deno.test("a request that its client gave up before it was stored is withdrawn o
   const to = { onFrame: () => assert.fail("a frame"), onEnd: () => assert.fail("an end") };
   const request = resumption.ask({ resumeId: "stream", after: 0 }, principalWith([]), to);
   request.stop();
-  assert.equal(await request.answered, false);
+  assert.equal(await request.outcome, "over");
   gate.resolve();
   await until("the withdrawal", () => commits === 2);
   assert.equal(await storage.get(["mcp_resume", "stream"]), null);

@@ -7,6 +7,7 @@ import type { McpStorage } from "../../src/mcp/mcp_storage.ts";
 import type { Question } from "../../src/mcp/question.ts";
 import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { until } from "../fixtures/until.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, toolCall } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
@@ -172,20 +173,41 @@ Deno.test("an issued id is known by any instance with the key, for its own sessi
   assert.notEqual(ids.issue("session"), id);
 });
 
-Deno.test("an answer of an instance that is gone cannot be resumed: 405, and no further stream is opened", async () => {
-  const storage = createMemoryStorage();
-  const [gone, left] = pair(storage, (context) => {
+Deno.test("a client that comes back for an answer of an instance that is gone gets an error for its request", async () => {
+  for (const id of [1, "a request", "ü".repeat(20)]) {
+    const storage = createMemoryStorage();
+    const [gone, left] = pair(storage, (context) => {
+      context.progress({ progress: 1 });
+      return Promise.resolve(done);
+    }, { resumeAnswerMs: 20 });
+    const session = await gone.openSession("2025-11-25");
+    const [primed] = await readEvents(await gone.post({ ...withProgress(1), id }, session), legacyCall).rest();
+    await close(gone);
+    const events = await readEvents(await resume(left, session, primed?.id ?? ""), legacyCall).rest();
+    const [message, ...more] = events.map((event) => event.message);
+    assert.deepEqual([message?.["id"], more], [id, []]);
+    assert.equal((message?.["error"] as { code: number }).code, -32603);
+    assert.equal(left.mcp.openStreams, 0);
+    await until(
+      "the request to be withdrawn",
+      async () => await storage.get(["mcp_resume", primed?.id?.split(".")[0] ?? ""]) === null,
+    );
+    await close(left);
+  }
+});
+
+Deno.test("an answer that is gone is 405 where its id does not say which request it answers, as of an earlier version", async () => {
+  const [gone, left] = pair(createMemoryStorage(), (context) => {
     context.progress({ progress: 1 });
     return Promise.resolve(done);
   }, { resumeAnswerMs: 20 });
   const session = await gone.openSession("2025-11-25");
-  const [primed] = await readEvents(await gone.post(withProgress(1), session), legacyCall).rest();
+  const id = "x".repeat(100);
+  const [primed] = await readEvents(await gone.post({ ...withProgress(1), id }, session), legacyCall).rest();
   await close(gone);
   const refused = await resume(left, session, primed?.id ?? "");
   assert.equal(refused.status, 405);
   assert.equal((await refused.json()).error.message, "Nothing is left to resume");
-  assert.equal(left.mcp.openStreams, 0);
-  assert.equal(await storage.get(["mcp_resume", primed?.id?.split(".")[0] ?? ""]), null, "the request is withdrawn");
   await close(left);
 });
 
@@ -234,7 +256,7 @@ Deno.test("a token with fewer scopes takes up no stream of its session's wider t
   const [origin, other] = pair(createMemoryStorage(), (context) => {
     context.progress({ progress: 1 });
     return Promise.resolve(done);
-  }, { resumeAnswerMs: 20 });
+  }, { resumeAnswerMs: 60_000 });
   const session = await origin.openSession("2025-11-25");
   const [primed] = await readEvents(await origin.post(withProgress(1), session), legacyCall).rest();
   for (const harness of [origin, other]) {
