@@ -85,12 +85,13 @@ const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credent
 
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
+  const { clock, timers = systemTimers } = given;
   const log = summariseStrangers(given.log, {
     windowSeconds: config.logRepeatWindowSeconds,
     maxKinds: config.logMaxRepeatKinds,
     maxLines: config.logMaxLinesOfKind,
+    timers,
   });
-  const { clock, timers = systemTimers } = given;
   const agreedClock = createAgreedClock(clock, timers);
   const dependencies = { ...given, log, timers, agreedClock };
   const { serverUrl, storage, secrets, metrics, telemetry } = dependencies;

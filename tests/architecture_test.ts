@@ -258,6 +258,32 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
   assert.ok(!mayImport["resource_server"]?.includes("authorization_server"));
 });
 
+/** What the simulated fleet runs; and what in it waits for the world outside, which the simulation does without. */
+const simulated =
+  /^src\/(mcp|resource_server|authorization_server|http|lib|app\.ts|rate_limits\.ts|protocol_server\.ts)/;
+const ownTime = new Set([
+  "src/lib/clock.ts",
+  "src/lib/timers.ts",
+  "src/lib/deadline.ts", // bodies that arrive
+  "src/http/body_intake.ts",
+  "src/lib/json_log.ts", // lines on their way out
+  "src/authorization_server/public_document.ts", // documents on their way in
+  "src/authorization_server/document_fetcher.ts",
+]);
+
+Deno.test("architecture: what the simulated fleet runs has its clocks and timers passed in", async () => {
+  const found: string[] = [];
+  for (const path of new Set(imports.map(({ from }) => from))) {
+    if (!simulated.test(path) || ownTime.has(path)) continue;
+    const source = await Deno.readTextFile(`${root}${path}`);
+    const [own] =
+      /\b(setTimeout|setInterval|Date\.now|performance\.now|Math\.random|AbortSignal\.timeout)\b(?=\()/.exec(source) ??
+        [];
+    if (own !== undefined) found.push(`${path}: ${own}`);
+  }
+  assert.deepEqual(found, []);
+});
+
 Deno.test("architecture: everything on the map exists", async () => {
   for (const part of Object.keys(mayImport)) assert.ok(await Deno.stat(`${root}src/${part}`), part);
 });

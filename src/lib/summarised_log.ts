@@ -4,6 +4,7 @@
  */
 import { addressKey } from "./address_key.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
+import { systemTimers, type Timers } from "./timers.ts";
 
 /** A log that counts repeats. */
 export interface SummarisedLog extends Log {
@@ -26,15 +27,20 @@ interface Kind {
  */
 export function summariseStrangers(
   log: Log,
-  options: { readonly windowSeconds: number; readonly maxKinds: number; readonly maxLines: number },
+  options: {
+    readonly windowSeconds: number;
+    readonly maxKinds: number;
+    readonly maxLines: number;
+    readonly timers?: Timers;
+  },
 ): SummarisedLog {
-  const { windowSeconds, maxKinds, maxLines } = options;
+  const { windowSeconds, maxKinds, maxLines, timers = systemTimers } = options;
   const kinds = new Map<string, Kind>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopTimer: (() => void) | undefined;
 
   const summarise = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
+    stopTimer?.();
+    stopTimer = undefined;
     for (const { level, event, fields, repeated } of kinds.values()) {
       if (repeated > 0) log.write(level, event, { ...fields, repeated });
     }
@@ -54,10 +60,7 @@ export function summariseStrangers(
       kind.repeated++;
       return true;
     }
-    if (timer === undefined) {
-      timer = setTimeout(summarise, windowSeconds * 1_000);
-      Deno.unrefTimer(timer);
-    }
+    stopTimer ??= timers.after(windowSeconds * 1_000, summarise);
     if (kinds.size < maxKinds) {
       kinds.set(name, { level, event, fields: told, written: 1, repeated: 0 });
       return false;

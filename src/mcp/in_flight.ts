@@ -29,8 +29,11 @@ export interface InFlightOptions {
   readonly log: Log;
 }
 
-/** A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage. */
-const cancellationLifetimeMs = 60_000;
+/**
+ * A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage; two minutes of
+ * it are for clocks that are apart.
+ */
+const cancellationLifetimeMs = 180_000;
 
 /** Makes an empty table. */
 export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {

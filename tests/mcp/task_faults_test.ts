@@ -175,6 +175,18 @@ Deno.test("an end that others have read is told by the owner too, while it still
   await other.mcp.close();
 });
 
+Deno.test("a task that may live for 30 days, longer than one timer can wait, does not end at once", async () => {
+  const { tool, open } = gated();
+  const limits = { taskTtlMs: 30 * 86_400_000 };
+  const harness = createHarness({ tools: createToolRegistry([tool]), limits });
+  const { taskId } = await begin(harness);
+  await new Promise<void>((resolve) => void systemTimers.after(30, resolve));
+  assert.equal((await call(harness, "tasks/get", { taskId })).status, "working");
+  open();
+  await taskThat(harness, taskId, "completed");
+  await harness.mcp.close();
+});
+
 Deno.test("a server stops although the end of a task cannot be stored, and logs that", async () => {
   const storage = makeFailing(createMemoryStorage());
   const { tool, open } = gated();

@@ -51,6 +51,8 @@ export interface FleetOptions {
 const clientTimeoutsMs = [4_000, 10_000, 60_000] as const;
 /** A wall clock within this of the right time is right enough for every lifetime. */
 const clockToleranceMs = 150_000;
+/** The clocks of instances may be apart by so much. */
+const maxClockSpreadMs = 90_000;
 
 /** Makes it; {@link Fleet.start} starts the instances. */
 export class Fleet {
@@ -117,7 +119,7 @@ export class Fleet {
 
   noteClocks(): void {
     const isWrong = this.slots.some(({ host }) => !host.isKilled && Math.abs(host.wallOffset) > clockToleranceMs);
-    if (isWrong) this.#clocksWrongAt = this.time.now;
+    if (isWrong || this.clockSpreadMs > maxClockSpreadMs) this.#clocksWrongAt = this.time.now;
   }
 
   /** How far apart the clocks of two instances may be now. */
