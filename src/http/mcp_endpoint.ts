@@ -7,12 +7,13 @@ import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
-import { declaredLength } from "../lib/request_text.ts";
+import { declaredLength, readRequestText } from "../lib/request_text.ts";
 import { addressKey } from "../lib/address_key.ts";
 import { tooManyCalls } from "../mcp/admission.ts";
 import { errorCode, refusalCode } from "../mcp/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/profile.ts";
+import { holdBody, refuseStopping } from "./body_hold.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
 import type { EventStreamOptions } from "./event_stream.ts";
 import { HttpExchange } from "./http_exchange.ts";
@@ -26,7 +27,6 @@ import {
   type ScopeChallenge,
 } from "./mcp_response.ts";
 import type { Refusal } from "./rate_limit.ts";
-import { withBody } from "./with_body.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
 export type AuthOutcome =
@@ -118,8 +118,12 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       if (refusal !== null) return toResponse(request, tooManyCalls(null, refusal.retryAfterSeconds));
     }
     const caller = principal === null ? "" : `${principal.subject} ${principal.clientId}`;
-    return await withBody(request, { intake, caller, declared, bounds }, async (read) => {
-      if (!read.ok) return refuseBody(read.error, bounds);
+    const hold = holdBody({ intake, caller, declared, bounds });
+    if (hold instanceof Response) return hold;
+    try {
+      const read = await readRequestText(request, bounds, hold);
+      intake.arrived();
+      if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
       const body = parseJson(read.value);
       if (body === undefined) return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
       const pending = mcp.handle(body, exchange);
@@ -130,7 +134,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         void peer.answerSent.then(() => intake.release(caller, size));
       }
       return toResponse(request, answer);
-    });
+    } finally {
+      hold.release();
+    }
   };
 
   /** Everything is 401 but the public part of the handshake; nothing else can be learned without a token. */
@@ -140,17 +146,20 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     ) {
       const declared = declaredLength(request);
       const caller = addressKey(peer.address);
-      const answer = await withBody(
-        request,
-        { intake: publicIntake, caller, declared, bounds: publicBounds },
-        async (read) => {
-          const body = read.ok ? parseJson(read.value) : undefined;
-          if (!isPublicHandshake(options, body, request.headers.get("accept"))) return null;
+      const hold = holdBody({ intake: publicIntake, caller, declared, bounds: publicBounds });
+      if (hold instanceof Response) return hold;
+      try {
+        const read = await readRequestText(request, publicBounds, hold);
+        publicIntake.arrived();
+        if (!read.ok && publicIntake.isAbandoned) return refuseStopping();
+        const body = read.ok ? parseJson(read.value) : undefined;
+        if (isPublicHandshake(options, body, request.headers.get("accept"))) {
           const exchange = new HttpExchange(request, createRequestId(), null, await profileOf(null));
           return toResponse(request, await mcp.handle(body, exchange));
-        },
-      );
-      if (answer !== null) return answer;
+        }
+      } finally {
+        hold.release();
+      }
     }
     return refuse(401, refusalCode.unauthorized, "Unauthorized", {
       "www-authenticate": challenge.missingToken(request),

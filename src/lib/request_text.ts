@@ -18,7 +18,7 @@ export interface BodyOptions {
   /** {@link declaredLength} of the request, where it was looked up already. */
   readonly declared?: number | null;
   /** Asked for each further piece of a body without a declared length; `false` refuses the body as `over_share`. */
-  readonly admitMore?: (bytes: number) => boolean;
+  admitMore?(bytes: number): boolean;
 }
 
 /** The length that a request says its body has. */
@@ -37,13 +37,14 @@ const readAtOnceBytes = 65_536;
 export function readRequestText(
   request: Request,
   bounds: BodyBounds,
-  { declared = declaredLength(request), admitMore }: BodyOptions = {},
+  options: BodyOptions = {},
 ): Promise<Result<string, BodyRefusal>> {
+  const declared = options.declared === undefined ? declaredLength(request) : options.declared;
   if (declared !== null && declared > bounds.maxBytes) return Promise.resolve(failure("too_large"));
   return new Promise((resolve) => {
     const reading = declared !== null && declared <= readAtOnceBytes
       ? { bytes: request.bytes(), stop: () => {} }
-      : readPieces(request.body, bounds.maxBytes, declared === null ? admitMore : undefined);
+      : readPieces(request.body, bounds.maxBytes, declared === null ? options : {});
     const meet = startDeadline(bounds.timeoutSeconds * 1_000, () => {
       resolve(failure("too_slow"));
       reading.stop();
@@ -64,7 +65,7 @@ export function readRequestText(
 function readPieces(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-  admitMore: (bytes: number) => boolean = () => true,
+  options: BodyOptions,
 ): { readonly bytes: Promise<Uint8Array | "too_large" | "over_share">; readonly stop: () => void } {
   if (body === null) return { bytes: Promise.resolve(new Uint8Array()), stop: () => {} };
   const reader = body.getReader();
@@ -74,7 +75,7 @@ function readPieces(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return collected.bytes();
-      const isAdmitted = admitMore(value.byteLength);
+      const isAdmitted = options.admitMore?.(value.byteLength) ?? true;
       if (isAdmitted && collected.add(value)) continue;
       stop();
       return isAdmitted ? "too_large" : "over_share";
