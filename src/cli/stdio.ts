@@ -26,7 +26,13 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   }
   const { openInstallation } = await import("../installation.ts"); // see action.ts
   const { runStdio } = await import("../stdio_app.ts");
-  const installation = await openInstallation(config.value, systemClock);
+  const log = createJsonLog({
+    write: say,
+    level: config.value.logLevel,
+    format: config.value.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
+    clock: systemClock,
+  });
+  const installation = await openInstallation(config.value, systemClock, log);
   if (!installation.ok) {
     say(installationProblem(installation.error));
     return 1;
@@ -34,12 +40,6 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   // Files and network stay whole here: under a grant of everything, Deno gives up only whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
-  const log = createJsonLog({
-    write: say,
-    level: config.value.logLevel,
-    format: config.value.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
-    clock: systemClock,
-  });
   const stdout = createOutput(Deno.stdout);
   const stop = new AbortController();
   const { asked, insisted } = stopRequested(() => performance.now());

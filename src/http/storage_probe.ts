@@ -3,10 +3,11 @@ import { createPause } from "../lib/pause.ts";
 import { systemTimers, type Timers } from "../lib/timers.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
-/** How long one answer serves all who ask: each probe waits for the disk. */
+/** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see circuit.ts. */
 const probeLifetimeMilliseconds = 1_000;
 /** How long whoever asks waits for the storage. */
 const patienceMilliseconds = 900;
+type ProbeState = "waits" | "good" | "bad";
 const key: StorageKey = ["health", "write"];
 
 /** Resolves when the storage takes a write and gives an entry; rejects, within a second, when it does not. */
@@ -14,21 +15,21 @@ export function createStorageProbe(
   { storage, timers = systemTimers }: { readonly storage: Storage; readonly timers?: Timers | undefined },
 ): () => Promise<void> {
   const pause = createPause(timers);
-  let last: { readonly since: number; readonly ended: Promise<void>; isOver: boolean } | null = null;
+  let last: { readonly since: number; readonly ended: Promise<void>; state: ProbeState } | null = null;
 
   const begin = (): NonNullable<typeof last> => {
     const ended = Promise.all([
       storage.get(key),
       storage.commit({ puts: [{ key, value: true }] }),
     ]).then(() => {});
-    const probe = { since: timers.elapsed(), ended, isOver: false };
-    const over = (): void => void (probe.isOver = true);
-    ended.then(over, over);
+    const probe = { since: timers.elapsed(), ended, state: "waits" as ProbeState };
+    ended.then(() => probe.state = "good", () => probe.state = "bad");
     return probe;
   };
   return async () => {
     // One that still waits is not joined by another: a database that hangs is asked once.
-    if (last === null || (last.isOver && timers.elapsed() - last.since >= probeLifetimeMilliseconds)) last = begin();
+    const isFresh = last?.state === "good" && timers.elapsed() - last.since < probeLifetimeMilliseconds;
+    if (last === null || (last.state !== "waits" && !isFresh)) last = begin();
     const { ended, since } = last;
     const answered = new AbortController();
     const late = pause(Math.max(0, since + patienceMilliseconds - timers.elapsed()), answered.signal)

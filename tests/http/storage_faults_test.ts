@@ -249,3 +249,39 @@ Deno.test("a data directory that is deleted under the server is noticed: not rea
   assert.equal((await server.ended).code, 0);
   assert.match(server.stderr(), /"storage_unavailable".*was deleted, moved or replaced.*portcullis restore/);
 });
+
+Deno.test("a full disk is 503 and not ready, keeps what was acknowledged, and is over by itself when there is space", async () => {
+  await using place = await makeServerPlace();
+  // Every file that the server writes may have 512 KiB: what the disk says of a larger one, a full one says of any.
+  const limited = `trap '' XFSZ; ulimit -S -f 512; exec "$@"`;
+  const env = { REGISTRATION_RATE_LIMIT: "100000", OAUTH_RATE_LIMIT: "100000", HEALTH_RATE_LIMIT: "100000" };
+  await using server = await startServer(place, { env, launcher: ["bash", "-c", limited, "bash"] });
+  const registered: string[] = [];
+  const register = async (): Promise<Response> => {
+    const response = await fetch(`${server.url}/oauth/register`, registration);
+    const { client_id: id } = await response.json();
+    if (response.status === 201) registered.push(id);
+    else assert.deepEqual([response.status, response.headers.has("retry-after")], [503, true]);
+    return response;
+  };
+  await until("a refusal", async () => (await register()).status === 503);
+  // Smaller writes may still have room.
+  await until("a server that is not ready", async () => {
+    await register();
+    return await statusOf(`${server.url}/health/ready`) === 503;
+  });
+  assert.equal(await statusOf(`${server.url}/health/live`), 200);
+  const lift = new Deno.Command("prlimit", { args: ["--pid", String(server.pid), "--fsize=unlimited:"] });
+  const lifted = await lift.output();
+  assert.ok(lifted.success, new TextDecoder().decode(lifted.stderr));
+  await until("a registration", async () => (await register()).status === 201);
+  assert.equal(await statusOf(`${server.url}/health/ready`), 200);
+  assert.equal((await server.stop()).code, 0);
+  assert.match(server.stderr(), /"storage_unavailable".*(disk|full)/);
+  const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+  const stored = database.prepare("SELECT count(*) AS count FROM entry WHERE key = ?");
+  for (const id of registered) {
+    assert.deepEqual({ ...stored.get(`client!${id}!`) }, { count: 1 }, id);
+  }
+  database.close();
+});
