@@ -26,6 +26,10 @@ try {
     `innocent caller: ${innocent.answers} answers, slowest ${innocent.slowestMilliseconds.toFixed(0)} ms ` +
       `(${innocent.slowestCall}), 99 of 100 within ${innocent.p99Milliseconds.toFixed(0)} ms; goal ${goalMilliseconds}`,
   );
+  say(
+    `an idle server on the same machine: slowest ${innocent.idleSlowestMilliseconds.toFixed(0)} ms, 99 of 100 within ` +
+      `${innocent.idleP99Milliseconds.toFixed(0)} ms`,
+  );
   for (const [what, number] of Object.entries(innocent.wrong)) say(`innocent caller refused ${number} times: ${what}`);
   say(`memory: at most ${peakMebibytes?.toFixed(0) ?? "?"} MiB above rest`);
   if (peakMebibytes !== null && peakMebibytes > maxPeakMebibytes) {

@@ -5,6 +5,8 @@ export interface InnocentOrder {
   readonly url: string;
   readonly token: string;
   readonly filename: string;
+  /** An idle server on the same machine: what it takes to answer is the machine's part. */
+  readonly idleUrl: string;
 }
 
 /** What it saw. */
@@ -14,6 +16,9 @@ export interface InnocentReport {
   readonly slowestCall: string;
   /** Milliseconds that 99 of 100 calls stay below. */
   readonly p99Milliseconds: number;
+  /** The same of the idle server. */
+  readonly idleP99Milliseconds: number;
+  readonly idleSlowestMilliseconds: number;
   /** Answers that were not what an ordinary client wants, by what they were. */
   readonly wrong: Readonly<Record<string, number>>;
 }
@@ -32,7 +37,7 @@ scope.onmessage = ({ data }) => {
   else callUntilStopped(data).then((report) => scope.postMessage(report));
 };
 
-async function callUntilStopped({ url, token, filename }: InnocentOrder): Promise<InnocentReport> {
+async function callUntilStopped({ url, token, filename, idleUrl }: InnocentOrder): Promise<InnocentReport> {
   const post = (method: string, params?: unknown): Promise<Response> =>
     fetch(`${url}/mcp`, {
       method: "POST",
@@ -46,10 +51,14 @@ async function callUntilStopped({ url, token, filename }: InnocentOrder): Promis
     tools_list: () => post("tools/list"),
   };
   const times: number[] = [];
+  const idleTimes: number[] = [];
   const wrong: Record<string, number> = {};
   let slowest = 0;
   let slowestCall = "";
   while (!isStopping) {
+    const asked = performance.now();
+    await (await fetch(idleUrl)).body?.cancel();
+    idleTimes.push(performance.now() - asked);
     for (const [name, ask] of Object.entries(calls)) {
       const started = performance.now();
       let said = "";
@@ -70,11 +79,14 @@ async function callUntilStopped({ url, token, filename }: InnocentOrder): Promis
     }
   }
   times.sort((a, b) => a - b);
+  idleTimes.sort((a, b) => a - b);
   return {
     answers: times.length,
     slowestMilliseconds: slowest,
     slowestCall,
     p99Milliseconds: times[Math.floor(times.length * 0.99)] ?? 0,
+    idleP99Milliseconds: idleTimes[Math.floor(idleTimes.length * 0.99)] ?? 0,
+    idleSlowestMilliseconds: idleTimes.at(-1) ?? 0,
     wrong,
   };
 }

@@ -61,7 +61,12 @@ export async function runHostileLoad({ seed, seconds, say }: HostileLoadOptions)
     LLM_EMBEDDING_MODELS: "embeddinggemma",
     METRICS_PORT: String(metricsPort),
   };
-  const order = (url: string): InnocentOrder => ({ url, token: tokens[1], filename: "innocent.txt" });
+  const order = (url: string): InnocentOrder => ({
+    url,
+    token: tokens[1],
+    filename: "innocent.txt",
+    idleUrl: `${ollama.url}/api/version`,
+  });
   let heapAtRest = 0;
   {
     await using calm = await startServer(place, { env });
@@ -107,6 +112,8 @@ export async function runHostileLoad({ seed, seconds, say }: HostileLoadOptions)
   }
   const report = await innocent.stop();
   const peak = memoryOf(server.pid, "VmHWM");
+  const { ran, waited } = processorSeconds(server.pid);
+  say(`the server ran for ${ran.toFixed(1)} s, and waited ${waited.toFixed(1)} s for a processor`);
   const { code } = await server.stop("SIGTERM");
   const errors = server.stderr().split("\n").filter((line) => line.includes('"level":"error"')).slice(0, 5);
   assert.deepEqual(Object.fromEntries(findings), {}, "every answer is an honest one");
@@ -182,6 +189,19 @@ function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number | null {
   if (Deno.build.os !== "linux") return null;
   const status = Deno.readTextFileSync(`/proc/${pid}/status`);
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
+}
+
+/** What its threads ran, and what they waited while others had the processors; nothing where the system does not tell. */
+function processorSeconds(pid: number): { readonly ran: number; readonly waited: number } {
+  let [ran, waited] = [0, 0];
+  if (Deno.build.os === "linux") {
+    for (const { name } of Deno.readDirSync(`/proc/${pid}/task`)) {
+      const [run = 0, wait = 0] = Deno.readTextFileSync(`/proc/${pid}/task/${name}/schedstat`).split(" ").map(Number);
+      ran += run / 1e9;
+      waited += wait / 1e9;
+    }
+  }
+  return { ran, waited };
 }
 
 function wait(milliseconds: number): Promise<void> {
