@@ -8,7 +8,7 @@ const applications: Readonly<Record<string, string>> = {
   "cursor://anysphere.cursor-mcp/oauth/callback": "Cursor",
   // The desktop application's own MCP sign-in: https://github.com/anthropics/claude-code/issues/93671
   "claude://claude.ai/mcp-auth-callback/sdk": "Claude",
-  // https://docs.warp.dev/agent-platform/capabilities/mcp
+  // https://github.com/warpdotdev/warp/issues/9088
   "warp://mcp/oauth2callback": "Warp",
 };
 
