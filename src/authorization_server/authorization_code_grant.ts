@@ -1,4 +1,5 @@
 /** The authorization code grant (RFC 6749 §4.1.3 with RFC 7636): a code becomes a grant and its first tokens. */
+import type { AgreedClock } from "../lib/agreed_clock.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -26,6 +27,8 @@ export interface GrantTypeDeps {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
+  /** For the grace of refresh tokens, which may be sent to two instances. */
+  readonly agreedClock: AgreedClock;
   readonly log: Log;
   readonly lifetimes: Lifetimes;
   readonly users: UserDirectory;

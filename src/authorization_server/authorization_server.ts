@@ -106,7 +106,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     findClient: (id: string) => directory.find(id, "pages"),
     ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
   };
-  const grantTypeDeps = { ...deps, users, accessTokens, isAcceptedResource };
+  const grantTypeDeps = { ...deps, agreedClock, users, accessTokens, isAcceptedResource };
   const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
     authorization_code: createAuthorizationCodeGrant(grantTypeDeps),
     refresh_token: createRefreshTokenGrant(grantTypeDeps),

@@ -70,9 +70,14 @@ export function judgeRefreshToken(
   secrets: SecretBox,
   presented: ParsedRefreshToken,
   family: RefreshFamily,
-  options: { readonly now: number; readonly lifetimes: Lifetimes },
+  options: {
+    readonly now: number;
+    /** By the agreed clock, which stamps rotations; `now` when absent. */
+    readonly graceNow?: number;
+    readonly lifetimes: Lifetimes;
+  },
 ): RefreshVerdict {
-  const { now, lifetimes } = options;
+  const { now, graceNow = now, lifetimes } = options;
   // The hash alone proves the current one, which may have been made under an earlier master key.
   const isCurrent = presented.generation === family.generation && matchesHash(presented.text, family.currentHash);
   const genuine = refreshTokenOf(secrets, presented.grantId, family.salt, presented.generation);
@@ -84,7 +89,7 @@ export function judgeRefreshToken(
   }
   if (isCurrent) return { kind: "current" };
   const rotation = family.rotations.find(({ generation }) => generation === presented.generation);
-  if (rotation !== undefined && now < rotation.at + lifetimes.refreshGraceSeconds * 1_000) {
+  if (rotation !== undefined && graceNow < rotation.at + lifetimes.refreshGraceSeconds * 1_000) {
     return { kind: "grace", generation: presented.generation + 1 };
   }
   return { kind: "reused" };
@@ -95,11 +100,11 @@ export function rotateRefreshFamily(
   secrets: SecretBox,
   grantId: string,
   family: RefreshFamily,
-  options: { readonly now: number; readonly lifetimes: Lifetimes },
+  options: { readonly now: number; readonly graceNow: number; readonly lifetimes: Lifetimes },
 ): { readonly family: RefreshFamily; readonly token: string } {
-  const { now, lifetimes } = options;
+  const { now, graceNow, lifetimes } = options;
   const token = refreshTokenOf(secrets, grantId, family.salt, family.generation + 1);
-  const recent = family.rotations.filter(({ at }) => now < at + lifetimes.refreshGraceSeconds * 1_000);
+  const recent = family.rotations.filter(({ at }) => graceNow < at + lifetimes.refreshGraceSeconds * 1_000);
   return {
     token,
     family: {
@@ -107,7 +112,7 @@ export function rotateRefreshFamily(
       generation: family.generation + 1,
       currentHash: hashSecret(token),
       lastUsedAt: now,
-      rotations: [...recent, { generation: family.generation, at: now }].slice(-maxRotationsKept),
+      rotations: [...recent, { generation: family.generation, at: graceNow }].slice(-maxRotationsKept),
     },
   };
 }

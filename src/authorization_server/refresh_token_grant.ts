@@ -22,7 +22,7 @@ import { isLiveGrant } from "./user_directory.ts";
 
 /** Builds the grant type. */
 export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
-  const { storage, secrets, clock, log, lifetimes } = deps;
+  const { storage, secrets, clock, agreedClock, log, lifetimes } = deps;
   return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const text = parameters.get("refresh_token");
@@ -32,7 +32,12 @@ export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
       const family = stored?.value.refresh ?? null;
       if (presented === null || stored === null || family === null) return failure("unknown_refresh_token");
       if (stored.value.clientId !== client.id) return failure("refresh_token_of_another_client");
-      const verdict = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
+      for (const { at } of family.rotations) agreedClock.catchUp(at);
+      const verdict = judgeRefreshToken(secrets, presented, family, {
+        now: clock(),
+        graceNow: agreedClock.now(),
+        lifetimes,
+      });
       switch (verdict.kind) {
         case "forged":
           return failure("unknown_refresh_token");
@@ -75,7 +80,7 @@ function narrowedScopes(grant: Grant, parameters: Parameters): string[] | null {
 
 /** Issues tokens; rotates unless `generation` says which successor was given before. */
 async function answer(
-  { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeDeps,
+  { storage, secrets, clock, agreedClock, lifetimes, accessTokens }: GrantTypeDeps,
   { stored, family, client, scopes, generation, address }: {
     stored: Stored<Grant>;
     family: RefreshFamily;
@@ -94,7 +99,11 @@ async function answer(
     return success({ ...common, refreshToken: refreshTokenOf(secrets, grant.id, family.salt, generation) });
   }
   const now = clock();
-  const rotated = rotateRefreshFamily(secrets, grant.id, family, { now, lifetimes });
+  const rotated = rotateRefreshFamily(secrets, grant.id, family, {
+    now,
+    graceNow: agreedClock.now(),
+    lifetimes,
+  });
   const committed = await storage.commit({
     checks: [unchanged(stored), clientCheck],
     puts: putsOfGrant({ ...grant, address, refresh: rotated.family }, grantExpiresAt(rotated.family, now, lifetimes)),

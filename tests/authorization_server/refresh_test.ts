@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
 import {
   connect,
+  type Harness,
   isAccepted,
+  mount,
   obtainCode,
   postForm,
   redeem,
@@ -156,4 +160,33 @@ Deno.test("a missing refresh token is invalid_request", async () => {
   const { client_id } = await register(harness);
   const { body } = await postForm(harness, "/oauth/token", { grant_type: "refresh_token", client_id });
   assert.equal(body.error, "invalid_request");
+});
+
+Deno.test("a refresh token that reaches two instances, minutes apart by their clocks, has one successor", async () => {
+  await using harness = await startHarness();
+  const elapsed = (): number => harness.time.now;
+  const ahead = (): number => harness.time.now + 180 * second;
+  const server = createAuthorizationServer({
+    ...harness.deps,
+    clock: ahead,
+    agreedClock: createAgreedClock(ahead, { elapsed }),
+  });
+  const endpoints = mount(server);
+  const other: Harness = {
+    ...harness,
+    fetch: async (path: string, init?: RequestInit) =>
+      await (endpoints[path] ?? assert.fail(path))(new Request(`${harness.deps.issuer}${path}`, init), {
+        address: "::1",
+      }),
+  };
+  const { client, tokens } = await connect(harness);
+  const first = await refresh(other, client, tokens.refresh_token); // its stamp is what the first instance catches up with
+  const there = await refresh(harness, client, first.body.refresh_token);
+  const again = await refresh(other, client, first.body.refresh_token);
+  assert.equal(again.status, 200);
+  assert.equal(again.body.refresh_token, there.body.refresh_token);
+  harness.time.now += 121 * second;
+  for (const instance of [harness, other]) {
+    assert.equal((await refresh(instance, client, first.body.refresh_token)).status, 400);
+  }
 });
