@@ -191,6 +191,7 @@ class CallContext implements RunningContext {
 
   /** Where the call outlives its connection, it has as long as a stream waits for its client. */
   #onDisconnected(): void {
+    if (this.#ended) return;
     if (!outlivesConnection(this.#call)) this.#onGone();
     else if (this.#call.outlet?.isStreaming !== true) {
       const { timers, limits } = this.#call.runtime;
