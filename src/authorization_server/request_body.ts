@@ -32,6 +32,7 @@ function mediaType(request: Request): string {
 const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
   too_large: "body_too_large",
   too_slow: "body_too_slow",
+  too_fragmented: "malformed_body",
   over_share: "malformed_body",
   unreadable: "malformed_body",
   not_utf8: "malformed_body",

@@ -65,6 +65,10 @@ export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: B
       return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
         connection: "close",
       });
+    case "too_fragmented":
+      return refuse(400, errorCode.invalidRequest, "The body arrived in too many small pieces", {
+        connection: "close",
+      });
     case "too_slow": // RFC 9110 §15.5.9
       return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutSeconds} seconds`, {
         connection: "close",

@@ -22,6 +22,7 @@ export interface CollectedBytes {
   /** `false`, and nothing is kept, when it would be more than `maxBytes`. */
   add(piece: Uint8Array): boolean;
   bytes(): Uint8Array<ArrayBuffer>;
+  readonly size: number;
 }
 
 const firstBufferBytes = 16_384;
@@ -44,6 +45,9 @@ export function collectBytes(maxBytes: number): CollectedBytes {
       return true;
     },
     bytes: () => buffer.subarray(0, size),
+    get size() {
+      return size;
+    },
   };
 }
 

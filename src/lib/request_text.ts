@@ -1,10 +1,11 @@
 /** Reads a request's body as text: within a size, within a time, and only if it is UTF-8. */
 import { collectBytes } from "./bounded_body.ts";
 import { startDeadline } from "./deadline.ts";
+import { pause } from "./pause.ts";
 import { failure, type Result, success } from "./result.ts";
 
 /** Why a body was not read. */
-export type BodyRefusal = "too_large" | "too_slow" | "over_share" | "unreadable" | "not_utf8";
+export type BodyRefusal = "too_large" | "too_slow" | "too_fragmented" | "over_share" | "unreadable" | "not_utf8";
 
 /** What one body may take. */
 export interface BodyBounds {
@@ -26,6 +27,15 @@ export function declaredLength(request: Request): number | null {
   const declared = request.headers.get("content-length");
   return declared === null ? null : Number(declared);
 }
+
+/**
+ * Each piece of a body costs the thread the same, whatever it holds: one of a million single bytes would keep it for a
+ * minute. After the first pieces, the average has to be as large as this; TCP sends ten times as much at once.
+ */
+const piecesOfAnySize = 1_000;
+const leastAveragePieceBytes = 64;
+/** So many pieces are taken before others get their turn: what has already arrived comes without a pause. */
+const piecesATurn = 64;
 
 /** Bodies up to this size are read at once; more has to be taken piece by piece, to be let go of when time is up. */
 const readAtOnceBytes = 65_536;
@@ -62,23 +72,32 @@ export function readRequestText(
   });
 }
 
+type PieceRefusal = "too_large" | "too_fragmented" | "over_share";
+
 function readPieces(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
   options: BodyOptions,
-): { readonly bytes: Promise<Uint8Array | "too_large" | "over_share">; readonly stop: () => void } {
+): { readonly bytes: Promise<Uint8Array | PieceRefusal>; readonly stop: () => void } {
   if (body === null) return { bytes: Promise.resolve(new Uint8Array()), stop: () => {} };
   const reader = body.getReader();
   const stop = (): void => void reader.cancel().catch(() => {}); // gone already is as good
-  const read = async (): Promise<Uint8Array | "too_large" | "over_share"> => {
-    const collected = collectBytes(maxBytes);
-    for (;;) {
+  const collected = collectBytes(maxBytes);
+  const refusalOf = (piece: Uint8Array, pieces: number): PieceRefusal | null => {
+    if (options.admitMore?.(piece.byteLength) === false) return "over_share";
+    if (!collected.add(piece)) return "too_large";
+    return pieces > piecesOfAnySize + collected.size / leastAveragePieceBytes ? "too_fragmented" : null;
+  };
+  const read = async (): Promise<Uint8Array | PieceRefusal> => {
+    for (let pieces = 1;; pieces++) {
       const { done, value } = await reader.read();
       if (done) return collected.bytes();
-      const isAdmitted = options.admitMore?.(value.byteLength) ?? true;
-      if (isAdmitted && collected.add(value)) continue;
-      stop();
-      return isAdmitted ? "too_large" : "over_share";
+      const refusal = refusalOf(value, pieces);
+      if (refusal !== null) {
+        stop();
+        return refusal;
+      }
+      if (pieces % piecesATurn === 0) await pause(0);
     }
   };
   return { bytes: read(), stop };
