@@ -1,0 +1,39 @@
+/** What a whole server deletes while its wall clock is wrong. */
+import assert from "node:assert/strict";
+import { virtualTimers } from "../fixtures/virtual_timers.ts";
+import { startInstance } from "./instance.ts";
+import { prepareState } from "./prepared_state.ts";
+import { SimulatedDatabase } from "./simulated_database.ts";
+import { openCalmStorage } from "./simulated_storage.ts";
+import { wallStart } from "./virtual_time.ts";
+
+const minute = 60_000;
+const day = 24 * 60 * minute;
+
+Deno.test("a wall clock that is 400 days ahead for half an hour deletes no grant; one that stays there does", async () => {
+  const { snapshot } = await prepareState(2);
+  const database = new SimulatedDatabase(snapshot);
+  const timers = virtualTimers();
+  const wall = { ahead: 0 };
+  const clock = (): number => wallStart + timers.elapsed() + wall.ahead;
+  const events: string[] = [];
+  const app = await startInstance({
+    storage: openCalmStorage(database, clock),
+    timers,
+    clock,
+    onLine: (_level, event) => void events.push(event),
+  });
+  const grants = (): number => database.list(["grant"], { limit: 10 }, wallStart).length;
+  assert.equal(grants(), 2);
+  timers.advance(2 * 60 * minute);
+  wall.ahead = 400 * day;
+  timers.advance(30 * minute);
+  wall.ahead = 0;
+  timers.advance(30 * minute);
+  assert.equal(grants(), 2);
+  assert.deepEqual(events.filter((event) => event === "clock_jumped").length, 2);
+  wall.ahead = 400 * day;
+  timers.advance(2 * 60 * minute);
+  assert.equal(grants(), 0);
+  await app.close();
+});
