@@ -51,10 +51,10 @@ export function registryEntry(
           { type: "named", name: "--host", value: "127.0.0.1" },
         ],
       },
+      // The registry refuses a `version` beside an address that names it.
       ...Object.entries(bundles).map(([file, sha256]) => ({
         registryType: "mcpb",
         identifier: `${url}/releases/download/v${version}/${file}`,
-        version,
         fileSha256: sha256,
         transport: { type: "stdio" },
       })),

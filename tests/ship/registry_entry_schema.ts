@@ -1,6 +1,7 @@
 /**
- * What the MCP registry takes as server.json (server.schema.json of 2025-12-11), as far as our entry goes: each object
- * has these fields and no others, so that a misspelt one is found before the registry is asked.
+ * What the MCP registry takes as server.json (server.schema.json of 2025-12-11, and the rules of its validator that the
+ * schema lacks: internal/validators/registries), as far as our entry goes: each object has these fields and no others,
+ * so that a misspelt one is found before the registry is asked.
  */
 import { z } from "zod";
 
@@ -31,10 +32,10 @@ const argument = z.union([positional, named]);
 
 /** A version, and no range of versions. */
 const version = z.string().min(1).max(255).regex(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+/** Both kinds of package name their version in the identifier; the validator refuses a field for it. */
 const packaged = z.strictObject({
   registryType: z.enum(["oci", "mcpb"]),
   identifier: z.string(),
-  version: version.optional(),
   fileSha256: z.string().regex(/^[a-f0-9]{64}$/).optional(),
   runtimeHint: z.string().optional(),
   transport: z.strictObject({ type: z.literal("stdio") }),
@@ -42,6 +43,12 @@ const packaged = z.strictObject({
   packageArguments: z.array(argument).optional(),
 })
   .refine(({ registryType, fileSha256 }) => registryType !== "mcpb" || fileSha256 !== undefined, "needs a digest")
+  .refine(({ registryType, fileSha256 }) => registryType !== "oci" || fileSha256 === undefined, "takes no digest")
+  .refine(
+    ({ registryType, identifier }) =>
+      registryType !== "mcpb" || /^https:\/\/github\.com\/[^/]+\/[^/]+\/releases\/download\/.+mcp/.test(identifier),
+    "needs the address of a release's file",
+  )
   .refine((each) => each.runtimeArguments === undefined || each.runtimeHint !== undefined, "needs a runtimeHint")
   .refine(
     ({ registryType, identifier }) => registryType !== "oci" || /^[^A-Z]+:[\w.-]+$/.test(identifier),

@@ -53,7 +53,9 @@ Deno.test("the registry entry keeps the registry's rules: its name, its lengths,
       { ...entry, name: "portcullis" },
       { ...entry, description: "x".repeat(101) },
       { ...entry, packages: [{ ...entry.packages[1], fileSha256: undefined }] },
-      { ...entry, packages: [{ ...entry.packages[0], version: "latest" }] },
+      { ...entry, packages: [{ ...entry.packages[0], version: entry.version }] },
+      { ...entry, packages: [{ ...entry.packages[1], version: entry.version }] },
+      { ...entry, packages: [{ ...entry.packages[1], identifier: "https://example.com/portcullis.mcpb" }] },
     ]
   ) assert.ok(!registryEntrySchema.safeParse(broken).success);
   const { version } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
