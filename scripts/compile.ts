@@ -59,6 +59,9 @@ export async function compileProgram(
       args: [
         "compile",
         ...["--quiet", "--no-check", "--no-config", "--no-lock", "--no-remote", "--no-npm"],
+        // The cache lies in the temporary directory under a name that can be foretold, and its owner is not looked at:
+        // another user of the machine could put code there that the program would run.
+        "--no-code-cache",
         ...unstableFlags,
         ...compiledPermissions(),
         ...(target === null ? [] : ["--target", target]),
