@@ -1,7 +1,7 @@
 /** A copy of the data directory that is of one moment, taken while the server runs. */
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { backup, DatabaseSync } from "node:sqlite";
 import { randomBytes } from "node:crypto";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type DataDirectoryProblem, exposure, unfinishedChange } from "./data_directory.ts";
@@ -10,13 +10,16 @@ import { copyDurably, renameDurably, syncFile } from "./durable_file.ts";
 import { requireOwn } from "./open_sqlite_database.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
+/** The most that SQLite takes as one step: fewer pages would begin anew whenever another process writes in between. */
+const allPages = 2 ** 31 - 1;
+
 /**
  * Writes the database and the master key to `to`, a directory that does not exist or is empty: 0700, files 0600, there
- * all at once or not at all. Writers go on meanwhile. Gives the names of the files.
+ * all at once or not at all. Writers go on meanwhile. Returns the names of the files.
  */
-export function backupDataDirectory(
+export async function backupDataDirectory(
   options: { readonly from: string; readonly to: string },
-): Result<readonly string[], DataDirectoryProblem> {
+): Promise<Result<readonly string[], DataDirectoryProblem>> {
   const from = resolve(options.from);
   const to = resolve(options.to);
   const source = { database: join(from, dataFiles.database), masterKey: join(from, dataFiles.masterKey) };
@@ -36,7 +39,7 @@ export function backupDataDirectory(
   try {
     mkdirSync(dirname(to), { recursive: true });
     mkdirSync(aside, { mode: 0o700 });
-    copyDatabase(source.database, join(aside, dataFiles.database));
+    await copyDatabase(source.database, join(aside, dataFiles.database));
     copyDurably(source.masterKey, join(aside, dataFiles.masterKey));
     rmSync(to, { recursive: true, force: true }); // empty, as was just seen
     renameDurably(aside, to);
@@ -55,16 +58,30 @@ export function backupDataDirectory(
   }
 }
 
-/** VACUUM INTO reads one snapshot: in WAL mode it neither stops a writer nor is stopped by one. */
-function copyDatabase(from: string, to: string): void {
-  closeSync(openSync(to, "wx", 0o600)); // VACUUM INTO takes an empty file, and leaves its mode
+/**
+ * SQLite's backup reads one snapshot: in WAL mode it neither stops a writer nor is stopped by one. VACUUM INTO would need
+ * ATTACH, which Deno refuses without --allow-all.
+ */
+async function copyDatabase(from: string, to: string): Promise<void> {
+  closeSync(openSync(to, "wx", 0o600)); // SQLite keeps the mode of an empty file
   const database = new DatabaseSync(from);
   try {
     database.exec("PRAGMA busy_timeout = 5000");
     requireOwn(database, from);
-    database.prepare("VACUUM INTO ?").run(to);
+    await backup(database, to, { rate: allPages });
   } finally {
     database.close();
   }
+  leaveWriteAheadLog(to);
   syncFile(to);
+}
+
+/** The copy's journal mode is the original's: a write-ahead log beside the copy would be left by its first reader. */
+function leaveWriteAheadLog(path: string): void {
+  const database = new DatabaseSync(path);
+  try {
+    database.prepare("PRAGMA journal_mode = DELETE").get();
+  } finally {
+    database.close();
+  }
 }

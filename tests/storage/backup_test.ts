@@ -38,7 +38,7 @@ async function modeOf(path: string): Promise<number> {
 
 Deno.test("backupDataDirectory() and restoreDataDirectory() bring everything back, for its owner alone", () =>
   withDataDirectory(async ({ parent, data, backup, restored }) => {
-    const done = backupDataDirectory({ from: data, to: backup });
+    const done = await backupDataDirectory({ from: data, to: backup });
     assert.deepEqual(done, { ok: true, value: ["portcullis.db", "master.key"] });
     assert.deepEqual(names(`${parent}/to`), ["backup"], "nothing is left aside");
     assert.deepEqual(names(backup), ["master.key", "portcullis.db"]);
@@ -66,7 +66,7 @@ Deno.test("backupDataDirectory() copies one moment of a database that another pr
     const written = async (): Promise<number> => (await running.list(["left", "w"], { limit: 100_000 })).length;
     while (await written() === 0) await pause(1);
     const before = await written();
-    const copied = backupDataDirectory({ from: data, to: backup });
+    const copied = await backupDataDirectory({ from: data, to: backup });
     const once = await written();
     while (await written() === once) await pause(1); // the writer goes on
     writing.kill();
@@ -85,23 +85,23 @@ Deno.test("backupDataDirectory() copies one moment of a database that another pr
 
 Deno.test("backupDataDirectory() makes nothing of a directory without data, and overwrites nothing", () =>
   withDataDirectory(async ({ parent, data, backup }) => {
-    const absent = backupDataDirectory({ from: `${parent}/typo`, to: backup });
+    const absent = await backupDataDirectory({ from: `${parent}/typo`, to: backup });
     assert.ok(!absent.ok && absent.error.problem === "does not exist");
     assert.deepEqual(names(parent), ["data"], "the typo was not made");
     await Deno.mkdir(backup, { recursive: true });
     await Deno.writeTextFile(`${backup}/precious`, "x");
-    const occupied = backupDataDirectory({ from: data, to: backup });
+    const occupied = await backupDataDirectory({ from: data, to: backup });
     assert.ok(!occupied.ok && occupied.error.problem === "is not empty");
     assert.deepEqual(names(backup), ["precious"]);
     await Deno.remove(`${backup}/precious`);
-    assert.ok(backupDataDirectory({ from: data, to: backup }).ok, "an empty directory is taken");
+    assert.ok((await backupDataDirectory({ from: data, to: backup })).ok, "an empty directory is taken");
     assert.equal(await modeOf(backup), 0o700);
   }));
 
 Deno.test("backupDataDirectory() refuses a damaged database and leaves nothing behind", () =>
   withDataDirectory(async ({ parent, data, backup }) => {
     await Deno.writeTextFile(`${data}/portcullis.db`, "no database\n".repeat(1_000));
-    const done = backupDataDirectory({ from: data, to: backup });
+    const done = await backupDataDirectory({ from: data, to: backup });
     assert.ok(!done.ok);
     assert.match(done.error.problem, /could not be copied/);
     assert.deepEqual(names(`${parent}/to`), []);
@@ -109,7 +109,7 @@ Deno.test("backupDataDirectory() refuses a damaged database and leaves nothing b
 
 Deno.test("restoreDataDirectory() refuses to overwrite, and backups that are damaged, incomplete or none", () =>
   withDataDirectory(async ({ parent, data, backup, restored }) => {
-    assert.ok(backupDataDirectory({ from: data, to: backup }).ok);
+    assert.ok((await backupDataDirectory({ from: data, to: backup })).ok);
     const occupied = restoreDataDirectory({ from: backup, to: data });
     assert.ok(!occupied.ok && occupied.error.problem === "is not empty");
     const refuses = (problem: RegExp): void => {
