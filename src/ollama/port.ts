@@ -16,7 +16,7 @@ export interface SamplingOptions {
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
 
 /** Whether a model thinks before it answers, or how hard. */
-export type Think = boolean | "low" | "medium" | "high";
+export type Think = boolean | "low" | "medium" | "high" | "max";
 
 /** What generate and chat have in common. */
 export interface ModelRequest {
@@ -38,6 +38,8 @@ export interface GenerateRequest extends ModelRequest {
 
 /** A call of a tool that the model asks for, exactly as it came. */
 export interface ToolCall {
+  /** Tells two calls of one tool apart; not every model gives one. */
+  readonly id?: string | undefined;
   readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
 }
 
@@ -62,6 +64,8 @@ export interface ChatMessage {
   readonly toolCalls?: readonly ToolCall[];
   /** Whose result a message of the role `tool` is. */
   readonly toolName?: string;
+  /** Which call a message of the role `tool` answers. */
+  readonly toolCallId?: string;
 }
 
 /** A conversation to continue. */

@@ -1,8 +1,9 @@
 /** What an answer with another status than 200 means: Ollama's own refusals, and those of whatever stands before it. */
-import { Buffer } from "node:buffer";
+import { isObject } from "../lib/is_object.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import { type OllamaFailure, ollamaFailure, quoteUpstream, retryableFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
+import { readUpstreamError, refusedRequest, type UpstreamError } from "./refused_request.ts";
 
 /** What {@link fromStatus} needs to know about the call. */
 export interface FailedCall {
@@ -14,12 +15,13 @@ export interface FailedCall {
 /** The failure behind a status and the beginning of its body. */
 export function fromStatus(status: number, body: string, call: FailedCall): OllamaFailure {
   const at = call.host.origin;
-  const said = errorText(body);
-  const quoted = said === null ? "" : quoteUpstream(said);
+  const error = errorOf(body);
+  const quoted = error === null ? "" : quoteUpstream(error.text);
   if (status >= 300 && status < 400) {
     return ollamaFailure("not_ollama", `${at} redirects elsewhere; set OLLAMA_HOST to the address that answers.`);
   }
-  if (status === 401 || (status === 403 && said !== null)) return authRequired(call, quoted);
+  if (status === 403 && /cloud is disabled/i.test(quoted)) return cloudOff(call.model);
+  if (status === 401 || (status === 403 && error !== null)) return authRequired(call, quoted);
   if (status === 403) {
     return ollamaFailure(
       "forbidden_host",
@@ -27,10 +29,14 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
         "the name with OLLAMA_ORIGINS on its side.",
     );
   }
-  if (said === null) return fromStranger(status, at);
+  if (error === null) return fromStranger(status, at);
+  const refused = status === 404 ? null : refusedRequest(error, call.model);
+  if (refused !== null) return refused;
   switch (status) {
     case 404:
-      return /not found/i.test(said) ? notInstalled(call.model ?? "the model") : unknownAnswer(status, at, quoted);
+      return /not found/i.test(error.text)
+        ? notInstalled(call.model ?? "the model")
+        : unknownAnswer(status, at, quoted);
     case 400:
     case 413:
       return ollamaFailure("invalid_request", `Ollama refused the request: ${quoted}`);
@@ -38,7 +44,7 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
     case 503:
       return retryableFailure("busy", `Ollama at ${at} is busy; try again in a little while.`);
     case 500:
-      return /^option "|invalid format|invalid duration|cannot unmarshal/i.test(said)
+      return /^option "|invalid format|invalid duration|cannot unmarshal/i.test(error.text)
         ? ollamaFailure("invalid_request", `Ollama refused the request: ${quoted}`)
         : ollamaFailure("model_failed", `The model failed: ${quoted}. See the log of Ollama, or try a smaller model.`);
     default:
@@ -47,9 +53,10 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
 }
 
 /** The failure behind an `error` line, which Ollama sends in a stream that it had begun with status 200. */
-export function fromErrorLine(error: string, host: OllamaHost): OllamaFailure {
-  const quoted = quoteUpstream(unwrap(error));
-  return ollamaFailure(
+export function fromErrorLine(line: string, host: OllamaHost): OllamaFailure {
+  const error = readUpstreamError(line);
+  const quoted = quoteUpstream(error.text);
+  return refusedRequest(error) ?? ollamaFailure(
     "model_failed",
     `The model at ${host.origin} failed: ${quoted}. Try again, or see Ollama's log.`,
   );
@@ -63,6 +70,14 @@ function notInstalled(model: string): OllamaFailure {
   );
 }
 
+function cloudOff(model = "This model"): OllamaFailure {
+  return ollamaFailure(
+    "auth_required",
+    `${model} runs in Ollama's cloud, which is switched off: use a local model. Only the operator can switch it on, with ` +
+      "OLLAMA_NO_CLOUD=0 on Ollama's side.",
+  );
+}
+
 function authRequired(call: FailedCall, quoted: string): OllamaFailure {
   const why = quoted === "" ? "" : ` (${quoted})`;
   const plain = call.host.protocol === "http" && !call.host.isLoopback && !call.apiKeySent
@@ -71,7 +86,10 @@ function authRequired(call: FailedCall, quoted: string): OllamaFailure {
   const what = call.apiKeySent
     ? "check OLLAMA_API_KEY"
     : "set OLLAMA_API_KEY, or run `ollama signin` on the machine that runs Ollama";
-  return ollamaFailure("auth_required", `${call.host.origin} did not accept the caller${why}; ${what}.${plain}`);
+  return ollamaFailure(
+    "auth_required",
+    `${call.host.origin} did not accept this server${why}: use another model. Only the operator can change this: ${what}.${plain}`,
+  );
 }
 
 /** Answers without Ollama's `{"error": ...}`: another program, or a proxy that cannot reach Ollama. */
@@ -98,24 +116,8 @@ function unknownAnswer(status: number, at: string, quoted: string): OllamaFailur
   return ollamaFailure("bad_upstream", `Ollama at ${at} answered with status ${status}${said}. See its log.`);
 }
 
-/** The text of `{"error": "..."}`, or null when the body is anything else. */
-function errorText(body: string): string | null {
+/** The error of `{"error": ...}`, or null when the body is anything else. */
+function errorOf(body: string): UpstreamError | null {
   const parsed = parseJson(body);
-  if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return null;
-  const { error } = parsed;
-  if (typeof error === "string") return unwrap(error);
-  return nestedMessage(error) ?? JSON.stringify(error);
-}
-
-/** Ollama passes some errors of its runner on as JSON within the string. */
-function unwrap(text: string): string {
-  if (Buffer.byteLength(text) > 65_536 || !text.trimStart().startsWith("{")) return text;
-  return nestedMessage(parseJson(text)) ?? text;
-}
-
-function nestedMessage(value: unknown): string | null {
-  if (typeof value !== "object" || value === null) return null;
-  if ("message" in value && typeof value.message === "string") return value.message;
-  if ("error" in value) return typeof value.error === "string" ? value.error : nestedMessage(value.error);
-  return null;
+  return isObject(parsed) && "error" in parsed ? readUpstreamError(parsed["error"]) : null;
 }

@@ -15,6 +15,7 @@ import type {
 
 const count = z.number().nonnegative().nullish();
 const toolCall = z.looseObject({
+  id: z.string().optional(),
   function: z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }),
 });
 const streamLine = z.object({
@@ -99,6 +100,7 @@ export function toChatBody(request: ChatRequest): Record<string, unknown> {
       images: message.images,
       tool_calls: message.toolCalls,
       tool_name: message.toolName,
+      tool_call_id: message.toolCallId,
     })),
     tools: request.tools,
     ...commonFields(request),
@@ -116,9 +118,12 @@ export const embedReply: z.ZodType<ModelEmbeddings> = z.object({
   prompt_eval_count: count,
 }).transform((it) => ({ type: "embeddings", vectors: it.embeddings, promptTokens: it.prompt_eval_count ?? 0 }));
 
+/** By default Ollama drops half of a prompt that is too long, and the start of a context that fills up, and says nothing. */
 function commonFields(request: ModelRequest): Record<string, unknown> {
   return {
     stream: true,
+    truncate: false,
+    shift: false,
     format: request.format,
     keep_alive: request.keepAliveSeconds,
     think: request.think,

@@ -11,7 +11,11 @@ import { isTooDeep } from "./llm_schema.ts";
 
 const json = z.record(z.string(), z.unknown()).refine((value) => !isTooDeep(value), "Nested too deeply");
 const functionName = z.string().regex(/^[\w.-]{1,128}$/);
-const toolCall = z.object({ function: z.object({ name: functionName, arguments: json }) });
+const callId = z.string().min(1).max(256);
+const toolCall = z.object({
+  id: callId.optional().describe("Tells two calls of one tool apart, when the model gives one"),
+  function: z.object({ name: functionName, arguments: json }),
+});
 const message = z.object({
   role: z.enum(["system", "user", "assistant", "tool"]).describe("Who says it"),
   content: z.string().default("").describe("What is said; for the role tool, the tool's result"),
@@ -19,6 +23,7 @@ const message = z.object({
   thinking: z.string().optional().describe("What the assistant thought before, as an earlier answer had it"),
   tool_calls: z.array(toolCall).max(32).optional().describe("The calls an earlier answer asked for"),
   tool_name: functionName.optional().describe("For the role tool: whose result this is"),
+  tool_call_id: callId.optional().describe("For the role tool: the id of the call that this is the result of"),
 });
 const toolOffer = z.object({
   type: z.literal("function").default("function"),
@@ -80,7 +85,7 @@ async function toChatMessages(
     });
   }
   const converted: ChatMessage[] = [];
-  for (const { role, content, images, thinking, tool_calls, tool_name } of messages) {
+  for (const { role, content, images, thinking, tool_calls, tool_name, tool_call_id } of messages) {
     const loaded = await loadImages(readImage, context.principal, images);
     if (!loaded.ok) return loaded;
     converted.push({
@@ -90,6 +95,7 @@ async function toChatMessages(
       ...(thinking === undefined ? {} : { thinking }),
       ...(tool_calls === undefined ? {} : { toolCalls: tool_calls }),
       ...(tool_name === undefined ? {} : { toolName: tool_name }),
+      ...(tool_call_id === undefined ? {} : { toolCallId: tool_call_id }),
     });
   }
   return success(converted);

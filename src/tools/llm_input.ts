@@ -43,7 +43,7 @@ export const samplingParameters = {
   stop: z.array(z.string().min(1).max(200)).max(8).optional().describe("The answer ends before any of these texts"),
   format: z.union([z.literal("json"), z.record(z.string(), z.unknown())]).optional()
     .describe('"json" for any JSON, or a JSON schema that the answer has to follow; say so in the prompt too'),
-  think: z.union([z.boolean(), z.enum(["low", "medium", "high"])]).optional()
+  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional()
     .describe("Whether, or how much, a thinking model thinks first; its thoughts are kept apart from the answer"),
   keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional()
     .describe("How many seconds the model stays loaded afterwards; a duration such as 10m is understood too"),

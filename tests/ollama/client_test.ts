@@ -20,6 +20,8 @@ Deno.test("generate() sends Ollama's names, always streams, and reports counts a
     prompt: "one two three",
     system: "be brief",
     stream: true,
+    truncate: false,
+    shift: false,
     keep_alive: 60,
     think: false,
     options: { num_predict: 2, temperature: 0, seed: 7, top_p: 0.5, top_k: 10, stop: ["END"] },
@@ -34,6 +36,47 @@ Deno.test("generate() sends Ollama's names, always streams, and reports counts a
     loadMilliseconds: 0,
     evaluationMilliseconds: 2,
   });
+  client.close();
+});
+
+Deno.test("chat() forbids Ollama to drop parts of the conversation, and hands ids of tool calls back", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  const client = testClient(ollama.url);
+  const toolCalls = [{ id: "call_1", function: { name: "add", arguments: {} } }];
+  await gather(client.chat({
+    model: "tinyllama",
+    options: { maxTokens: 2 },
+    messages: [
+      { role: "assistant", content: "", toolCalls },
+      { role: "tool", content: "3", toolName: "add", toolCallId: "call_1" },
+    ],
+  }, { signal: noSignal() }));
+  const { messages, truncate, shift } = ollama.requests[0]?.json ?? {};
+  assert.deepEqual([truncate, shift], [false, false]);
+  assert.deepEqual(messages, [
+    { role: "assistant", content: "", tool_calls: toolCalls },
+    { role: "tool", content: "3", tool_name: "add", tool_call_id: "call_1" },
+  ]);
+  client.close();
+});
+
+Deno.test("generate() refuses a prompt over the context with both lengths, in place of an answer about half of it", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama", contextLength: 20 }] });
+  const client = testClient(ollama.url);
+  const { failure, deltas } = await gather(client.generate(ask("word ".repeat(50).trim()), { signal: noSignal() }));
+  assert.deepEqual([failure?.code, deltas], ["invalid_request", 0]);
+  assert.match(failure?.message ?? "", /has 50 tokens.*the context of tinyllama has room for 20/);
+  client.close();
+});
+
+Deno.test("generate() ends an answer where the context is full, with all that was written", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", contextLength: 20, answer: () => "word ".repeat(50).trim() }],
+  });
+  const client = testClient(ollama.url);
+  const { text, completion } = await gather(client.generate(ask("one two three four"), { signal: noSignal() }));
+  assert.equal(text, "word ".repeat(16).trim());
+  assert.deepEqual([completion?.doneReason, completion?.completionTokens], ["length", 16]);
   client.close();
 });
 

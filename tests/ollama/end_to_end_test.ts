@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
@@ -86,10 +86,14 @@ Deno.test("a caller that disconnects stops the model, before its first token and
   for (const model of ["phi3", "tinyllama"]) {
     const before = ollama.requests.length;
     const controller = new AbortController();
-    const call = postMcp(server.url, toolCall("llm_generate", { prompt: "x", model }), {
-      token,
-      signal: controller.signal,
-    }).then((response) => response.body?.cancel(), () => {});
+    const { message, headers } = modernRequest("tools/call", {
+      name: "llm_generate",
+      arguments: { prompt: "x", model },
+    });
+    const call = postMcp(server.url, message, { token, headers, signal: controller.signal }).then(
+      (response) => response.body?.cancel(),
+      () => {},
+    );
     await ollama.until((requests) => requests.length > before);
     if (model === "tinyllama") await inSentence;
     controller.abort();

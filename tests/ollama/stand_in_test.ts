@@ -8,9 +8,28 @@ const post = (url: string, body: unknown, headers: Record<string, string> = {}):
 const models = [
   { name: "tinyllama" },
   { name: "thinker:1b", capabilities: ["completion", "tools", "thinking", "vision"], thinking: "Let me see." },
-  { name: "small", contextLength: 3 },
+  { name: "small", contextLength: 20 },
   { name: "all-minilm", capabilities: ["embedding"] },
 ];
+
+const long = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ");
+
+Deno.test("the stand-in Ollama cuts a long prompt in silence, keeping its start and its end, as a real one does", async () => {
+  await using ollama = await startOllama({ models });
+  const generate = async (more: object) =>
+    await (await post(`${ollama.url}/api/generate`, { model: "small", prompt: long, stream: false, ...more })).json();
+  const { response, prompt_eval_count, error } = await generate({});
+  assert.equal(error, undefined);
+  assert.equal(prompt_eval_count, 13);
+  assert.ok(response.startsWith("small heard: word0 word1 word2 word3 word4 word32"), response);
+  assert.ok(response.endsWith("word39"), response);
+  assert.match((await generate({ truncate: false })).error, /exceeds the available context size/);
+
+  const full = await generate({ prompt: "a b c d e f g h i j k l", shift: false });
+  assert.deepEqual([full.done_reason, full.prompt_eval_count, full.eval_count], ["length", 12, 8]);
+  const shifted = await generate({ prompt: "a b c d e f g h i j k l" });
+  assert.deepEqual([shifted.done_reason, shifted.eval_count], ["stop", 14]);
+});
 
 Deno.test("the stand-in Ollama refuses as a real one was observed to", async () => {
   await using ollama = await startOllama({ models });
@@ -23,13 +42,34 @@ Deno.test("the stand-in Ollama refuses as a real one was observed to", async () 
     ["generate", "", 400, "missing request body"],
     ["generate", { model: "tinyllama", prompt: "x", options: { temperature: "hot" } }, 500, /must be of type float32/],
     ["generate", { model: "tinyllama", prompt: "x", options: { seed: "one" } }, 500, /must be of type integer/],
-    ["generate", { model: "tinyllama", prompt: "x", format: "xml" }, 500, /invalid format: "xml"/],
+    [
+      "generate",
+      { model: "tinyllama", prompt: "x", format: "xml" },
+      500,
+      String.raw`invalid format: "\"xml\""; expected "json" or a valid JSON Schema object`,
+    ],
+    ["generate", { model: "", prompt: "x" }, 404, "model '' not found"],
+    ["show", { model: "nope" }, 404, "model 'nope:latest' not found"],
+    ["generate", { model: "all-minilm", prompt: "x" }, 400, '"all-minilm" does not support generate'],
+    ["embed", { model: "all-minilm", input: [1] }, 400, "invalid input type"],
+    ["embed", { model: "tinyllama", input: "x" }, 501, /^This server does not support embeddings\. Start it with `/],
+    ["generate", { model: "thinker:1b", prompt: "x", think: "most" }, 400, /^invalid think value: "most" \(must be/],
     ["generate", { model: "tinyllama", prompt: "x", think: true }, 400, '"tinyllama" does not support thinking'],
-    ["generate", { model: "tinyllama", prompt: "x", suffix: "y" }, 400, /does not support insert/],
+    [
+      "generate",
+      { model: "tinyllama", prompt: "x", suffix: "y" },
+      400,
+      "registry.ollama.ai/library/tinyllama:latest does not support insert",
+    ],
     ["chat", { model: "tinyllama", messages: [{ role: "user", content: "x" }], tools: [{}] }, 400, /support tools/],
-    ["generate", { model: "small", prompt: "one two three four" }, 400, /^\{"error":\{.*context size/],
-    ["generate", { model: "tinyllama", prompt: "x", images: ["AAAA"] }, 400, /^\{"error":\{.*image input/],
-    ["generate", { model: "tinyllama", prompt: "x", format: { type: "nonsense" } }, 400, /^\{"error":\{.*grammar/],
+    [
+      "generate",
+      { model: "small", prompt: long, truncate: false },
+      400,
+      /^\{"error":\{.*\(40 tokens\) exceeds .*"n_ctx":20/,
+    ],
+    ["generate", { model: "tinyllama", prompt: "x", images: ["AAAA"] }, 400, /^\{"error":\{.*image input is not/],
+    ["generate", { model: "tinyllama", prompt: "x", format: { type: "nonsense" } }, 400, /schema conversion failed/],
   ];
   for (const [path, body, status, error] of rows) {
     const response = await post(`${ollama.url}/api/${path}`, body);
@@ -73,16 +113,17 @@ Deno.test("the stand-in Ollama streams deltas and a final line, and loads and un
 Deno.test("the stand-in Ollama chats: whole or streamed, with thinking and tool calls", async () => {
   await using ollama = await startOllama({ models });
   const messages = [{ role: "user", content: "rain?" }];
-  const whole = await (await post(`${ollama.url}/api/chat`, { model: "thinker:1b", messages, stream: false })).json();
+  const chat = { model: "thinker:1b", messages, stream: false };
+  const whole = await (await post(`${ollama.url}/api/chat`, { ...chat, think: false })).json();
   assert.deepEqual(whole.message, { role: "assistant", content: "thinker heard: rain?" });
-  const thought =
-    await (await post(`${ollama.url}/api/chat`, { model: "thinker:1b", messages, stream: false, think: true }))
-      .json();
+  const thought = await (await post(`${ollama.url}/api/chat`, chat)).json(); // as a real one does unless told not to
   assert.equal(thought.message.thinking, "Let me see.");
   const tools = [{ type: "function", function: { name: "get_weather", parameters: { type: "object" } } }];
   const called = await (await post(`${ollama.url}/api/chat`, { model: "thinker:1b", messages, tools, stream: false }))
     .json();
-  assert.deepEqual(called.message.tool_calls, [{ function: { name: "get_weather", arguments: { query: "rain?" } } }]);
+  assert.deepEqual(called.message.tool_calls, [
+    { id: "call_stand_in", function: { name: "get_weather", arguments: { query: "rain?" } } },
+  ]);
 });
 
 Deno.test("the stand-in Ollama never stops when asked for no tokens, and queues as far as it is told", async () => {

@@ -1,8 +1,10 @@
 /** The stand-in against a real Ollama, request by request. Part of `deno task test:ollama`. */
 import assert from "node:assert/strict";
 import { startOllama } from "../fixtures/ollama.ts";
-import { baseUrl, capabilities, real, show, writer } from "./real_server.ts";
+import { baseUrl, capabilities, real, redPixel, show, writer } from "./real_server.ts";
 import { shapeOf, shapeProblems } from "./shape.ts";
+
+const long = "word ".repeat(2000);
 
 show("the stand-in answers in the shapes of this server", writer, "completion", async (model) => {
   await using standIn = await startOllama({ models: [{ name: model }] });
@@ -42,15 +44,22 @@ show(
       ["api/generate", post({ model: "nope", prompt })],
       ["api/chat", post({ model: "nope", messages: [{ role: "user", content: prompt }] })],
       ["api/embed", post({ model: "nope", input: prompt })],
+      ["api/generate", post({ model: "", prompt })],
+      ["api/show", post({ model: "nope" })],
+      ["api/embed", post({ model, input: [1] })],
+      ["api/generate", post({ model, prompt, think: "most" })],
+      ["api/generate", post({ model, prompt: long, truncate: false, shift: false, options: { num_ctx: 512 } })],
+      ["api/generate", post({ model, prompt, format: { type: "nonsense" } })],
       ["api/generate", post("{")],
       ["api/generate", post({ model, prompt, options: { temperature: "hot" } })],
       ["api/generate", post({ model, prompt, format: "xml" })],
       ["api/nothing", {}],
       ["api/generate", {}],
       ["api/generate", { ...post({ model, prompt }), headers: { origin: "https://evil.example" } }],
-      ...(capabilities.get(model)?.includes("thinking")
-        ? []
-        : [["api/generate", post({ model, prompt, think: true })] as const]),
+      ...unlessAble(model, "thinking", ["api/generate", post({ model, prompt, think: true })]),
+      ...unlessAble(model, "embedding", ["api/embed", post({ model, input: prompt })]),
+      ...unlessAble(model, "insert", ["api/generate", post({ model, prompt, suffix: "x" })]),
+      ...unlessAble(model, "vision", ["api/generate", post({ model, prompt, images: [redPixel] })]),
     ];
     for (const [path, init] of rows) {
       const ours: Response = await fetch(`${standIn.url}/${path}`, init);
@@ -61,6 +70,21 @@ show(
     }
   },
 );
+
+show("the stand-in cuts a long prompt where this server does", writer, "completion", async (model) => {
+  await using standIn = await startOllama({ models: [{ name: model }] });
+  const options = { num_ctx: 512, num_predict: 1 };
+  const request = post({ model, prompt: long, raw: true, stream: false, options });
+  for (const url of [`${standIn.url}/`, baseUrl]) {
+    const reply = await (await fetch(`${url}api/generate`, request)).json();
+    assert.equal(reply.error, undefined);
+    assert.ok(reply.prompt_eval_count > 200 && reply.prompt_eval_count < 512, `${url}: ${reply.prompt_eval_count}`);
+  }
+});
+
+function unlessAble(model: string, capability: string, row: readonly [string, RequestInit]): readonly (typeof row)[] {
+  return capabilities.get(model)?.includes(capability) ? [] : [row];
+}
 
 function post(body: unknown): RequestInit {
   return { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) };

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { ToolContext } from "../../src/mcp/tool.ts";
-import { callTool, codeOf, structured, testContext } from "../fixtures/ollama_calls.ts";
+import { callTool, codeOf, messageOf, structured, testContext } from "../fixtures/ollama_calls.ts";
 import { clock, having, show, toolsFor, writer } from "./real_server.ts";
 
 show("llm_generate streams an answer whose progress adds up to it", writer, "completion", async (model) => {
@@ -26,6 +26,13 @@ show("llm_generate says that an answer was cut", writer, "completion", async (mo
   using tools = toolsFor(model);
   const outcome = await callTool(tools.generate, { prompt: "Tell a very long story.", max_tokens: 3, temperature: 0 });
   assert.deepEqual([structured(outcome)["truncated"], structured(outcome)["done_reason"]], [true, "length"]);
+});
+
+show("llm_generate refuses a prompt over the context with both lengths", writer, "completion", async (model) => {
+  using tools = toolsFor(model);
+  const outcome = await callTool(tools.generate, { prompt: "word ".repeat(50_000), max_tokens: 1 });
+  if (outcome.ok) assert.ok(Number(structured(outcome)["prompt_tokens"]) >= 50_000, "the whole prompt was read");
+  else assert.match(messageOf(outcome), /has \d+ tokens.* has room for \d+/);
 });
 
 show("the same seed gives the same answer", writer, "completion", async (model) => {

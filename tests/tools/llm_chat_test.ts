@@ -62,7 +62,7 @@ Deno.test("llm_chat passes tool calls through to the caller, and their results t
   const tool = llmChatTool({ model: local.model, models, readImage: noImages, clock });
   const asked = { role: "user", content: "rain?" };
   const first = await callTool(tool, { messages: [asked], tools: [weather], format: "json" });
-  const calls = [{ function: { name: "get_weather", arguments: { query: "rain?" } } }];
+  const calls = [{ id: "call_stand_in", function: { name: "get_weather", arguments: { query: "rain?" } } }];
   assert.deepEqual(structured(first)["tool_calls"], calls);
   assert.ok(first.ok);
   assert.deepEqual(first.content, [{ type: "text", text: JSON.stringify(calls) }]);
@@ -71,18 +71,18 @@ Deno.test("llm_chat passes tool calls through to the caller, and their results t
     messages: [
       asked,
       { role: "assistant", tool_calls: calls },
-      { role: "tool", tool_name: "get_weather", content: "sunny" },
+      { role: "tool", tool_name: "get_weather", tool_call_id: "call_stand_in", content: "sunny" },
     ],
   });
   assert.equal(structured(second)["text"], "I heard rain?\n\nsunny");
-  assert.deepEqual((ollama.requests[1]?.json?.["messages"] as unknown[])[2], {
-    role: "tool",
-    content: "sunny",
-    tool_name: "get_weather",
-  });
+  const [, ...sent] = ollama.requests[1]?.json?.["messages"] as unknown[];
+  assert.deepEqual(sent, [
+    { role: "assistant", content: "", tool_calls: calls },
+    { role: "tool", content: "sunny", tool_name: "get_weather", tool_call_id: "call_stand_in" },
+  ]);
   const unable = await callTool(tool, { messages: [asked], tools: [weather], model: "tinyllama" });
   assert.equal(codeOf(unable), "invalid_request");
-  assert.match(messageOf(unable), /does not support tools/);
+  assert.match(messageOf(unable), /^tinyllama does not support tools: leave out tools, or use another model/);
 });
 
 Deno.test("llm_chat refuses conversations outside its bounds", async () => {
@@ -141,5 +141,5 @@ Deno.test("images come from workspace files by name, under files:read, and only 
   const many = Array.from({ length: 3 }, () => ({ role: "user", images: ["cat.png", "cat.png", "cat.png"] }));
   assert.match(messageOf(await callTool(chat, { messages: many }, allowed)), /may hold 8 images/);
   const blind = await callTool(generate, { prompt: "what?", images: ["cat.png"], model: "tinyllama" }, allowed);
-  assert.match(messageOf(blind), /image input is not supported/);
+  assert.match(messageOf(blind), /^Image input is not supported by tinyllama: leave out images, or use another model/);
 });
