@@ -3,12 +3,13 @@
  * begin to forget, so it is not used: expiry is checked on every read.
  */
 import type { Clock } from "../lib/clock.ts";
-import { parseStoredJson } from "../lib/storage_fault.ts";
+import { parseStoredJson, StorageFault } from "../lib/storage_fault.ts";
 import { createIfAbsent } from "./create_if_absent.ts";
 import { announce, followDenoKv } from "./deno_kv_announcements.ts";
-import { addPut, isLive, kvKeys, type KvRecord, readContent } from "./deno_kv_records.ts";
+import { addPut, decodeRecord, isLive, kvKeys, type KvRecord, readContent } from "./deno_kv_records.ts";
 import { type Unlocked, whenUnlocked } from "./deno_kv_locked.ts";
 import { sweepDenoKv } from "./deno_kv_sweep.ts";
+import { decodeValue, encodeValue, whenReadable } from "./deno_kv_values.ts";
 import { encodeKeyToRead } from "./key_text.ts";
 import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
@@ -16,7 +17,7 @@ import type { Batch, Storage, StorageKey, StoredEntry } from "./port.ts";
 import { prepareBatch, type PreparedBatch } from "./prepare_batch.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
-const schemaVersion = 1;
+const schemaVersion = 2; // 1 had values in a form of V8; it is read, and its records stay until they change
 const keysAtOnce = 10; // KV's limit of one getMany()
 const pageSize = 100; // KV takes up to 500, but an entry may have 60 kB
 
@@ -40,12 +41,13 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
   const watches = createKeyedWatches(() => followDenoKv(kv, watchIntervalMilliseconds, watches));
   const read = async (key: StorageKey): Promise<StoredEntry | null> => {
     for (;;) {
-      const found = await kv.get<KvRecord>(kvKeys.entry(key));
-      if (!isLive(found.value, clock()) || found.versionstamp === null) return null;
-      const json = await readContent(kv, found.value.content);
+      const { value, versionstamp } = await kv.get(kvKeys.entry(key));
+      const record = decodeRecord(value);
+      if (!isLive(record, clock()) || versionstamp === null) return null;
+      const json = await readContent(kv, record.content);
       // Chunks go only after their entry: look again.
       if (json === null) continue;
-      return { key, value: parseStoredJson(json), version: found.versionstamp };
+      return { key, value: parseStoredJson(json), version: versionstamp };
     }
   };
   const apply = async (batch: PreparedBatch): Promise<boolean> => {
@@ -54,7 +56,7 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
       const now = clock();
       const holds = batch.checks.every(({ version }, at) => {
         const entry = found[at];
-        return (entry !== undefined && isLive(entry.value, now) ? entry.versionstamp : null) === version;
+        return (entry !== undefined && isLive(entry.record, now) ? entry.versionstamp : null) === version;
       });
       if (!holds) return false;
       const writes = batch.puts.length + batch.deletes.length;
@@ -68,36 +70,38 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
       if ((await unlocked(() => operation.commit())).ok) return true;
     }
   };
+  const list: Storage["list"] = async (prefix, options) => {
+    const range = listRange(prefix, options);
+    if (range === null) return [];
+    const selector = {
+      start: [...kvKeys.entry(range.startKey), new Uint8Array()], // sorts after the key, before all below it
+      end: [...kvKeys.entry(prefix), true], // sorts after every text
+    };
+    const entries: StoredEntry[] = [];
+    const batchSize = Math.min(options.limit, pageSize);
+    for await (const found of kv.list(selector, { batchSize })) {
+      const record = decodeRecord(found.value);
+      if (!isLive(record, clock())) continue;
+      const key = toStorageKey(found.key);
+      const json = await readContent(kv, record.content);
+      const entry = json === null ? await read(key) : { value: parseStoredJson(json), version: found.versionstamp };
+      if (entry !== null) entries.push({ key, value: entry.value, version: entry.version });
+      if (entries.length === options.limit) break;
+    }
+    return entries;
+  };
   return {
-    get: async (key) => encodeKeyToRead(key) === null ? null : await read(key),
-    async list(prefix, options) {
-      const range = listRange(prefix, options);
-      if (range === null) return [];
-      const selector = {
-        start: [...kvKeys.entry(range.startKey), new Uint8Array()], // sorts after the key, before all below it
-        end: [...kvKeys.entry(prefix), true], // sorts after every text
-      };
-      const entries: StoredEntry[] = [];
-      const batchSize = Math.min(options.limit, pageSize);
-      for await (const found of kv.list<KvRecord>(selector, { batchSize })) {
-        if (!isLive(found.value, clock())) continue;
-        const key = toStorageKey(found.key);
-        const json = await readContent(kv, found.value.content);
-        const entry = json === null ? await read(key) : { value: parseStoredJson(json), version: found.versionstamp };
-        if (entry !== null) entries.push({ key, value: entry.value, version: entry.version });
-        if (entries.length === options.limit) break;
-      }
-      return entries;
-    },
+    get: async (key) => encodeKeyToRead(key) === null ? null : await whenReadable(() => read(key)),
+    list: (prefix, options) => whenReadable(() => list(prefix, options)),
     async commit(batch: Batch) {
       const prepared = prepareBatch(batch);
-      return !prepared.impossible && await apply(prepared);
+      return !prepared.impossible && await whenReadable(() => apply(prepared));
     },
     async consume(key) {
       const keyText = encodeKeyToRead(key);
       if (keyText === null) return null;
       for (;;) {
-        const found = await read(key);
+        const found = await whenReadable(() => read(key));
         if (found === null) return null;
         const entry = kvKeys.entry(key);
         const operation = kv.atomic().check({ key: entry, versionstamp: found.version }).delete(entry);
@@ -109,7 +113,7 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
     async changeCount() {
       return Number((await kv.get<Deno.KvU64>(kvKeys.change)).value?.value ?? 0n);
     },
-    sweep: () => sweepDenoKv(kv, clock, unlocked),
+    sweep: () => whenReadable(() => sweepDenoKv(kv, clock, unlocked)),
     watch: watches.watch,
     close() {
       watches.close();
@@ -118,10 +122,17 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
   };
 }
 
-async function readMany(kv: Deno.Kv, keys: readonly StorageKey[]): Promise<Deno.KvEntryMaybe<KvRecord>[]> {
-  const found: Deno.KvEntryMaybe<KvRecord>[] = [];
+interface FoundRecord {
+  readonly key: Deno.KvKey;
+  readonly versionstamp: string | null;
+  readonly record: KvRecord | null;
+}
+
+async function readMany(kv: Deno.Kv, keys: readonly StorageKey[]): Promise<FoundRecord[]> {
+  const found: FoundRecord[] = [];
   for (let at = 0; at < keys.length; at += keysAtOnce) {
-    found.push(...await kv.getMany<KvRecord[]>(keys.slice(at, at + keysAtOnce).map(kvKeys.entry)));
+    const entries = await kv.getMany<unknown[]>(keys.slice(at, at + keysAtOnce).map(kvKeys.entry));
+    found.push(...entries.map(({ key, versionstamp, value }) => ({ key, versionstamp, record: decodeRecord(value) })));
   }
   return found;
 }
@@ -143,20 +154,24 @@ async function openKv(path: string | undefined, unlocked: Unlocked): Promise<Den
     // For its owner alone; KV gives its side files the same mode.
     if (path !== undefined && !/^https?:/.test(path)) createIfAbsent(path);
     const opened = kv = await unlocked(() => Deno.openKv(path));
-    const { value, versionstamp } = await opened.get<number>(kvKeys.schema);
-    if (value === null) {
-      const operation = opened.atomic().check({ key: kvKeys.schema, versionstamp }).set(kvKeys.schema, schemaVersion);
-      await unlocked(() => operation.commit());
-    } else if (value > schemaVersion) {
+    const { value, versionstamp } = await whenReadable(() => opened.get(kvKeys.schema));
+    const found = decodeValue<number | null>(value);
+    if (found !== null && found > schemaVersion) {
       throw new UnusableStorageError(
-        `${name} was written by a newer version of Portcullis (schema ${value})`,
+        `${name} was written by a newer version of Portcullis (schema ${found})`,
         "upgrade this one",
       );
+    }
+    if (found !== schemaVersion) {
+      const operation = opened.atomic().check({ key: kvKeys.schema, versionstamp })
+        .set(kvKeys.schema, encodeValue(schemaVersion));
+      await unlocked(() => operation.commit());
     }
     return opened;
   } catch (error) {
     kv?.close();
     if (error instanceof UnusableStorageError) throw error;
+    if (error instanceof StorageFault) throw new UnusableStorageError(error.message, error.remedy, { cause: error });
     const why = error instanceof Error ? error.message : "unknown error";
     throw new UnusableStorageError(`${name} cannot be opened: ${why}`, "check the path in DATABASE_URL", {
       cause: error,

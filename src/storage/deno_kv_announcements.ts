@@ -3,6 +3,7 @@
  * checked, so that its numbers have no gaps. Who has missed more than it holds is told that anything may have changed.
  * KV's own `watch()` is no help: of a file it tells only of changes in the same process.
  */
+import { Buffer } from "node:buffer";
 import { kvKeys } from "./deno_kv_records.ts";
 import type { KeyedWatches } from "./keyed_watches.ts";
 import type { StorageKey } from "./port.ts";
@@ -19,6 +20,18 @@ interface Announcements {
 
 const none: Announcements = { count: 0, keys: [] };
 
+/** As lines, the number first: keys as text hold no line break. */
+function encodeAnnouncements({ count, keys }: Announcements): Uint8Array {
+  return new Uint8Array(Buffer.from([count, ...keys].join("\n")));
+}
+
+/** What was announced, by this version or an earlier one. */
+function decodeAnnouncements(stored: unknown): Announcements {
+  if (!(stored instanceof Uint8Array)) return stored as Announcements | null ?? none;
+  const [count, ...keys] = Buffer.from(stored).toString().split("\n");
+  return { count: Number(count), keys };
+}
+
 /** Adds the announcement of changed entries to their operation. It fails when another announces something meanwhile. */
 export async function announce(
   kv: Deno.Kv,
@@ -27,11 +40,11 @@ export async function announce(
 ): Promise<void> {
   const changed = entries.filter(({ key }) => isWatchable(key)).map(({ keyText }) => keyText);
   if (changed.length === 0) return;
-  const { value, versionstamp } = await kv.get<Announcements>(kvKeys.announced);
-  const before = value ?? none;
+  const { value, versionstamp } = await kv.get(kvKeys.announced);
+  const before = decodeAnnouncements(value);
   const keys = [...before.keys, ...changed].slice(-keptKeys);
   operation.check({ key: kvKeys.announced, versionstamp });
-  operation.set(kvKeys.announced, { count: before.count + changed.length, keys } satisfies Announcements);
+  operation.set(kvKeys.announced, encodeAnnouncements({ count: before.count + changed.length, keys }));
 }
 
 /** Tells `watches` of what is announced, until the returned function is called. At first, anything may have changed. */
@@ -45,7 +58,7 @@ export function followDenoKv(
   let timer: ReturnType<typeof setTimeout> | undefined;
   const read = async (): Promise<Announcements | null> => {
     try {
-      return (await kv.get<Announcements>(kvKeys.announced)).value ?? none;
+      return decodeAnnouncements((await kv.get(kvKeys.announced)).value);
     } catch {
       return null; // the way to KV is lost: the next look begins where this one did
     }

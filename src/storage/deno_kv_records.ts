@@ -1,14 +1,16 @@
 /**
- * How entries lie in Deno KV. Native keys sort as the port promises. A value is JSON in UTF-8; one that is too large for
- * KV (65,536 bytes) lies in chunks under an id of its own, written with the entry and never changed, so a reader either
+ * How entries lie in Deno KV. Native keys sort as the port promises. A record is bytes: its head as a line of JSON, then
+ * the value, which is JSON too. A value that is too large for KV (65,536 bytes) lies in chunks under an id of its own, written with the entry and never changed, so a reader either
  * finds them all or has an entry that was just replaced. Chunks of an entry that is gone lie there until the next sweep.
  */
 import { Buffer } from "node:buffer";
 import { randomUUID } from "node:crypto";
+import { decodeValue, encodeValue } from "./deno_kv_values.ts";
 import type { StorageKey } from "./port.ts";
 import type { PreparedPut } from "./prepare_batch.ts";
 
-const chunkBytes = 60_000; // 65,536 less what KV's own encoding adds; at most 9 a value, so one getMany() reads them
+const chunkBytes = 60_000; // 65,536 less the head; at most 9 a value, so one getMany() reads them
+const newline = 10;
 
 /** What the key `["entry", ...key]` holds. */
 export interface KvRecord {
@@ -26,6 +28,23 @@ export interface LargeContent {
 export interface LargeIndexRecord {
   readonly key: StorageKey;
   readonly chunks: number;
+}
+
+function encodeRecord({ expiresAt, content }: KvRecord): Uint8Array {
+  const isSmall = content instanceof Uint8Array;
+  const head = JSON.stringify({ expiresAt, ...isSmall ? {} : { large: content } });
+  return new Uint8Array(Buffer.concat([Buffer.from(`${head}\n`), isSmall ? content : new Uint8Array()]));
+}
+
+/** A record as it was written, by this version or an earlier one; `null` for an absent one. */
+export function decodeRecord(stored: unknown): KvRecord | null {
+  if (stored === null) return null;
+  if (!(stored instanceof Uint8Array)) return stored as KvRecord;
+  const endOfHead = stored.indexOf(newline);
+  const { expiresAt, large } = decodeValue<{ readonly expiresAt: number | null; readonly large?: LargeContent }>(
+    stored.subarray(0, endOfHead),
+  );
+  return { expiresAt, content: large ?? stored.subarray(endOfHead + 1) };
 }
 
 /** The keys of the records, by their kind. */
@@ -46,14 +65,14 @@ export const kvKeys = {
 export function addPut(operation: Deno.AtomicOperation, { key, json, expiresAt }: PreparedPut): void {
   const bytes = Buffer.from(json);
   const id = randomUUID();
-  if (expiresAt !== null) operation.set(kvKeys.expiry(expiresAt, id), key);
+  if (expiresAt !== null) operation.set(kvKeys.expiry(expiresAt, id), encodeValue(key));
   const chunks = Math.ceil(bytes.byteLength / chunkBytes);
   if (chunks === 1) {
-    operation.set(kvKeys.entry(key), { expiresAt, content: new Uint8Array(bytes) } satisfies KvRecord);
+    operation.set(kvKeys.entry(key), encodeRecord({ expiresAt, content: bytes }));
     return;
   }
-  operation.set(kvKeys.entry(key), { expiresAt, content: { id, chunks } } satisfies KvRecord);
-  operation.set(kvKeys.large(id), { key, chunks } satisfies LargeIndexRecord);
+  operation.set(kvKeys.entry(key), encodeRecord({ expiresAt, content: { id, chunks } }));
+  operation.set(kvKeys.large(id), encodeValue({ key, chunks } satisfies LargeIndexRecord));
   for (let at = 0; at < chunks; at++) {
     operation.set(kvKeys.chunk(id, at), new Uint8Array(bytes.subarray(at * chunkBytes, (at + 1) * chunkBytes)));
   }

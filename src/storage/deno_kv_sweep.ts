@@ -1,6 +1,7 @@
 /** sweep() for Deno KV: by the index records, so that live entries are not read. */
 import type { Clock } from "../lib/clock.ts";
-import { addChunkRemoval, isLive, kvKeys, type KvRecord, type LargeIndexRecord } from "./deno_kv_records.ts";
+import { addChunkRemoval, decodeRecord, isLive, kvKeys, type LargeIndexRecord } from "./deno_kv_records.ts";
+import { decodeValue } from "./deno_kv_values.ts";
 import type { Unlocked } from "./deno_kv_locked.ts";
 import type { StorageKey } from "./port.ts";
 
@@ -17,16 +18,17 @@ export async function sweepDenoKv(kv: Deno.Kv, clock: Clock, unlocked: Unlocked)
   let group: Expired[] = [];
   // An index record holds the key of an entry that was written with this expiry; it may have been written anew since.
   const selector = { start: ["expiry"], end: ["expiry", clock(), true] };
-  for await (const { key: index, value } of kv.list<StorageKey>(selector)) {
-    group.push({ index, key: value });
+  for await (const { key: index, value } of kv.list(selector)) {
+    group.push({ index, key: decodeValue<StorageKey>(value) });
     if (group.length < expiredAtOnce) continue;
     total += await removeExpired(kv, group, clock(), unlocked);
     group = [];
   }
   total += await removeExpired(kv, group, clock(), unlocked);
-  for await (const { key: [, id], value: { key, chunks } } of kv.list<LargeIndexRecord>({ prefix: ["large"] })) {
-    const { value } = await kv.get<KvRecord>(kvKeys.entry(key));
-    const isReferred = value !== null && !(value.content instanceof Uint8Array) && value.content.id === id;
+  for await (const { key: [, id], value } of kv.list({ prefix: ["large"] })) {
+    const { key, chunks } = decodeValue<LargeIndexRecord>(value);
+    const record = decodeRecord((await kv.get(kvKeys.entry(key))).value);
+    const isReferred = record !== null && !(record.content instanceof Uint8Array) && record.content.id === id;
     if (isReferred) continue;
     const operation = kv.atomic();
     addChunkRemoval(operation, { id: String(id), chunks });
@@ -42,11 +44,12 @@ async function removeExpired(
   unlocked: Unlocked,
 ): Promise<number> {
   if (group.length === 0) return 0;
-  const found = await kv.getMany<KvRecord[]>(group.map(({ key }) => kvKeys.entry(key)));
+  const found = await kv.getMany<unknown[]>(group.map(({ key }) => kvKeys.entry(key)));
   const operation = kv.atomic();
   const expired = new Set<string>(); // several index records may name one entry
   for (const { key, value, versionstamp } of found) {
-    if (value === null || isLive(value, now)) continue;
+    const record = decodeRecord(value);
+    if (record === null || isLive(record, now)) continue;
     operation.check({ key, versionstamp }).delete(key);
     expired.add(JSON.stringify(key));
   }
