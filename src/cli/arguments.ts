@@ -1,6 +1,7 @@
 /** Splits an argument list into words and flags, and says everything that is wrong with it at once. */
 import { settings } from "../config/settings.ts";
 import type { ConfigProblem } from "../config/config.ts";
+import { closestWord } from "../lib/closest_word.ts";
 
 /** An argument list, taken apart. */
 export interface ParsedArguments {
@@ -8,7 +9,7 @@ export interface ParsedArguments {
   readonly flags: Readonly<Record<string, string | undefined>>;
   readonly help: boolean;
   readonly version: boolean;
-  /** Flags that nobody knows or that lack their value. */
+  /** Flags that are unknown or lack their value. */
   readonly problems: readonly ConfigProblem[];
 }
 
@@ -35,23 +36,21 @@ export function parseArguments(
       break;
     }
     if (arg === "--help" || arg === "-h") help = true;
-    else if (arg === "--version" || arg === "-V") version = true;
+    else if (["--version", "-V", "-v"].includes(arg)) version = true;
     else if (!arg.startsWith("-")) words.push(arg);
     else {
       const [name = "", inline] = splitOnce(arg.replace(/^--?/, ""), "=");
       const next = args[at + 1];
       const takesNext = inline === undefined && next !== undefined && !next.startsWith("--");
-      if (switches.includes(name) && inline === undefined) flags[name] = "on";
-      else if (!arg.startsWith("--") || !known.includes(name)) {
+      if (arg.startsWith("--") && switches.includes(name)) {
+        if (inline === undefined) flags[name] = "on";
+        else problems.push({ field: `--${name}`, hint: "takes no value" });
+      } else if (!arg.startsWith("--") || !known.includes(name)) {
         // Its value may be a secret that was meant for another flag, so it is not shown.
-        problems.push({
-          field: arg.split("=", 1)[0] ?? arg,
-          value: "(unknown)",
-          hint: `known flags: ${known.map((flag) => `--${flag}`).join(" ")}`,
-        });
+        problems.push({ field: arg.split("=", 1)[0] ?? arg, hint: unknownFlag(name, [...known, ...switches]) });
         if (takesNext && !next.startsWith("-")) at += 1;
       } else if (inline === undefined && !takesNext) {
-        problems.push({ field: `--${name}`, value: "(none)", hint: "needs a value" });
+        problems.push({ field: `--${name}`, hint: "needs a value" });
       } else {
         flags[name] = inline ?? next ?? "";
         if (inline === undefined) at += 1;
@@ -59,6 +58,11 @@ export function parseArguments(
     }
   }
   return { words, flags, help, version, problems };
+}
+
+function unknownFlag(name: string, known: readonly string[]): string {
+  const closest = closestWord(name, known);
+  return closest === null ? "there is no such flag here" : `there is no such flag; did you mean --${closest}?`;
 }
 
 function splitOnce(text: string, separator: string): [string, string?] {

@@ -3,13 +3,13 @@ import type { Command } from "./command.ts";
 import { type CopyCommand, runCopyCommand } from "./copy_command.ts";
 
 const backup: CopyCommand = {
-  misuse: "error: backup takes one directory\nhint: backup DIRECTORY",
+  name: "backup",
   elsewhere: "back it up with the database's own tools, and keep a copy of master.key",
   copy: async (to, from) => {
     const { backupDataDirectory } = await import("../storage/backup_data_directory.ts");
     return backupDataDirectory({ from, to });
   },
-  done: (files, to) => `${files} are in ${to}; whoever can read them is the owner of this installation`,
+  done: (files, to) => `${files} are in ${to}; anyone who can read them owns this installation`,
 };
 
 /** Works beside a running server. */

@@ -23,10 +23,12 @@ export interface CommandContext {
 export interface Command {
   readonly name: string;
   readonly summary: string;
-  /** How it is called, a line each. */
+  /** How it is called, a line each; what does not begin with its name is a remark. */
   readonly usage: readonly string[];
   /** What its first word can be, where that is known beforehand. */
   readonly words?: readonly string[];
+  /** Any word after its name is a mistake. */
+  readonly takesNoWords?: true;
   /** Its own flags beside the settings: name to meaning. Each takes a value. */
   readonly flags: Readonly<Record<string, string>>;
   /** Its own flags that take no value. */

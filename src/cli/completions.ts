@@ -1,4 +1,6 @@
 /** `completions`: scripts that make a shell complete commands, their words and flags; generated from the same tables. */
+import { didYouMean } from "../lib/closest_word.ts";
+import { programName } from "../lib/program_name.ts";
 import { settingFlags } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
@@ -20,7 +22,11 @@ export function createCompletionsCommand(commands: () => readonly Command[]): Co
 function printCompletions({ words, print, say }: CommandContext, commands: readonly Command[]): ExitStatus {
   const shell = shells.find((each) => each === words[0]);
   if (shell === undefined || words.length !== 1) {
-    say(`error: name one shell\nhint: completions ${shells.join(" | ")}\n`);
+    const [word] = words;
+    const problem = words.length === 1 && word !== undefined
+      ? `there are no completions for ${JSON.stringify(word)}${didYouMean(word, shells)}`
+      : "completions needs one shell";
+    say(`error: ${problem}\nhint: ${programName()} completions ${shells.join(" | ")}\n`);
     return 2;
   }
   print(scripts[shell](commands));

@@ -2,6 +2,7 @@
 import type { Config } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { parseServerUrl } from "../config/parsers.ts";
+import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { serverUrlFor } from "../server_url.ts";
 import {
@@ -38,7 +39,10 @@ function connect(context: CommandContext): ExitStatus {
   const [name, ...more] = words;
   const chosen = name === undefined ? clientFormats : clientFormats.filter((client) => client.name === name);
   if (chosen.length === 0 || more.length > 0) {
-    say(`error: there is no client ${JSON.stringify(words.join(" "))}\nhint: clients are ${clientNames.join(", ")}\n`);
+    const problem = more.length > 0
+      ? "connect takes one client"
+      : `there is no client ${JSON.stringify(name)}${didYouMean(name ?? "", clientNames)}`;
+    say(`error: ${problem}\nhint: clients are ${clientNames.join(", ")}\n`);
     return 2;
   }
   const reached = reach(context);

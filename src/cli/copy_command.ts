@@ -4,13 +4,13 @@ import type { Config } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { lookAtPath } from "../config/look_at_path.ts";
 import { leadsInto } from "../config/overlap.ts";
+import { programName } from "../lib/program_name.ts";
 import type { Result } from "../lib/result.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 
 /** How one of the commands differs from the other. */
 export interface CopyCommand {
-  /** Said when the command line does not name one directory. */
-  readonly misuse: string;
+  readonly name: "backup" | "restore";
   /** What to do instead where the entries are kept in another database. */
   readonly elsewhere: string;
   readonly copy: (
@@ -23,12 +23,13 @@ export interface CopyCommand {
 
 /** Runs one of them. */
 export async function runCopyCommand(
-  { misuse, elsewhere, copy, done }: CopyCommand,
+  { name, elsewhere, copy, done }: CopyCommand,
   { words, loadConfig, say }: CommandContext,
 ): Promise<ExitStatus> {
   const [directory, ...others] = words;
   if (directory === undefined || others.length > 0) {
-    say(`${misuse}\n`);
+    const problem = directory === undefined ? "DIRECTORY is missing" : "one DIRECTORY is enough";
+    say(`error: ${problem}: \`${name}\` needs the directory of one backup\nhint: ${programName()} ${name} DIRECTORY\n`);
     return 2;
   }
   const config = loadConfig();

@@ -8,6 +8,7 @@ export const doctorCommand: Command = {
   name: "doctor",
   summary: "checks configuration, directories, Ollama and the metadata documents",
   usage: ["doctor [--data-dir D] [--workspace W] [--server-url U] [--servicenow]"],
+  takesNoWords: true,
   flags: {},
   switches: { servicenow: "plays ServiceNow's connection sequence against the running server" },
   run: runDoctor,

@@ -5,19 +5,21 @@ import { describeProblems } from "../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
 /** Takes the settings that `serve` takes; `deno task start:hardened` has the flags that it needs. */
-export const hardenCommand: Command = {
+const command: Command = {
   name: "harden",
   summary: "starts the server under Landlock (Linux 6.2 or later, from source)",
   usage: ["harden [as serve]      by: deno task start:hardened"],
+  takesNoWords: true,
   flags: {},
   run: harden,
 };
 
-async function harden({ words, flags, loadConfig, say }: CommandContext): Promise<ExitStatus> {
-  if (words.length > 0) {
-    say(`error: harden takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
-    return 2;
-  }
+/** None where it cannot run: in a compiled program, and elsewhere than on Linux. */
+export function hardenCommand(): readonly Command[] {
+  return Deno.build.standalone || Deno.build.os !== "linux" ? [] : [command];
+}
+
+async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) {
     say(describeProblems(config.error));

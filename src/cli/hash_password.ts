@@ -7,6 +7,7 @@ export const hashPasswordCommand: Command = {
   name: "hash-password",
   summary: "prints a passphrase's hash for OWNER_PASSWORD_HASH",
   usage: ["hash-password [--scrypt]          asks for it", "hash-password [--scrypt] < FILE   reads its first line"],
+  takesNoWords: true,
   flags: {},
   switches: { scrypt: "for a server whose runtime has no Argon2id (Deno before 2.9)" },
   run: printHash,

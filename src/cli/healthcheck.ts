@@ -10,6 +10,7 @@ export const healthcheckCommand: Command = {
   name: "healthcheck",
   summary: "exits 0 when the server on this machine is well",
   usage: ["healthcheck [--host H] [--port P]"],
+  takesNoWords: true,
   flags: {},
   run: healthcheck,
 };

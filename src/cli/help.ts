@@ -1,6 +1,8 @@
 /** `--help`: the commands and every setting, generated from their tables. */
 import type { Setting } from "../config/setting.ts";
 import { settingSections } from "../config/settings.ts";
+import { programName } from "../lib/program_name.ts";
+import { settingFlags } from "./arguments.ts";
 import type { Command } from "./command.ts";
 
 /** The whole help text. */
@@ -17,11 +19,31 @@ export function helpText(commands: readonly Command[], version: string): string 
   return [
     `Portcullis ${version}: an MCP server with its own sign-in, a confined workspace and a local model`,
     "",
-    "Usage: main.ts [command] [flags]",
+    `Usage: ${programName()} [command] [flags]`,
     "",
     "Commands",
     ...usage,
     ...sections,
+    "",
+  ].join("\n");
+}
+
+/** The help for one command. */
+export function commandHelpText({ name, summary, usage, flags, switches = {} }: Command): string {
+  const program = programName();
+  const own = [
+    ...Object.entries(flags).map(([flag, meaning]) => `  --${flag} VALUE`.padEnd(26) + meaning),
+    ...Object.entries(switches).map(([flag, meaning]) => `  --${flag}`.padEnd(26) + meaning),
+  ];
+  return [
+    `${program} ${name}: ${summary}`,
+    "",
+    "Usage",
+    ...usage.map((line) => `  ${line.startsWith(name) ? `${program} ` : ""}${line}`),
+    ...own.length === 0 ? [] : ["", "Flags", ...own],
+    "",
+    `Settings as flags: ${settingFlags.map((flag) => `--${flag}`).join(" ")}`,
+    `\`${program} --help\` lists every setting.`,
     "",
   ].join("\n");
 }

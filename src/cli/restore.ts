@@ -3,7 +3,7 @@ import type { Command } from "./command.ts";
 import { type CopyCommand, runCopyCommand } from "./copy_command.ts";
 
 const restore: CopyCommand = {
-  misuse: "error: restore takes the directory of one backup\nhint: restore DIRECTORY",
+  name: "restore",
   elsewhere: "restore it with the database's own tools, and put master.key back",
   copy: async (from, to) => {
     const { restoreDataDirectory } = await import("../storage/restore_data_directory.ts");

@@ -5,8 +5,10 @@
 import { loadConfig } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { lookAtPath } from "../config/look_at_path.ts";
+import { didYouMean } from "../lib/closest_word.ts";
 import { createOutput } from "../lib/output.ts";
 import { pause } from "../lib/pause.ts";
+import { programName } from "../lib/program_name.ts";
 import { failure } from "../lib/result.ts";
 import { version, versionText } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
@@ -19,7 +21,7 @@ import { doctorCommand } from "./doctor.ts";
 import { hardenCommand } from "./harden.ts";
 import { hashPasswordCommand } from "./hash_password.ts";
 import { healthcheckCommand } from "./healthcheck.ts";
-import { helpText } from "./help.ts";
+import { commandHelpText, helpText } from "./help.ts";
 import { keysCommand } from "./keys.ts";
 import { restoreCommand } from "./restore.ts";
 import { serveCommand } from "./serve.ts";
@@ -29,7 +31,7 @@ import { usersCommand } from "./users.ts";
 
 const commands: readonly Command[] = [
   serveCommand,
-  hardenCommand,
+  ...hardenCommand(),
   stdioCommand,
   connectCommand,
   tokenCommand,
@@ -71,23 +73,30 @@ async function runCommand(
 ): Promise<{ readonly status: ExitStatus; readonly isServer?: boolean }> {
   const allFlags = commands.flatMap((command) => Object.keys(command.flags));
   const switches = commands.flatMap((command) => Object.keys(command.switches ?? {}));
-  const { words: [name = "serve", ...words], help, version: wantsVersion } = parseArguments(args, allFlags, switches);
-  if (help) {
-    print(helpText(commands, version));
-    return { status: 0 };
-  }
-  if (wantsVersion) {
+  const parsed = parseArguments(args, allFlags, switches);
+  const wantsHelp = parsed.help || parsed.words[0] === "help";
+  const [first, ...words] = parsed.words[0] === "help" ? parsed.words.slice(1) : parsed.words;
+  if (parsed.version || first === "version") {
     print(`portcullis ${versionText}\n`);
     return { status: 0 };
   }
+  if (first === undefined && wantsHelp) {
+    print(helpText(commands, version));
+    return { status: 0 };
+  }
+  const name = first ?? "serve";
   const command = commands.find((each) => each.name === name);
   if (command === undefined) {
+    const names = commands.map((each) => each.name);
     say(
-      `error: there is no command ${JSON.stringify(name)}\nhint: commands are ${
-        commands.map((each) => each.name).join(", ")
-      }; see --help\n`,
+      `error: there is no command ${JSON.stringify(name)}${didYouMean(name, names)}\n` +
+        `hint: commands are ${names.join(", ")}; see \`${programName()} --help\`\n`,
     );
     return { status: 2 };
+  }
+  if (wantsHelp) {
+    print(commandHelpText(command));
+    return { status: 0 };
   }
   // Again, now that the command is known: a flag of another command is an unknown one here.
   const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
@@ -97,7 +106,11 @@ async function runCommand(
   };
   if (problems.length > 0) {
     const config = load();
-    say(describeProblems(config.ok ? problems : config.error));
+    say(describeProblems(config.ok ? problems : config.error, name));
+    return { status: 2 };
+  }
+  if (command.takesNoWords && words.length > 0) {
+    say(`error: ${name} takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
     return { status: 2 };
   }
   const status = await command.run({ words, flags, loadConfig: load, print, say });

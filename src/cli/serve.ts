@@ -12,6 +12,7 @@ export const serveCommand: Command = {
   name: "serve",
   summary: "starts the server (the default)",
   usage: ["serve [--host H] [--port P] [--workers N] [--data-dir D] [--workspace W] [--server-url U]"],
+  takesNoWords: true,
   flags: {},
   isServer: true,
   run: (context) => serve(context, serverWorkerUrl()),
@@ -21,11 +22,10 @@ export const serveCommand: Command = {
  * Runs the server until it is told to stop. `entry` is the module of its worker, which calls `runServerInWorker`: a
  * program built on this one names its own there, with further tools.
  */
-export async function serve({ words, loadConfig, print, say }: CommandContext, entry: URL): Promise<ExitStatus> {
-  if (words.length > 0) {
-    say(`error: serve takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
-    return 2;
-  }
+export async function serve(
+  { loadConfig, print, say }: CommandContext,
+  entry: URL,
+): Promise<ExitStatus> {
   const loaded = loadConfig();
   if (!loaded.ok) {
     say(describeProblems(loaded.error));

@@ -13,6 +13,7 @@ export const stdioCommand: Command = {
   name: "stdio",
   summary: "serves one client over standard input and output",
   usage: ["stdio [--data-dir D] [--workspace W]"],
+  takesNoWords: true,
   flags: {},
   isServer: true,
   run: stdio,

@@ -52,7 +52,8 @@ export interface Config extends
 /** What is wrong with one setting. `value` is redacted for secrets. */
 export interface ConfigProblem {
   readonly field: string;
-  readonly value: string;
+  /** Left out where there is none to show. */
+  readonly value?: string;
   readonly hint: string;
 }
 

@@ -51,7 +51,7 @@ export function describeWall(
         "deleted; listings can show names, sizes and times from outside while another process swaps directories for " +
         "links, and it can have a directory made or a name changed there"
       : "caps.raceFree is off: another process that may write the workspace and swaps directories for links at the " +
-        "right moment is not covered: files outside can then be read, replaced, moved and deleted; `deno task start:hardened` (Linux), or a file system of its own, covers it",
+        "right moment is not covered: files outside can then be read, replaced, moved and deleted; running from source by `deno task start:hardened` (Linux), or a file system of its own, covers it",
     "not covered: links that others made in the workspace, for a tool that goes round the workspace's own checks; the " +
       "memory and time that a tool uses; what an upstream does with what it is sent",
   );

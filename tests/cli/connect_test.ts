@@ -133,7 +133,7 @@ Deno.test("connect --url takes an address with or without /mcp, and needs no set
 Deno.test("connect refuses what it cannot print: unknown clients, port 0, unusable addresses and names", () => {
   const cases: [string[], Record<string, string>, RegExp][] = [
     [["emacs"], {}, /no client "emacs"\nhint: clients are claude-code,/],
-    [["cursor", "codex"], {}, /no client/],
+    [["cursor", "codex"], {}, /takes one client/],
     [["cursor"], { port: "0" }, /port 0/],
     [["cursor"], { url: "http://mcp.example.com" }, /--url must be https/],
     [["cursor"], { "token-variable": "$(id)" }, /--token-variable/],

@@ -116,7 +116,7 @@ Deno.test("--help and --version answer on standard output; an unknown command is
   assert.match((await runCommand(["--version"])).stdout, /^portcullis \d+\.\d+\.\d+( \([0-9a-f]{12}\))?\n$/);
   const unknown = await runCommand(["server"]);
   assert.equal(unknown.code, 2);
-  assert.match(unknown.stderr, /^error: there is no command "server"\nhint: /);
+  assert.match(unknown.stderr, /^error: there is no command "server"; did you mean serve\?\nhint: /);
 });
 
 Deno.test("token create, list and revoke work before set-up and while the server runs", async () => {

@@ -1,0 +1,44 @@
+/** What a mistyped word was meant to be. */
+
+/** A longer word is never close to a known one. */
+const maxWordCharacters = 64;
+const maxMistakes = 2;
+
+/** The known word that is the fewest mistakes away: at most one for each three letters, and two in all; else `null`. */
+export function closestWord(word: string, known: readonly string[]): string | null {
+  if (word.length > maxWordCharacters) return null;
+  let closest: string | null = null;
+  let fewest = Math.min(maxMistakes, Math.floor(word.length / 3)) + 1;
+  for (const candidate of known) {
+    const mistakes = mistakesBetween(word, candidate);
+    if (mistakes < fewest) [closest, fewest] = [candidate, mistakes];
+  }
+  return closest;
+}
+
+/** Characters left out, added, replaced, or exchanged with their neighbour (optimal string alignment). */
+function mistakesBetween(a: string, b: string): number {
+  let before: number[] = [];
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const isSame = a[row - 1] === b[column - 1];
+      const isExchanged = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      current[column] = Math.min(
+        (above[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (above[column - 1] ?? 0) + (isSame ? 0 : 1),
+        isExchanged ? (before[column - 2] ?? 0) + 1 : Infinity,
+      );
+    }
+    [before, above] = [above, current];
+  }
+  return above[b.length] ?? Infinity;
+}
+
+/** The question for a person, or nothing. */
+export function didYouMean(word: string, known: readonly string[]): string {
+  const closest = closestWord(word, known);
+  return closest === null ? "" : `; did you mean ${closest}?`;
+}
