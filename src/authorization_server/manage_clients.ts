@@ -77,30 +77,33 @@ export async function createClient(
 
 function findProblem(request: ClientRequest): ClientProblem | null {
   const { name, grantTypes, scope, redirectUris = [], authentication, jwks, secretLifetimeSeconds } = request;
-  if (name.trim() === "") return { field: "name", message: "give the client a name that people recognise" };
-  if (grantTypes.length === 0) return { field: "grant", message: "use authorization_code or client_credentials" };
+  if (name.trim() === "") return { field: "name", message: "is missing: give the client a name that people recognise" };
+  if (grantTypes.length === 0) return { field: "grant", message: "must be authorization_code or client_credentials" };
   const scopes = parseScope(scope);
   const known = allScopes();
   const unknown = scopes.filter((entry) => !known.includes(entry));
   if (scopes.length === 0 || unknown.length > 0) {
     const what = unknown.length === 0
-      ? "empty"
-      : `unknown scope ${unknown.map((entry) => JSON.stringify(entry)).join(", ")}`;
+      ? "is empty"
+      : `has the unknown scope ${unknown.map((entry) => JSON.stringify(entry)).join(", ")}`;
     return { field: "scope", message: `${what}; use one or more of: ${known.join(" ")}` };
   }
   const needsRedirect = grantTypes.includes("authorization_code");
   if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isUsableRedirectUri)) {
     const message = needsRedirect
-      ? "give one or more redirect URIs: https, or http on 127.0.0.1, [::1] or localhost"
-      : "client_credentials has no redirect";
+      ? "must have one or more redirect URIs: https, or http on 127.0.0.1, [::1] or localhost"
+      : "is not for client_credentials, which has no redirect";
     return { field: "redirect-uri", message };
   }
   // RFC 6749 §4.4: client credentials are for confidential clients only.
   if (authentication === "none" && grantTypes.includes("client_credentials")) {
-    return { field: "auth-method", message: "client_credentials needs a client that can authenticate" };
+    return { field: "auth-method", message: "must not be none: client_credentials is for clients that authenticate" };
   }
   if ((authentication === "private_key_jwt") !== (jwks !== undefined)) {
-    return { field: "jwks", message: "private_key_jwt needs a JWK set, and no other method has one" };
+    return {
+      field: "jwks",
+      message: "must name a JWK set with --auth-method private_key_jwt, and with no other method",
+    };
   }
   if (jwks !== undefined && parsePublicJwks(jwks) === null) {
     return { field: "jwks", message: "must be a JWK set of public RSA, EC or Ed25519 keys, without private members" };

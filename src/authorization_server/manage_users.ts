@@ -7,7 +7,7 @@ import { hashPassword, passphraseProblem } from "./password_hash.ts";
 import { randomId } from "./random_secret.ts";
 import { type Stored, unchanged } from "./record_family.ts";
 import { deleteGrants, subjectGrants } from "./records/grant.ts";
-import { type User, users } from "./records/user.ts";
+import { ownerId, type User, users } from "./records/user.ts";
 import { conflict, retryOnConflict } from "./retry_on_conflict.ts";
 
 /** What the commands work on. */
@@ -27,7 +27,13 @@ export type UserSummary = Omit<User, "passwordHash" | "epoch">;
 
 const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
 
-const noSuchUser: UserProblem = { field: "name", message: "there is no such user" };
+/** No stored user has this name. */
+export function noSuchUser(name: string): UserProblem {
+  const message = name === ownerId
+    ? "there is no owner yet; start the server and open the set-up link that it prints"
+    : `there is no user ${JSON.stringify(name)}; \`users list\` shows the names`;
+  return { field: "name", message };
+}
 
 /** Adds somebody who can sign in. Names are lower-case and are never given to somebody else later. */
 export async function addUser(
@@ -35,7 +41,8 @@ export async function addUser(
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
 ): Promise<Result<UserSummary, UserProblem>> {
   if (!namePattern.test(name)) {
-    const message = "use 1 to 32 lower-case letters, digits, dots and hyphens, and begin with a letter or digit";
+    const message =
+      "a name has 1 to 32 lower-case letters, digits, dots and hyphens, and begins with a letter or digit";
     return failure({ field: "name", message });
   }
   const problem = passphraseProblem(passphrase);
@@ -46,9 +53,10 @@ export async function addUser(
     checks: [{ key: users.key(name), version: null }],
     puts: [users.put(name, { ...summary, epoch: randomId(), passwordHash: await hashPassword(passphrase) })],
   });
-  return added
-    ? success(summary)
-    : failure({ field: "name", message: "this user exists; use reset for a new passphrase" });
+  return added ? success(summary) : failure({
+    field: "name",
+    message: `there is a user ${name} already; \`users reset ${name}\` sets a new passphrase`,
+  });
 }
 
 /** Everybody, by name. */
@@ -87,7 +95,7 @@ function changeUser(
 ): Promise<Result<UserSummary, UserProblem>> {
   return retryOnConflict(async (): Promise<Result<UserSummary, UserProblem> | typeof conflict> => {
     const stored: Stored<User> | null = name === "" ? null : await users.read(storage, name);
-    if (stored === null) return failure(noSuchUser);
+    if (stored === null) return failure(noSuchUser(name));
     const changed = { ...change(stored.value), epoch: randomId() };
     if (!await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] })) return conflict;
     const index = await Array.fromAsync(subjectGrants.all(storage, name));

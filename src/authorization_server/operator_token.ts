@@ -76,8 +76,8 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
   const unknown = scopes.filter((name) => !known.has(name));
   if (scopes.length === 0 || unknown.length > 0) {
     const what = unknown.length > 0
-      ? `unknown scope ${unknown.map((name) => JSON.stringify(name)).join(", ")}`
-      : "empty";
+      ? `has the unknown scope ${unknown.map((name) => JSON.stringify(name)).join(", ")}`
+      : "is empty";
     return { field: "scope", message: `${what}; use one or more of: ${[...known].join(" ")}` };
   }
   const { lifetimeSeconds, name = "", userId = ownerId } = request;
@@ -87,9 +87,11 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
   if (name.length > 100 || /\p{C}/u.test(name)) {
     return { field: "name", message: "must have at most 100 characters and no control characters" };
   }
-  if (user?.value.disabled) return { field: "user", message: "this user is disabled" };
+  if (user?.value.disabled) return { field: "user", message: "names a disabled user; `users enable` comes first" };
   // The owner may have tokens before set-up; anybody else has to exist.
-  return user === null && userId !== ownerId ? { field: "user", message: "there is no such user" } : null;
+  return user === null && userId !== ownerId
+    ? { field: "user", message: "names no user; `users list` shows the names" }
+    : null;
 }
 
 /** The tokens that are alive, oldest first. */

@@ -6,6 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 import type { Browser, Browsers } from "./browser_sessions.ts";
+import { noSuchUser, type UserProblem } from "./manage_users.ts";
 import { hashSecret, randomSecret } from "./random_secret.ts";
 import { signInLinks } from "./records/sign_in_link.ts";
 import { ownerId, users } from "./records/user.ts";
@@ -16,10 +17,12 @@ const lifetimeMilliseconds = 600_000;
 export async function createSignInCode(
   { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
   userId: string,
-): Promise<Result<string, { readonly field: "name"; readonly message: string }>> {
+): Promise<Result<string, UserProblem>> {
   const user = userId === "" ? null : await users.read(storage, userId);
-  if (user === null && userId !== ownerId) return failure({ field: "name", message: "there is no such user" });
-  if (user?.value.disabled) return failure({ field: "name", message: "this user is disabled" });
+  if (user === null && userId !== ownerId) return failure(noSuchUser(userId));
+  if (user?.value.disabled) {
+    return failure({ field: "name", message: `${userId} is disabled; \`users enable ${userId}\` comes first` });
+  }
   const code = `pcl_${randomSecret()}`;
   await storage.commit({ puts: [signInLinks.put(hashSecret(code), { userId }, clock() + lifetimeMilliseconds)] });
   return success(code);

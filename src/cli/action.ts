@@ -1,32 +1,75 @@
 /** Commands of several actions, such as `token create`: finds the action that the words name. */
 import type { Administration } from "../administration.ts";
+import { didYouMean } from "../lib/closest_word.ts";
+import { programName } from "../lib/program_name.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
 /** One action of a command. */
 export interface Action {
   readonly name: string;
-  /** How many words follow it. */
-  readonly words: number;
-  readonly run: (
-    administration: Administration,
-    context: CommandContext,
-    words: readonly string[],
-  ) => Promise<ExitStatus>;
+  /** What the words after it are, as its usage calls them. */
+  readonly words: readonly string[];
+  /** Those of the command's own flags and switches that it takes. */
+  readonly flags?: readonly string[];
+  readonly run: (context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
 }
 
-/** Runs the action that the first word names, or says how the command is called. */
+/** Runs the action that the first word names, or says what is wrong with the command line. */
 export async function runAction(
-  { name, usage }: Pick<Command, "name" | "usage">,
+  command: Command,
   actions: readonly Action[],
   context: CommandContext,
 ): Promise<ExitStatus> {
   const [first, ...rest] = context.words;
   const action = actions.find((each) => each.name === first);
-  if (action === undefined || rest.length !== action.words) {
-    context.say(`error: not a ${name} command\nhint: ${usage.map((line) => `main.ts ${line}`).join("\n      ")}\n`);
-    return 2;
-  }
-  // Loaded here and not above: a start of `serve` reads this file too, and is not to wait for all behind it.
-  const { withAdministration } = await import("./with_administration.ts");
-  return await withAdministration(context, (administration) => action.run(administration, context, rest));
+  const mistake = action === undefined
+    ? unknownAction(command, first, actions)
+    : mistakeIn(command, action, rest, context.flags);
+  if (mistake === null && action !== undefined) return await action.run(context, rest);
+  const usage = command.usage.filter((line) => action === undefined || line.startsWith(`${command.name} ${first}`));
+  context.say(`error: ${mistake}\nhint: ${usage.map((line) => `${programName()} ${line}`).join("\n      ")}\n`);
+  return 2;
+}
+
+function unknownAction({ name }: Command, word: string | undefined, actions: readonly Action[]): string {
+  const known = actions.map((each) => each.name);
+  return word === undefined
+    ? `${name} needs one of: ${known.join(", ")}`
+    : `there is no \`${name} ${printable(word)}\`${didYouMean(word, known)}`;
+}
+
+function mistakeIn(
+  command: Command,
+  action: Action,
+  words: readonly string[],
+  flags: CommandContext["flags"],
+): string | null {
+  const called = `\`${command.name} ${action.name}\``;
+  const missing = action.words[words.length];
+  if (missing !== undefined) return `${missing} is missing: ${called} needs it`;
+  const extra = words[action.words.length];
+  if (extra !== undefined) return `${called} does not take ${JSON.stringify(printable(extra))}`;
+  const own = [...Object.keys(command.flags), ...Object.keys(command.switches ?? {})];
+  const foreign = own.find((flag) => flags[flag] !== undefined && !action.flags?.includes(flag));
+  return foreign === undefined ? null : `${called} does not take --${foreign}`;
+}
+
+/** No control characters reach the terminal. */
+function printable(word: string): string {
+  return word.replaceAll(/\p{C}/gu, "?");
+}
+
+/** An action on the opened installation. */
+export function administered(
+  run: (
+    administration: Administration,
+    context: CommandContext,
+    words: readonly string[],
+  ) => ExitStatus | Promise<ExitStatus>,
+): Action["run"] {
+  return async (context, words) => {
+    // Loaded here and not above: a start of `serve` reads this file too, and is not to wait for all behind it.
+    const { withAdministration } = await import("./with_administration.ts");
+    return await withAdministration(context, async (administration) => await run(administration, context, words));
+  };
 }

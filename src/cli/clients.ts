@@ -1,7 +1,8 @@
 /** `clients create|list|remove`: OAuth clients that the operator makes, and an eye on those that registered themselves. */
 import type { Administration } from "../administration.ts";
-import { type Action, runAction } from "./action.ts";
+import { type Action, administered, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { printTable } from "./table.ts";
 
 /** Works beside a running server. */
 export const clientsCommand: Command = {
@@ -13,6 +14,7 @@ export const clientsCommand: Command = {
     "clients list",
     "clients remove ID",
   ],
+  words: ["create", "list", "remove"],
   flags: {
     name: "what people see",
     scope: "what the client may have, names separated by spaces",
@@ -26,9 +28,14 @@ export const clientsCommand: Command = {
 };
 
 const actions: readonly Action[] = [
-  { name: "create", words: 0, run: create },
-  { name: "list", words: 0, run: list },
-  { name: "remove", words: 1, run: remove },
+  {
+    name: "create",
+    words: [],
+    flags: ["name", "scope", "grant", "redirect-uri", "auth-method", "jwks", "secret-ttl"],
+    run: administered(create),
+  },
+  { name: "list", words: [], run: administered(list) },
+  { name: "remove", words: ["ID"], run: administered(remove) },
 ];
 
 type ClientRequest = Parameters<Administration["createClient"]>[0];
@@ -92,13 +99,21 @@ function itemsOf(text: string): string[] {
   return text.split(",").map((item) => item.trim()).filter((item) => item !== "");
 }
 
-async function list(administration: Administration, { print, say }: CommandContext): Promise<ExitStatus> {
+async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
   const clients = await administration.listClients();
-  if (clients.length === 0) say("no client has registered yet\n");
-  for (const { id, origin, registeredAt, usedAt, grantTypes, name } of clients) {
-    const since = new Date(registeredAt).toISOString();
-    print(`${id}  ${origin}  ${since}  ${usedAt === null ? "unused" : "used"}  ${grantTypes.join(",")}  ${name}\n`);
-  }
+  await printTable({
+    columns: ["ID", "ORIGIN", "SINCE", "APPROVED", "GRANT TYPES", "NAME"],
+    rows: clients.map(({ id, origin, registeredAt, usedAt, grantTypes, name }) => [
+      id,
+      origin,
+      new Date(registeredAt).toISOString(),
+      // Approvals of a client that the operator made are not recorded: it stays without one.
+      origin === "operator" ? "-" : usedAt === null ? "never" : new Date(usedAt).toISOString(),
+      grantTypes.join(","),
+      name,
+    ]),
+    whenEmpty: "there are no clients; one that registers appears here, and `clients create` makes one",
+  }, context);
   return 0;
 }
 
@@ -108,6 +123,10 @@ async function remove(
   [id = ""]: readonly string[],
 ): Promise<ExitStatus> {
   const removed = await administration.removeClient(id);
-  say(removed ? "removed, with everything it was granted\n" : `error: there is no client ${JSON.stringify(id)}\n`);
+  say(
+    removed
+      ? "removed, with everything it was granted\n"
+      : `error: there is no client ${JSON.stringify(id)}\nhint: \`clients list\` shows the ids\n`,
+  );
   return removed ? 0 : 1;
 }

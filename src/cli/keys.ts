@@ -2,26 +2,27 @@
 import type { Administration } from "../administration.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { systemClock } from "../lib/clock.ts";
-import { type Action, runAction } from "./action.ts";
+import { type Action, administered, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
+import { printTable } from "./table.ts";
 
 /** Works beside a running server. */
 export const keysCommand: Command = {
   name: "keys",
   summary: "changes the key that signs access tokens, lists such keys, changes the master key",
   usage: ["keys rotate [--now]", "keys list", "keys rotate-master   while no server runs"],
+  words: ["rotate", "list", "rotate-master"],
   flags: {},
-  switches: { now: "for a key that somebody else may have: signs at once, and every access token ends" },
-  run: (context) =>
-    context.words.length === 1 && context.words[0] === "rotate-master"
-      ? rotateMaster(context)
-      : runAction(keysCommand, actions, context),
+  switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },
+  run: (context) => runAction(keysCommand, actions, context),
 };
 
 const actions: readonly Action[] = [
-  { name: "rotate", words: 0, run: rotate },
-  { name: "list", words: 0, run: list },
+  { name: "rotate", words: [], flags: ["now"], run: administered(rotate) },
+  { name: "list", words: [], run: administered(list) },
+  // Not administered: an installation that is in the middle of this opens for nothing else.
+  { name: "rotate-master", words: [], run: rotateMaster },
 ];
 
 async function rotate(
@@ -32,7 +33,7 @@ async function rotate(
     const { kid, withdrawn } = await administration.replaceKeys();
     say(
       `key ${kid} signs from now on; ${withdrawn.length} withdrawn, and with them every access token: clients refresh\n` +
-        "whoever else verifies tokens may accept the withdrawn keys for 5 minutes, as long as the key set may be kept\n",
+        "other resource servers may accept the withdrawn keys for 5 minutes, the time for which they may cache the key set\n",
     );
     return 0;
   }
@@ -45,7 +46,7 @@ async function rotate(
   if (rotation.kind === "under_way") {
     say(
       `error: a rotation is under way: key ${rotation.kid} signs from ${timeOf(rotation.signsFrom)}\n` +
-        "hint: nothing was changed; `keys rotate --now` is for a key that somebody else may have\n",
+        "hint: nothing was changed; `keys rotate --now` is for a key that may have leaked\n",
     );
     return 1;
   }
@@ -60,15 +61,21 @@ async function rotate(
   return 0;
 }
 
-async function list(administration: Administration, { print }: CommandContext): Promise<ExitStatus> {
-  for (const { kid, state, createdAt, changesAt } of await administration.listKeys()) {
-    const change = changesAt === null ? "" : `  ${state === "active" ? "until" : "signs from"} ${timeOf(changesAt)}`;
-    print(`${kid}  ${state}  ${timeOf(createdAt)}${change}\n`);
-  }
+async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
+  const keys = await administration.listKeys();
+  await printTable({
+    columns: ["KEY", "STATE", "MADE", "CHANGES"],
+    rows: keys.map(({ kid, state, createdAt, changesAt }) => [
+      kid,
+      state,
+      timeOf(createdAt),
+      changesAt === null ? "" : `${state === "active" ? "until" : "signs from"} ${timeOf(changesAt)}`,
+    ]),
+    whenEmpty: "there are no signing keys yet; the first start of the server makes one",
+  }, context);
   return 0;
 }
 
-/** Not an action: an installation that is in the middle of this opens for nothing else. */
 async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) {

@@ -1,7 +1,8 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
 import type { Administration } from "../administration.ts";
-import { type Action, runAction } from "./action.ts";
+import { type Action, administered, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { printTable } from "./table.ts";
 
 const defaultLifetimeSeconds = "3600";
 
@@ -25,9 +26,9 @@ export const tokenCommand: Command = {
 };
 
 const actions: readonly Action[] = [
-  { name: "create", words: 0, run: create },
-  { name: "list", words: 0, run: list },
-  { name: "revoke", words: 1, run: revoke },
+  { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(create) },
+  { name: "list", words: [], run: administered(list) },
+  { name: "revoke", words: ["ID"], run: administered(revoke) },
 ];
 
 async function create(administration: Administration, { flags, print, say }: CommandContext): Promise<ExitStatus> {
@@ -48,14 +49,19 @@ async function create(administration: Administration, { flags, print, say }: Com
   return 0;
 }
 
-async function list(administration: Administration, { print, say }: CommandContext): Promise<ExitStatus> {
+async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
   const tokens = await administration.listTokens();
-  if (tokens.length === 0) say("there are no tokens; make one with: token create --scope files:read\n");
-  for (const { id, userId, scopes, expiresAt, name } of tokens) {
-    print(
-      `${id}  ${new Date(expiresAt).toISOString()}  ${userId}  ${scopes.join(" ")}${name === "" ? "" : `  ${name}`}\n`,
-    );
-  }
+  await printTable({
+    columns: ["ID", "EXPIRES", "USER", "SCOPES", "NAME"],
+    rows: tokens.map(({ id, userId, scopes, expiresAt, name }) => [
+      id,
+      new Date(expiresAt).toISOString(),
+      userId,
+      scopes.join(" "),
+      name,
+    ]),
+    whenEmpty: "there are no tokens; make one with: token create --scope files:read",
+  }, context);
   return 0;
 }
 

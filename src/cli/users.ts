@@ -1,9 +1,10 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people beside the owner, and the owner's own passphrase. */
 import type { Administration } from "../administration.ts";
-import { type Action, runAction } from "./action.ts";
+import { type Action, administered, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { serverUrlFor } from "../server_url.ts";
 import { readPassphrase } from "./read_passphrase.ts";
+import { printTable } from "./table.ts";
 
 /** Works while the server runs; what it ends, ends with the next request. */
 export const usersCommand: Command = {
@@ -17,6 +18,7 @@ export const usersCommand: Command = {
     "users enable NAME",
     "users sign-in-link NAME",
   ],
+  words: ["list", "add", "reset", "disable", "enable", "sign-in-link"],
   flags: {},
   run: (context) => runAction(usersCommand, actions, context),
 };
@@ -24,11 +26,11 @@ export const usersCommand: Command = {
 type Outcome = Awaited<ReturnType<Administration["disableUser"]>>;
 
 const actions: readonly Action[] = [
-  { name: "list", words: 0, run: list },
-  { name: "add", words: 1, run: withPassphrase((administration) => administration.addUser, "may sign in now") },
+  { name: "list", words: [], run: administered(list) },
+  { name: "add", words: ["NAME"], run: withPassphrase((administration) => administration.addUser, "may sign in now") },
   {
     name: "reset",
-    words: 1,
+    words: ["NAME"],
     run: withPassphrase(
       (administration) => administration.resetUser,
       "has a new passphrase; sessions, grants and tokens are ended",
@@ -36,11 +38,11 @@ const actions: readonly Action[] = [
   },
   {
     name: "disable",
-    words: 1,
+    words: ["NAME"],
     run: change((administration) => administration.disableUser, "is locked out; sessions, grants and tokens are ended"),
   },
-  { name: "enable", words: 1, run: change((administration) => administration.enableUser, "may sign in again") },
-  { name: "sign-in-link", words: 1, run: printSignInLink },
+  { name: "enable", words: ["NAME"], run: change((administration) => administration.enableUser, "may sign in again") },
+  { name: "sign-in-link", words: ["NAME"], run: administered(printSignInLink) },
 ];
 
 /** For a person whom guessing elsewhere keeps out of a browser that is new here. */
@@ -52,7 +54,7 @@ async function printSignInLink(
   const config = loadConfig();
   const code = await administration.createSignInCode(name);
   if (!config.ok || !code.ok) {
-    say(code.ok ? "" : `error: ${code.error.field}: ${code.error.message}\n`);
+    say(code.ok ? "" : `error: ${code.error.message}\n`);
     return 1;
   }
   say("opens once, within 10 minutes; the passphrase is asked all the same\n");
@@ -60,10 +62,13 @@ async function printSignInLink(
   return 0;
 }
 
-async function list(administration: Administration, { print }: CommandContext): Promise<ExitStatus> {
-  for (const { id, disabled } of await administration.listUsers()) {
-    print(`${id}${disabled ? "  disabled" : ""}\n`);
-  }
+async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
+  const users = await administration.listUsers();
+  await printTable({
+    columns: ["NAME", "STATE"],
+    rows: users.map(({ id, disabled }) => [id, disabled ? "disabled" : ""]),
+    whenEmpty: "there are no users; the set-up link, which the server prints, makes the owner",
+  }, context);
   return 0;
 }
 
@@ -71,24 +76,26 @@ function withPassphrase(
   pick: (administration: Administration) => (name: string, passphrase: string) => Promise<Outcome>,
   done: string,
 ): Action["run"] {
-  return async (administration, { say }, [name = ""]) => {
+  return administered(async (administration, { say }, [name = ""]) => {
     const passphrase = await readPassphrase(say);
     if (passphrase === null) {
       say("error: the two entries differ\nhint: nothing was changed; try again\n");
       return 1;
     }
     return report(await pick(administration)(name, passphrase), name, done, say);
-  };
+  });
 }
 
 function change(
   pick: (administration: Administration) => (name: string) => Promise<Outcome>,
   done: string,
 ): Action["run"] {
-  return async (administration, { say }, [name = ""]) => report(await pick(administration)(name), name, done, say);
+  return administered(async (administration, { say }, [name = ""]) =>
+    report(await pick(administration)(name), name, done, say)
+  );
 }
 
 function report(outcome: Outcome, name: string, done: string, say: (text: string) => void): ExitStatus {
-  say(outcome.ok ? `${name} ${done}\n` : `error: ${outcome.error.field}: ${outcome.error.message}\n`);
+  say(outcome.ok ? `${name} ${done}\n` : `error: ${outcome.error.message}\n`);
   return outcome.ok ? 0 : 1;
 }

@@ -114,7 +114,7 @@ const problems: [Partial<OperatorTokenRequest>, string, RegExp][] = [
   [{ lifetimeSeconds: NaN }, "ttl", /whole number/],
   [{ name: "a\u001b[31m" }, "name", /control/],
   [{ name: "x".repeat(101) }, "name", /100/],
-  [{ userId: "nobody" }, "user", /no such user/],
+  [{ userId: "nobody" }, "user", /names no user/],
 ];
 for (const [change, field, message] of problems) {
   Deno.test(`token create refuses ${JSON.stringify(change).slice(0, 50)} and says what to do`, async () => {

@@ -32,5 +32,5 @@ Deno.test("a printed link opens the sign-in page though the address has no attem
 
   const unknown = await runCommand(["users", "sign-in-link", "nobody", ...flags]);
   assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
-  assert.match(unknown.stderr, /no such user/);
+  assert.match(unknown.stderr, /there is no user "/);
 });
