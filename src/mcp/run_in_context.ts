@@ -9,6 +9,7 @@ import { answerError, answerResult, answerUnavailable, type Call } from "./call.
 import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
 import { encodeRequiredCapabilities } from "./client_capabilities.ts";
 import { errorCode, errorText, mcpErrorCode, refusalCode } from "./jsonrpc.ts";
+import type { Timers } from "../lib/timers.ts";
 import { sealRequestState } from "./request_state.ts";
 import type { RunningTask } from "./tasks/live_task.ts";
 import type { ToolContext } from "./tool.ts";
@@ -19,9 +20,12 @@ export interface Work<Outcome> {
   encode(outcome: Outcome): McpAnswer;
   /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact. */
   crash(error: unknown): McpAnswer;
-  /** The answer when the work cannot be done, in words for the model. */
-  fail(code: string, message: string): McpAnswer;
+  /** The answer when the work cannot be done, in words for the model; `late` is what it still came to after its end. */
+  fail(code: string, message: string, late?: Outcome): McpAnswer;
 }
+
+/** How long a call that was stopped may take to hand over what it has. */
+const lastWordsMs = 1_000;
 
 /** Runs `work`. Without a promise when `run` answers without one. */
 export function runInContext<Outcome>(
@@ -94,12 +98,23 @@ async function settle<Outcome>(
   ]);
   stopTimers();
   if (answer === null) {
+    const late = await lastWords(pending, timers);
     context.end();
-    return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`);
+    return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`, late);
   }
   if ("describe" in answer) return answerTask(call, answer, done, context);
   context.end();
   return answer;
+}
+
+async function lastWords<Outcome>(pending: Promise<Outcome>, timers: Timers): Promise<Outcome | undefined> {
+  const { promise: over, resolve } = Promise.withResolvers<undefined>();
+  const stop = timers.after(lastWordsMs, () => resolve(undefined));
+  try {
+    return await Promise.race([pending.catch(() => undefined), over]);
+  } finally {
+    stop();
+  }
 }
 
 function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {

@@ -52,6 +52,12 @@ export type ToolOutcome =
     readonly code: string;
     /** What went wrong and what to do, for the model and its person; never a path outside the workspace. */
     readonly message: string;
+    /** What there is in spite of the failure, such as the text up to it. The caller gets it after the message. */
+    readonly partial?: {
+      readonly content: readonly ContentBlock[];
+      /** Conforms to the tool's output schema, as that of a success does. */
+      readonly structuredContent?: Readonly<Record<string, unknown>>;
+    };
   };
 
 /** A step of a long call (MCP `notifications/progress`). `progress` must grow with each update. */

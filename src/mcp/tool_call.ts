@@ -60,7 +60,7 @@ function runTool(
         ? answerOutcome(call, registered, outcome)
         : answerCrash(call, registered, new TypeError("structuredContent does not fit the output schema")),
     crash: (error) => answerCrash(call, registered, error),
-    fail: (code, message) => answerOutcome(call, registered, { ok: false, code, message }),
+    fail: (code, message, late) => answerOutcome(call, registered, toFailure(registered, { code, message }, late)),
   });
 }
 
@@ -76,7 +76,9 @@ function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutc
   const { revision, exchange: { profile } } = call;
   if (!outcome.ok) {
     if (profile.toolFailureIsProtocolError) {
-      const answer = answerError(call, errorCode.internalError, `Tool execution failed: ${outcome.message}`);
+      const texts = outcome.partial?.content.map((block) => block.type === "text" ? block.text : "") ?? [];
+      const told = [outcome.message, ...texts].join("\n\n");
+      const answer = answerError(call, errorCode.internalError, `Tool execution failed: ${told}`);
       call.outcome = "tool_error";
       call.code = outcome.code;
       return { ...answer, status: 200 };
@@ -85,6 +87,18 @@ function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutc
     call.code = outcome.code;
   }
   return answerResult(call, toToolResultText(registered, outcome, revision, profile));
+}
+
+/** The failure of a call that was stopped, with what its tool handed over then. */
+function toFailure(
+  registered: RegisteredTool,
+  reason: { readonly code: string; readonly message: string },
+  late: ToolOutcome | undefined,
+): ToolOutcome {
+  const partial = late === undefined || late.ok ? late : late.partial;
+  const failure: ToolOutcome = { ok: false, ...reason };
+  if (partial === undefined || late === undefined || !conformsToOutput(registered, late)) return failure;
+  return { ...failure, partial };
 }
 
 /** A tool that throws has a bug, or lost what it stands on: the log gets the reason, the caller only the fact. */

@@ -9,14 +9,17 @@ export function internalToolFailure(name: string): ToolOutcome {
   return { ok: false, code: "internal_error", message: `Internal error in tool ${name}` };
 }
 
-/** Whether a success keeps what the tool's output schema promises. A failure always does. */
+/** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */
 export function conformsToOutput({ tool }: RegisteredTool, outcome: ToolOutcome): boolean {
-  return !outcome.ok || tool.output === undefined || tool.output.safeParse(outcome.structuredContent).success;
+  const structured = outcome.ok ? outcome.structuredContent : outcome.partial?.structuredContent;
+  if (tool.output === undefined || (!outcome.ok && structured === undefined)) return true;
+  return tool.output.safeParse(structured).success;
 }
 
 /**
  * The JSON text of the result. `isError` is always there, `content` is never empty, and `structuredContent` is `{}`
- * where no schema speaks of it and left out of errors where one does: a client would check the error against it.
+ * where no schema describes it. An error that has a schema but no part of an answer leaves it out, because clients would
+ * check it against the schema.
  */
 export function toToolResultText(
   { outputSchema }: RegisteredTool,
@@ -24,15 +27,19 @@ export function toToolResultText(
   revision: Revision,
   profile: Profile,
 ): string {
+  const encode = (blocks: readonly ContentBlock[]): string =>
+    JSON.stringify(blocks.map((block) => encodeBlock(block, revision, profile)));
   if (!outcome.ok) {
-    const content = JSON.stringify([{ type: "text", text: outcome.message }]);
-    return outputSchema === undefined
-      ? `{"content":${content},"structuredContent":{},"isError":true}`
-      : `{"content":${content},"isError":true}`;
+    const { message, partial } = outcome;
+    const content = encode([{ type: "text", text: message }, ...partial?.content ?? []]);
+    const structured = partial?.structuredContent ?? (outputSchema === undefined ? {} : undefined);
+    return structured === undefined
+      ? `{"content":${content},"isError":true}`
+      : `{"content":${content},"structuredContent":${JSON.stringify(structured)},"isError":true}`;
   }
   const structured = outcome.structuredContent === undefined ? "{}" : JSON.stringify(outcome.structuredContent);
   const content = outcome.content.length > 0
-    ? JSON.stringify(outcome.content.map((block) => encodeBlock(block, revision, profile)))
+    ? encode(outcome.content)
     : JSON.stringify([{ type: "text", text: structured }]); // MCP 2025-06-18, server/tools: structured content
   return `{"content":${content},"structuredContent":${structured},"isError":false}`;
 }

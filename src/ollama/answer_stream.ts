@@ -28,9 +28,7 @@ export async function* readAnswer(
   let outputBytes = 0;
   while (true) {
     const { done, value } = await deadline.piece(reader.read());
-    const split = done ? splitter.end() : splitter.push(value);
-    if (!split.ok) return yield failed(notLines(host, split.error));
-    const lines = typeof split.value === "string" ? [split.value] : split.value ?? [];
+    const { lines, fault } = done ? splitter.end() : splitter.push(value);
     for (const line of lines) {
       const parsed = parseStreamLine(line);
       if (parsed === null) return yield failed(done ? brokenOff(host) : notOurs(host));
@@ -43,6 +41,7 @@ export async function* readAnswer(
       }
       if (parsed.completion !== null) return yield* finish(reader, deadline, parsed.completion);
     }
+    if (fault !== null) return yield failed(notLines(host, fault));
     if (done) return yield failed(brokenOff(host));
   }
 }

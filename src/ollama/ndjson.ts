@@ -2,18 +2,25 @@
  * Splits a byte stream into lines of UTF-8 text, however the bytes are cut: within a character, many lines at once, the
  * last one without its newline. Memory is bounded by the longest line allowed.
  */
-import { failure, type Result, success } from "../lib/result.ts";
 
 /** Why a stream is not lines of text. */
 export type LineFault = "line_too_long" | "invalid_utf8";
 
+/** The lines before a fault are still good. */
+export interface SplitLines {
+  readonly lines: readonly string[];
+  readonly fault: LineFault | null;
+}
+
 /** Turns chunks into lines; empty ones are left out. Not used again after a fault. */
 export interface LineSplitter {
   /** The lines that `chunk` completes. */
-  push(chunk: Uint8Array): Result<readonly string[], LineFault>;
-  /** What follows the last newline, when the stream has ended; null when nothing does. */
-  end(): Result<string | null, LineFault>;
+  push(chunk: Uint8Array): SplitLines;
+  /** What follows the last newline, when the stream has ended. */
+  end(): SplitLines;
 }
+
+const newline = 0x0a;
 
 /** Builds a {@link LineSplitter} that refuses lines over `maxLineBytes`. */
 export function createLineSplitter(maxLineBytes: number): LineSplitter {
@@ -23,38 +30,31 @@ export function createLineSplitter(maxLineBytes: number): LineSplitter {
 
   return {
     push(chunk) {
-      const firstNewline = chunk.indexOf(0x0a);
-      const overlong = pendingBytes + (firstNewline === -1 ? chunk.byteLength : firstNewline) > maxLineBytes;
-      if (overlong) return failure("line_too_long");
-      let text: string;
-      try {
-        text = decoder.decode(chunk, { stream: true });
-      } catch {
-        return failure("invalid_utf8");
-      }
-      if (firstNewline === -1) {
-        pending += text;
-        pendingBytes += chunk.byteLength;
-        return success([]);
-      }
-      const lines = (pending + text).split("\n");
-      pending = lines.pop() ?? "";
-      pendingBytes = chunk.byteLength - 1 - chunk.lastIndexOf(0x0a);
-      // A line within one chunk is shorter than the chunk: only chunks over the limit need a closer look.
-      if (chunk.byteLength > maxLineBytes) {
-        if (pendingBytes > maxLineBytes || lines.some((line) => line.length > maxLineBytes)) {
-          return failure("line_too_long");
+      const lines: string[] = [];
+      for (let start = 0; start < chunk.byteLength;) {
+        const found = chunk.indexOf(newline, start);
+        const end = found === -1 ? chunk.byteLength : found;
+        pendingBytes += end - start;
+        if (pendingBytes > maxLineBytes) return { lines, fault: "line_too_long" };
+        try {
+          pending += decoder.decode(chunk.subarray(start, end + 1), { stream: true });
+        } catch {
+          return { lines, fault: "invalid_utf8" };
         }
+        if (found === -1) break;
+        const line = pending.slice(0, -1);
+        if (line.trim() !== "") lines.push(line);
+        [pending, pendingBytes, start] = ["", 0, end + 1];
       }
-      return success(lines.filter((line) => line.trim() !== ""));
+      return { lines, fault: null };
     },
     end() {
       try {
         pending += decoder.decode();
       } catch {
-        return failure("invalid_utf8");
+        return { lines: [], fault: "invalid_utf8" };
       }
-      return success(pending.trim() === "" ? null : pending);
+      return { lines: pending.trim() === "" ? [] : [pending], fault: null };
     },
   };
 }

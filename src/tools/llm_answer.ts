@@ -1,17 +1,18 @@
-/** Collects what a model says into one answer, and writes that answer as a tool's result. */
-import { z } from "zod";
+/** Collects what a model says into one answer, whole or as far as it came. */
 import type { Clock } from "../lib/clock.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
+import type { ToolContext } from "../mcp/tool.ts";
 import type { ModelCompletion, ModelEvent, ModelFailed, ToolCall } from "../ollama/port.ts";
 import { type ProgressPace, startProgress } from "./llm_progress.ts";
 
-/** A complete answer. */
+/** What a model wrote. */
 export interface ModelAnswer {
   readonly text: string;
   readonly thinking: string;
   readonly toolCalls: readonly ToolCall[];
+  /** Empty for an answer that failed. */
   readonly completion: ModelCompletion;
+  /** Why the answer ended early, if it did. */
+  readonly failure: ToolFailure | null;
   /** Pieces that arrived: the number of tokens, when the model does not say it. */
   readonly pieces: number;
   readonly durationMilliseconds: number;
@@ -30,7 +31,7 @@ export interface ToolFailure {
   readonly message: string;
 }
 
-/** A failure of the model as a tool tells it. */
+/** A failure of the model as tools report it. */
 export function toToolFailure({ code, message }: ModelFailed["failure"]): ToolFailure {
   return { code, message };
 }
@@ -40,13 +41,22 @@ export async function followAnswer(
   events: AsyncIterable<ModelEvent>,
   context: ToolContext,
   { maxTokens, pace, clock }: FollowOptions,
-): Promise<Result<ModelAnswer, ToolFailure>> {
+): Promise<ModelAnswer> {
   const start = clock();
   const progress = startProgress((update) => context.progress(update), { total: maxTokens, pace, clock });
   let text = "";
   let thinking = "";
   let pieces = 0;
   const toolCalls: ToolCall[] = [];
+  const answer = (completion: ModelCompletion, failure: ToolFailure | null): ModelAnswer => ({
+    text: text.toWellFormed(),
+    thinking: thinking.toWellFormed(),
+    toolCalls,
+    completion,
+    failure,
+    pieces,
+    durationMilliseconds: clock() - start,
+  });
   try {
     for await (const event of events) {
       switch (event.type) {
@@ -60,64 +70,15 @@ export async function followAnswer(
           break;
         }
         case "failed":
-          return failure(toToolFailure(event.failure));
+          return answer({ type: "done" }, toToolFailure(event.failure));
         case "done":
-          return success({
-            text: text.toWellFormed(),
-            thinking: thinking.toWellFormed(),
-            toolCalls,
-            completion: event,
-            pieces,
-            durationMilliseconds: clock() - start,
-          });
+          return answer(event, null);
       }
     }
   } finally {
     progress.stop();
   }
   throw new Error("A model's events ended without `done` or `failed`");
-}
-
-/** What every answer says in its `structuredContent`. */
-export const answerFields = {
-  text: z.string().describe("What the model wrote"),
-  thinking: z.string().optional().describe("What it thought before, if it tells"),
-  model: z.string(),
-  done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
-  truncated: z.boolean().describe("The answer was cut at max_tokens"),
-  prompt_tokens: z.number(),
-  completion_tokens: z.number(),
-  duration_ms: z.number(),
-  load_ms: z.number(),
-  tokens_per_second: z.number().optional(),
-  parsed: z.unknown().optional().describe("The answer as JSON, when a format was asked for"),
-};
-
-/** Writes an answer as {@link answerFields}, followed by the fields of `extra`. */
-export function toAnswerOutcome(answer: ModelAnswer, model: string, extra: Record<string, unknown>): ToolOutcome {
-  const { completion } = answer;
-  const completionTokens = completion.completionTokens ?? answer.pieces;
-  const evaluation = completion.evaluationMilliseconds ?? 0;
-  return {
-    ok: true,
-    content: [
-      ...(answer.text === "" && answer.toolCalls.length > 0 ? [] : [{ type: "text", text: answer.text } as const]),
-      ...(answer.toolCalls.length === 0 ? [] : [{ type: "text", text: JSON.stringify(answer.toolCalls) } as const]),
-    ],
-    structuredContent: {
-      text: answer.text,
-      ...(answer.thinking === "" ? {} : { thinking: answer.thinking }),
-      model,
-      ...(completion.doneReason === undefined ? {} : { done_reason: completion.doneReason }),
-      truncated: completion.doneReason === "length",
-      prompt_tokens: completion.promptTokens ?? 0,
-      completion_tokens: completionTokens,
-      duration_ms: Math.round(answer.durationMilliseconds),
-      load_ms: Math.round(completion.loadMilliseconds ?? 0),
-      ...(evaluation > 0 ? { tokens_per_second: Math.round(completionTokens / evaluation * 1e5) / 100 } : {}),
-      ...extra,
-    },
-  };
 }
 
 /** Control characters have no meaning in an answer, but can take over a terminal that shows it. */

@@ -3,9 +3,10 @@ import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import type { ChatMessage, ToolOffer } from "../ollama/port.ts";
-import { answerFields, type ToolFailure } from "./llm_answer.ts";
+import type { ToolFailure } from "./llm_answer.ts";
 import { imagesParameter, loadImages, type ReadImage } from "./llm_image.ts";
 import { modelParameter, samplingParameters } from "./llm_input.ts";
+import { answerFields } from "./llm_outcome.ts";
 import { type LlmToolOptions, runModel } from "./llm_run.ts";
 import { isTooDeep } from "./llm_schema.ts";
 

@@ -1,9 +1,9 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
-import { answerFields } from "./llm_answer.ts";
 import { imagesParameter, loadImages } from "./llm_image.ts";
 import { modelParameter, samplingParameters } from "./llm_input.ts";
+import { answerFields } from "./llm_outcome.ts";
 import { type LlmToolOptions, runModel } from "./llm_run.ts";
 
 /** Builds the tool. */
@@ -13,7 +13,7 @@ export function llmGenerateTool(options: LlmToolOptions): Tool {
     name: "llm_generate",
     title: "Ask the local model",
     description: "Generates text with a language model that runs on the owner's machine. " +
-      "Answers are cut at max_tokens and then say so; what the model writes may be wrong.",
+      "An answer that is cut or ends early says so; what the model writes may be wrong.",
     scopes: ["llm:generate"],
     annotations: {
       title: "Ask the local model",

@@ -3,10 +3,11 @@ import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
 import type { AnswerFormat, LocalModel, ModelEvent, PrincipalCall } from "../ollama/port.ts";
-import { followAnswer, type ModelAnswer, toAnswerOutcome, type ToolFailure } from "./llm_answer.ts";
+import { followAnswer, type ToolFailure } from "./llm_answer.ts";
 import { callOf } from "./llm_call.ts";
 import type { ReadImage } from "./llm_image.ts";
 import { canonicalModel, type SamplingInput, toModelOptions } from "./llm_input.ts";
+import { cutOf, toFailure, toSuccess } from "./llm_outcome.ts";
 import { defaultProgressPace, type ProgressPace } from "./llm_progress.ts";
 import { isTooDeep, schemaProblem } from "./llm_schema.ts";
 import { checkAgainstSchema } from "./llm_schema_check.ts";
@@ -50,26 +51,25 @@ export async function runModel(
   if (input.max_tokens > longAnswerTokens) await context.handOut();
   const model = canonicalModel(input.model, models);
   const events = ask({ model, ...toModelOptions(input) }, callOf(context, input.timeout_ms));
-  const followed = await followAnswer(events, context, { maxTokens: input.max_tokens, pace, clock });
-  if (!followed.ok) return { ok: false, ...followed.error };
-  const answer = followed.value;
-  const calls = answer.toolCalls.length === 0 ? {} : { tool_calls: answer.toolCalls };
-  if (format === undefined || answer.toolCalls.length > 0) return toAnswerOutcome(answer, model, calls);
-  const parsed = parseAnswer(answer, format);
+  const answer = await followAnswer(events, context, { maxTokens: input.max_tokens, pace, clock });
+  const call = { model, maxTokens: input.max_tokens };
+  if (answer.failure !== null) return toFailure(answer.failure, answer, call);
+  const cut = cutOf(answer, call);
+  if (format === undefined || answer.toolCalls.length > 0) return toSuccess(answer, call, { problem: cut });
+  const parsed = parseAnswer(answer.text, format, cut);
   return parsed.ok
-    ? toAnswerOutcome(answer, model, { parsed: parsed.value, ...calls })
-    : { ok: false, ...parsed.error };
+    ? toSuccess(answer, call, { parsed: parsed.value, problem: cut })
+    : toFailure(parsed.error, answer, call);
 }
 
 /** The answer as JSON that follows the format; a failure that says why it does not. */
-function parseAnswer(answer: ModelAnswer, format: AnswerFormat): Result<unknown, ToolFailure> {
+function parseAnswer(text: string, format: AnswerFormat, cut: ToolFailure | null): Result<unknown, ToolFailure> {
   let value: unknown;
   try {
-    value = JSON.parse(answer.text);
+    value = JSON.parse(text);
   } catch {
-    return answer.completion.doneReason === "length"
-      ? failure({ code: "truncated", message: "The answer was cut before its JSON was complete; raise max_tokens." })
-      : failure(notJson("The model did not answer with JSON"));
+    if (cut === null) return failure(notJson("The model did not answer with JSON"));
+    return failure({ code: "truncated", message: `The JSON is not complete. ${cut.message}` });
   }
   if (isTooDeep(value)) return failure(notJson("The model's JSON is nested too deeply"));
   if (format === "json") return success(value);

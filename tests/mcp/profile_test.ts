@@ -82,7 +82,7 @@ const picture = defineTool({
   input: z.object({ fail: z.boolean().optional().describe("Whether to fail") }),
   run: ({ fail }) =>
     fail
-      ? { ok: false, code: "no", message: "No picture" }
+      ? { ok: false, code: "no", message: "No picture", partial: { content: [{ type: "text", text: "A frame" }] } }
       : { ok: true, content: [{ type: "image", data: "AA==", mimeType: "image/png" }] },
 });
 
@@ -118,7 +118,7 @@ Deno.test("a tool's failure as -32603 at HTTP 200 is opt-in", async () => {
   const harness = createHarness({ tools: createToolRegistry([picture]), profileOf: () => profile });
   const response = await harness.post(toolCall("picture", { fail: true }, 3));
   assert.equal(response.status, 200);
-  const error = { code: -32603, message: "Tool execution failed: No picture" };
+  const error = { code: -32603, message: "Tool execution failed: No picture\n\nA frame" };
   assert.deepEqual(await response.json(), { jsonrpc: "2.0", id: 3, error });
   assert.deepEqual([harness.audit[0]?.outcome, harness.audit[0]?.code], ["tool_error", "no"]);
 });

@@ -60,6 +60,7 @@ const table: Readonly<Record<FaultName, Expected>> = {
   crlf_lines: { text: "a" },
   error_first: fails("model_failed", /signal: killed/),
   error_mid_stream: fails("model_failed", /signal: killed/),
+  error_after_tool_call: fails("model_failed", /signal: killed/),
   data_after_done: { text: "Once" },
   long_line: fails("bad_upstream", /line over the limit/),
   empty_body: fails("truncated"),

@@ -8,6 +8,8 @@ import { makeServerPlace, runCommand, type RunningServer, startServer } from "..
 import { until } from "../fixtures/until.ts";
 
 const words = "word ".repeat(150);
+const five = "word ".repeat(5).trim();
+const tasksCapability = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 const now = Promise.resolve();
 const never = new Promise<void>(() => {});
 
@@ -99,6 +101,33 @@ Deno.test("a caller that disconnects stops the model, before its first token and
     controller.abort();
     await call;
     await ollama.until((requests) => requests.at(-1)?.outcome === "aborted");
+  }
+});
+
+Deno.test("an answer that breaks off reaches a real client as far as it came, and the result of a task too", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", answer: () => words, beforeToken: (index) => index < 5 ? now : never }],
+  });
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, { env: { OLLAMA_HOST: ollama.url, LLM_IDLE_TIMEOUT: "1" } });
+  await using client = await connect(server, token);
+  await client.listTools(); // from here on it checks structured content against the schema
+  const input = { name: "llm_generate", arguments: { prompt: "speak", max_tokens: 4096 } };
+  const { message, headers } = modernRequest("tools/call", input, tasksCapability);
+  const task = (await (await postMcp(server.url, message, { token, headers })).json()).result;
+  const ofTask = await until("the task to end", async () => {
+    const look = modernRequest("tasks/get", { taskId: task.taskId }, tasksCapability);
+    const seen = await (await postMcp(server.url, look.message, { token, headers: look.headers })).json();
+    return seen.result.status === "working" ? null : seen.result.result;
+  });
+  for (const result of [await client.callTool(input), ofTask]) {
+    const [reason, text] = result["content"] as { text: string }[];
+    const { text: written, truncated, problem } = result["structuredContent"] as Record<string, unknown>;
+    assert.equal(result["isError"], true);
+    assert.match(reason?.text ?? "", /stopped in the middle of its answer.*What the model wrote follows\.$/);
+    assert.deepEqual([text?.text.trim(), String(written).trim(), truncated], [five, five, true]);
+    assert.equal((problem as { code: string }).code, "timeout_idle");
   }
 });
 

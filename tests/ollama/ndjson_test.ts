@@ -9,12 +9,11 @@ function linesOf(chunks: readonly Uint8Array[], maxLineBytes = 1000): string[] |
   const lines: string[] = [];
   for (const chunk of chunks) {
     const pushed = splitter.push(chunk);
-    if (!pushed.ok) return pushed.error;
-    lines.push(...pushed.value);
+    if (pushed.fault !== null) return pushed.fault;
+    lines.push(...pushed.lines);
   }
   const rest = splitter.end();
-  if (!rest.ok) return rest.error;
-  return rest.value === null ? lines : [...lines, rest.value];
+  return rest.fault ?? [...lines, ...rest.lines];
 }
 
 Deno.test("createLineSplitter() gives the same lines however the bytes are cut", () => {
@@ -51,4 +50,15 @@ Deno.test("createLineSplitter() refuses a line over the limit, in one chunk, in 
 Deno.test("createLineSplitter() refuses bytes that are not UTF-8, in the middle and at the end", () => {
   assert.equal(linesOf([new Uint8Array([0x61, 0xff, 0x0a])]), "invalid_utf8");
   assert.equal(linesOf([new Uint8Array([0x61, 0xe2, 0x82])]), "invalid_utf8");
+});
+
+Deno.test("createLineSplitter() gives the lines before a fault, though they came in the same chunk", () => {
+  const splitter = createLineSplitter(10);
+  assert.deepEqual(splitter.push(encoder.encode(`a\nb\n${"x".repeat(11)}\nc\n`)), {
+    lines: ["a", "b"],
+    fault: "line_too_long",
+  });
+  const other = createLineSplitter(10);
+  const bytes = new Uint8Array([0x61, 0x0a, 0xe2, 0x82, 0x0a, 0x62, 0x0a]);
+  assert.deepEqual(other.push(bytes), { lines: ["a"], fault: "invalid_utf8" });
 });
