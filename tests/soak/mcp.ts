@@ -1,6 +1,6 @@
 /** How the actors speak MCP: one request, one answer, and no doubt about what an answer says. */
 import assert from "node:assert/strict";
-import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { lastMessage, modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import type { SoakedServer } from "./soaked_server.ts";
 
 /** A JSON-RPC answer. */
@@ -18,8 +18,12 @@ export async function post(
 ): Promise<Answer> {
   const response = await postMcp(server.url, message, { ...options, fetch: server.fetch });
   const text = await response.text();
-  const body = text === "" || response.status === 401 ? {} : JSON.parse(text);
-  return { status: response.status, result: body.result, error: body.error };
+  const body = text === "" || response.status === 401 ? {} : lastMessage(text);
+  return {
+    status: response.status,
+    result: body["result"] as Answer["result"],
+    error: body["error"] as Answer["error"],
+  };
 }
 
 /** Posts one message of 2026-07-28 by a client that takes tasks. */
