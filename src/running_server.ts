@@ -12,6 +12,7 @@ import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "./lib/persistent_listener.ts";
 import { failure, type Result, success } from "./lib/result.ts";
+import { faultWords, systemFaultWords } from "./lib/system_fault.ts";
 import { methodNames } from "./mcp/method_names.ts";
 import type { Tool } from "./mcp/tool.ts";
 import { createMetrics } from "./metrics/metrics.ts";
@@ -21,6 +22,7 @@ import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { databaseAttributes } from "./telemetry/database_attributes.ts";
 import { startTelemetry } from "./telemetry/start_telemetry.ts";
 import { version } from "./version.ts";
+import { UnusableWorkspaceError } from "./workspace/unusable_workspace.ts";
 
 /** A server that answers. */
 export interface RunningServer {
@@ -106,8 +108,6 @@ export async function startServer(
   let app: App | undefined;
   let server: PersistentListener | undefined;
   let metricsServer: PersistentListener | undefined;
-  let listening = `${config.host} port ${config.port}`;
-  let otherAddress = "choose another with --port or --host";
   const close = async (): Promise<void> => {
     await Promise.race([metricsServer?.shutdown(), wait(metricsShutdownMilliseconds)]);
     await closeInTime("app", app?.close());
@@ -121,13 +121,15 @@ export async function startServer(
   };
   try {
     const ready = Promise.withResolvers<App>();
-    if (team?.opensPort) requireFreePort(config);
+    if (team?.opensPort) listeningOn(config.host, config.port, mainRemedy, () => requireFreePort(config));
     const answer: App["fetch"] = (request, peer) =>
       app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
     server = listenPersistently({
       listen: (again) => {
         const on = (port: number) => listen({ ...config, port }, { reusePort: team !== undefined, notice }, answer);
-        return again === null ? listenFirst(config.port, preferredPort, on) : on(again);
+        return again === null
+          ? listeningOn(config.host, config.port, mainRemedy, () => listenFirst(config.port, preferredPort, on))
+          : on(again);
       },
       log,
     });
@@ -164,10 +166,13 @@ export async function startServer(
       };
     };
     if (metricsPort !== undefined && (team === undefined || team.isFirst)) {
-      listening = `${config.metricsHost} port ${metricsPort} for metrics`;
-      otherAddress = "choose another with METRICS_PORT or METRICS_HOST";
       const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
-      metricsServer = listenForMetrics(config, metricsPort, { gatherReports, startedAt: clock(), log });
+      metricsServer = listeningOn(
+        config.metricsHost,
+        metricsPort,
+        "choose another with METRICS_PORT or METRICS_HOST",
+        () => listenForMetrics(config, metricsPort, { gatherReports, startedAt: clock(), log }),
+      );
     }
     const setUpLink = team === undefined || team.opensPort ? await built.issueSetUpLink() : null;
     const mainServer = server;
@@ -189,27 +194,48 @@ export async function startServer(
   } catch (error) {
     await server?.shutdown();
     await close();
-    const message = error instanceof Error ? error.message : String(error);
-    if (error instanceof StorageFault) return failure({ problem: message, remedy: error.remedy });
-    if (!listenErrors.some((kind) => error instanceof kind)) {
-      if (config.tls === undefined || server !== undefined) throw error;
+    if (error instanceof StorageFault || error instanceof UnusableWorkspaceError) {
+      return failure({ problem: error.message, remedy: error.remedy });
+    }
+    if (!(error instanceof ListenError)) throw error;
+    if (config.tls !== undefined && server === undefined && systemFaultWords(error.cause) === null) {
       return failure({
-        problem: `cannot serve https: ${message}`,
+        problem: `cannot serve https: ${faultWords(error.cause)}`,
         remedy: "TLS_CERT_FILE has to name certificates, TLS_KEY_FILE the private key of the first, both as PEM",
       });
     }
-    return failure({
-      problem: `cannot listen on ${listening}: ${message}`,
-      remedy: otherAddress,
-    });
+    return failure({ problem: error.message, remedy: error.remedy });
   }
 }
+
+const mainRemedy = "choose another with --port or --host";
+
+/** An address that cannot be listened on: told apart from everything else that fails while a server starts. */
+class ListenError extends Error {
+  readonly remedy: string;
+
+  constructor(place: string, remedy: string, cause: unknown) {
+    super(`cannot listen on ${place}: ${faultWords(cause)}`, { cause });
+    this.remedy = remedy;
+  }
+}
+
+function listeningOn<T>(host: string, port: number, remedy: string, listen: () => T): T {
+  try {
+    return listen();
+  } catch (error) {
+    const isReserved = error instanceof Deno.errors.PermissionDenied && port > 0 && port < unreservedPort;
+    const rights = `ports below ${unreservedPort} need rights that this user lacks: `;
+    throw new ListenError(`${host} port ${port}`, isReserved ? `${rights}${remedy}` : remedy, error);
+  }
+}
+
+const unreservedPort = 1_024;
 
 /** A scrape is over within this time, or is given up. */
 const metricsShutdownMilliseconds = 1_000;
 /** The same for each other part. All of them together take less than the main thread waits (cli/serve.ts). */
 const closeMilliseconds = 4_000;
-const listenErrors = [Deno.errors.AddrInUse, Deno.errors.AddrNotAvailable, Deno.errors.PermissionDenied];
 
 /** Throws where somebody listens: with `reusePort`, another server of the same user would be joined without a word. */
 function requireFreePort({ host: hostname, port }: Config): void {

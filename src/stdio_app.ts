@@ -4,7 +4,7 @@ import type { Installation, InstallationProblem } from "./installation.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Principal } from "./lib/principal.ts";
-import { type Result, success } from "./lib/result.ts";
+import { failure, type Result, success } from "./lib/result.ts";
 import { scopesOf } from "./offered_scopes.ts";
 import { createProtocolServer } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
@@ -15,6 +15,7 @@ import { databaseAttributes } from "./telemetry/database_attributes.ts";
 import { startTelemetry } from "./telemetry/start_telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "./version.ts";
+import { UnusableWorkspaceError } from "./workspace/unusable_workspace.ts";
 
 /** What one session over stdio stands on. */
 export interface StdioAppDependencies extends Installation {
@@ -34,7 +35,7 @@ const owner: Omit<Principal, "scopes"> = {
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 
-/** Serves until the input ends or `stop` aborts, if it can begin. Throws when the workspace cannot be used. */
+/** Serves until the input ends or `stop` aborts, if it can begin. */
 export async function runStdio(
   config: Config,
   dependencies: StdioAppDependencies,
@@ -50,7 +51,11 @@ export async function runStdio(
     : dependencies.storage;
   const parts = { ...dependencies, storage };
   const servicenow = await openServicenow(config, { ...parts, serverUrl, fetch });
-  const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry });
+  const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry }).catch((error) => {
+    if (error instanceof UnusableWorkspaceError) return error;
+    throw error;
+  });
+  if (toolbox instanceof UnusableWorkspaceError) return failure({ problem: toolbox.message, remedy: toolbox.remedy });
   const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer });
   try {
     await serveStdio({

@@ -76,6 +76,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "toolbox.ts",
     "version.ts",
+    "workspace",
   ],
   "examination.ts": [
     "config",
@@ -122,6 +123,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "server_url.ts",
     "telemetry",
     "version.ts",
+    "workspace",
   ],
   sandbox: ["authorization_server", "config", "configured_limits.ts", "lib", "mcp", "running_server.ts", "storage"],
   "deploy_server.ts": ["authorization_server", "config", "configured_limits.ts", "lib", "running_server.ts", "sandbox"],
@@ -168,6 +170,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     servicenow: /limits\.ts$/,
     workspace: /port\.ts$/,
   },
+  "stdio_app.ts": { workspace: /unusable_workspace\.ts$/ },
   http: { storage: /^src\/storage\/port\.ts$/ },
   "protocol_server.ts": { http: /^src\/http\/rate_limit\.ts$/ },
   "rate_limits.ts": { http: /rate_limit\.ts$/ },
@@ -185,6 +188,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   "running_server.ts": {
     http: /^src\/http\/(connection_peer|proxy_notice)\.ts$/,
     mcp: /^src\/mcp\/(tool|method_names)\.ts$/,
+    workspace: /unusable_workspace\.ts$/,
   },
   metrics: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   telemetry: { config: /^src\/config\/config\.ts$/, ollama: /^src\/ollama\/(client|port)\.ts$/ },

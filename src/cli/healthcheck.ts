@@ -1,6 +1,7 @@
 /** `healthcheck`: asks the server on this machine how it is; for containers, which have no curl. */
 import type { IncomingMessage } from "node:http";
 import { describeProblems } from "../config/describe_problems.ts";
+import { faultWords } from "../lib/system_fault.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
 const timeoutMilliseconds = 3_000;
@@ -50,6 +51,6 @@ async function statusOf(hostname: string, port: number, usesTls: boolean): Promi
     resolve(`did not answer within ${timeoutMilliseconds / 1_000} s`);
     request.destroy();
   });
-  request.on("error", (error: Error & { readonly code?: string }) => resolve(`cannot be reached (${error.code})`));
+  request.on("error", (error) => resolve(`cannot be reached: ${faultWords(error)}`));
   return await promise;
 }

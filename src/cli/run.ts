@@ -10,6 +10,7 @@ import { createOutput } from "../lib/output.ts";
 import { pause } from "../lib/pause.ts";
 import { programName } from "../lib/program_name.ts";
 import { failure } from "../lib/result.ts";
+import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
 import { version, versionText } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
@@ -113,8 +114,21 @@ async function runCommand(
     say(`error: ${name} takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
     return { status: 2 };
   }
-  const status = await command.run({ words, flags, loadConfig: load, print, say });
+  const status = await runToEnd(command, { words, flags, loadConfig: load, print, say });
   return { status, isServer: command.isServer ?? false };
+}
+
+/** An error of the system that no command foresaw is told in words; anything else is a defect, and keeps its stack. */
+async function runToEnd(command: Command, context: CommandContext): Promise<ExitStatus> {
+  try {
+    return await command.run(context);
+  } catch (error) {
+    const words = systemFaultWords(error);
+    if (words === null) throw error;
+    const path = faultyPath(error);
+    context.say(`error: ${command.name} failed: ${path === null ? "" : `${path}: `}${words}\n`);
+    return 1;
+  }
 }
 
 /** One variable at a time, as it is asked for: the compiled program may not read them all. */

@@ -4,6 +4,7 @@ import type { FetchDocument } from "../authorization_server/document_fetcher.ts"
 import type { Config } from "../config/config.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { JsonLog } from "../lib/json_log.ts";
+import { faultWords } from "../lib/system_fault.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { type RunningServer, startServer, type StartServerOptions, type Team } from "../running_server.ts";
 import type { FromWorker, Seat, ServerReport, ToWorker } from "./messages.ts";
@@ -127,7 +128,7 @@ async function start(
     tell({ kind: "ready", serverUrl, port, setUpLink });
     return started.value;
   } catch (error) {
-    tell({ kind: "failed", reason: error instanceof Error ? error.message : String(error) });
+    tell({ kind: "failed", reason: faultWords(error) });
     return null;
   }
 }

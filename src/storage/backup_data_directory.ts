@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { randomBytes } from "node:crypto";
 import { failure, type Result, success } from "../lib/result.ts";
+import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
 import { type DataDirectoryProblem, exposure, unfinishedChange } from "./data_directory.ts";
 import { dataFiles } from "./data_files.ts";
 import { copyDurably, renameDurably, syncFile } from "./durable_file.ts";
@@ -30,13 +31,13 @@ export async function backupDataDirectory(
   }
   const unfinished = unfinishedChange(from); // its two keys would be needed to read the copy
   if (unfinished !== null) return failure(unfinished);
-  const exposed = exposure(from, "700") ?? exposure(source.masterKey, "600");
-  if (exposed !== null) return failure(exposed);
-  if (existsSync(to) && readdirSync(to).length > 0) {
-    return failure({ path: to, problem: "is not empty", remedy: "name a directory that does not exist" });
-  }
   const aside = `${to}.${randomBytes(8).toString("hex")}`;
   try {
+    const exposed = exposure(from, "700") ?? exposure(source.masterKey, "600");
+    if (exposed !== null) return failure(exposed);
+    if (existsSync(to) && readdirSync(to).length > 0) {
+      return failure({ path: to, problem: "is not empty", remedy: "name a directory that does not exist" });
+    }
     mkdirSync(dirname(to), { recursive: true });
     mkdirSync(aside, { mode: 0o700 });
     await copyDatabase(source.database, join(aside, dataFiles.database));
@@ -45,16 +46,26 @@ export async function backupDataDirectory(
     renameDurably(aside, to);
     return success(Object.values(dataFiles));
   } catch (error) {
-    rmSync(aside, { recursive: true, force: true });
+    removeUnfinished(aside);
     if (error instanceof UnusableStorageError) {
       return failure({ path: from, problem: `holds no usable database: ${error.message}`, remedy: error.remedy });
     }
-    const { code = "unknown error", message } = error as Error & { code?: string };
+    const { code, message } = error as Error & { code?: string };
     if (code === "ERR_SQLITE_ERROR") {
       const remedy = "check the disk; if the database is damaged, restore an earlier backup";
       return failure({ path: source.database, problem: `could not be copied (${message})`, remedy });
     }
-    return failure({ path: to, problem: `could not be written (${code})`, remedy: "choose another place" });
+    const remedy = pathRemedy(error, "choose another place");
+    return failure({ path: faultyPath(error) ?? to, problem: `could not be used: ${faultWords(error)}`, remedy });
+  }
+}
+
+/** Leaves the first error as the one that is told. */
+function removeUnfinished(aside: string): void {
+  try {
+    rmSync(aside, { recursive: true, force: true });
+  } catch {
+    // a place that cannot be used holds nothing of ours
   }
 }
 

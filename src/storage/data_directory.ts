@@ -17,6 +17,7 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import { failure, type Result, success } from "../lib/result.ts";
+import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import { dataFiles } from "./data_files.ts";
 import { renameDurably } from "./durable_file.ts";
 
@@ -97,8 +98,11 @@ export function missingMasterKey(directory: string): DataDirectoryProblem {
 }
 
 function cannotBeUsed(path: string, error: unknown): Result<never, DataDirectoryProblem> {
-  const code = (error as { code?: string }).code ?? "unknown error";
-  return failure({ path, problem: `cannot be used (${code})`, remedy: "choose another with --data-dir" });
+  return failure({
+    path,
+    problem: `cannot be used: ${faultWords(error)}`,
+    remedy: pathRemedy(error, "choose another with --data-dir (DATA_DIR)"),
+  });
 }
 
 /** A change of the master key that was interrupted: some records open under the one key, some under the other. */
@@ -111,8 +115,24 @@ export function unfinishedChange(directory: string): DataDirectoryProblem | null
 
 /** Whether others than the owner can reach what lies at `path`; `null` when they cannot, or on Windows, which has no modes. */
 export function exposure(path: string, mode: "600" | "700"): DataDirectoryProblem | null {
-  if (process.platform === "win32" || (lstatSync(path).mode & 0o077) === 0) return null;
-  return { path, problem: "can be read or changed by other users", remedy: `chmod ${mode} ${path}` };
+  if (process.platform === "win32") return null;
+  const { mode: found, uid } = lstatSync(path);
+  if ((found & 0o077) === 0) return null;
+  const own = ownUserId();
+  const isForeign = own !== null && own !== uid;
+  const remedy = isForeign
+    ? `it belongs to user ${uid}, and this runs as ${own}: chown it, or set DATA_DIR to a directory below it, which is then made`
+    : `chmod ${mode} ${path}${own === null ? `, as user ${uid}, who owns it` : ""}`;
+  return { path, problem: "can be read or changed by other users", remedy };
+}
+
+/** The server's worker may not ask who it is. */
+function ownUserId(): number | null {
+  try {
+    return process.getuid?.() ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** The key that is to be the next one; made, unless an interrupted change left one. */

@@ -8,6 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "./join_next.ts";
 import { parseStoredJson } from "../lib/storage_fault.ts";
+import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import { decodeKey, encodeKeyToRead } from "./key_text.ts";
 import { createKeyedWatches } from "./keyed_watches.ts";
 import { listRange } from "./list_range.ts";
@@ -200,8 +201,8 @@ export function describePostgresFailure(
   { host, port, database }: PostgresLocation,
 ): { readonly problem: string; readonly remedy: string } {
   const code = errorCode(error);
-  const why = error instanceof Error ? error.message : "unknown error";
-  const detail = code === "" || why.includes(code) ? why : `${why} (${code})`;
+  const why = faultWords(error);
+  const detail = systemFaultWords(error) !== null || code === "" || why.includes(code) ? why : `${why} (${code})`;
   return {
     problem: `PostgreSQL database ${database} at ${host}, port ${port}, cannot be used: ${detail}`,
     remedy: remedies[code] ?? "check that the server runs and that DATABASE_URL names it",

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:f
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { failure, type Result, success } from "../lib/result.ts";
+import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
 import { type DataDirectoryProblem, exposure, masterKeyBytes } from "./data_directory.ts";
 import { dataFiles } from "./data_files.ts";
 import { copyDurably, renameDurably } from "./durable_file.ts";
@@ -34,9 +35,19 @@ export function restoreDataDirectory(
     for (const name of files) renameDurably(join(to, `${name}.restoring`), join(to, name));
     return success(files);
   } catch (error) {
-    for (const name of files) rmSync(join(to, `${name}.restoring`), { force: true });
-    const code = (error as { code?: string }).code ?? "unknown error";
-    return failure({ path: to, problem: `could not be restored (${code})`, remedy: "check its parent and the disk" });
+    removeUnfinished(to, files);
+    const path = faultyPath(error) ?? to;
+    const remedy = pathRemedy(error, "name the directory of a backup, and choose the data directory with --data-dir");
+    return failure({ path, problem: `could not be used: ${faultWords(error)}`, remedy });
+  }
+}
+
+/** Leaves the first error as the one that is told. */
+function removeUnfinished(directory: string, files: readonly string[]): void {
+  try {
+    for (const name of files) rmSync(join(directory, `${name}.restoring`), { force: true });
+  } catch {
+    // a directory that cannot be used holds nothing of ours
   }
 }
 

@@ -1,5 +1,6 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { type Clock, systemClock } from "../lib/clock.ts";
+import { pathRemedy, systemFaultWords } from "../lib/system_fault.ts";
 import { systemTimers } from "../lib/timers.ts";
 import { failure, success } from "../lib/result.ts";
 import { type AccessPatterns, createAccessRules } from "./access_rules.ts";
@@ -18,6 +19,7 @@ import { createStaging, sweepStaging } from "./disk_staging.ts";
 import { copyDiskFile, writeDiskFile } from "./disk_write.ts";
 import { createKeyedMutex } from "./keyed_mutex.ts";
 import type { WorkspacePath } from "./path.ts";
+import { UnusableWorkspaceError } from "./unusable_workspace.ts";
 import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, type WorkspaceLimits } from "./port.ts";
 
 /** Settings of a disk workspace. */
@@ -91,11 +93,20 @@ function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
 }
 
 function openRoot(directory: string): DiskRoot {
-  // asked for only when it is needed: a server that may not write can still read
-  if (lstatOrNull(directory) === null) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const path = realPathOf(directory);
-  const info = Deno.lstatSync(path);
-  if (!info.isDirectory) throw new Error(`The workspace ${path} is not a directory`);
-  if (path === "/") throw new Error("The workspace cannot be the root of the file system");
-  return { path, device: info.dev, inode: info.ino };
+  try {
+    // asked for only when it is needed: a server that may not write can still read
+    if (lstatOrNull(directory) === null) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const path = realPathOf(directory);
+    const info = Deno.lstatSync(path);
+    if (!info.isDirectory) throw new UnusableWorkspaceError(`the workspace ${path} is not a directory`, another);
+    if (path === "/") throw new UnusableWorkspaceError("the workspace cannot be the root of the file system", another);
+    return { path, device: info.dev, inode: info.ino };
+  } catch (error) {
+    const words = systemFaultWords(error);
+    if (words === null) throw error;
+    const problem = `the workspace ${directory} cannot be used: ${words}`;
+    throw new UnusableWorkspaceError(problem, pathRemedy(error, another), { cause: error });
+  }
 }
+
+const another = "choose another with --workspace (WORKSPACE_DIR)";
