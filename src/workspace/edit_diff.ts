@@ -66,11 +66,17 @@ export function toEditDiff(
 function* changesOf({ text, kept, oldLength, newText }: TextReplacements): Generator<Change, undefined> {
   let line = 0;
   let lineStart = 0;
+  let lineEnd = endOfLine(text, 0); // looked for once a line: a line may hold a million replacements
   let start = 0; // of the replaced piece that is next
+  const toNextLine = (): void => {
+    lineStart = lineEnd;
+    lineEnd = endOfLine(text, lineEnd);
+    line++;
+  };
   const starts = kept.length - 1;
   for (let index = 0; index < starts;) {
     start += kept[index]?.length ?? 0;
-    for (let end; (end = endOfLine(text, lineStart)) <= start && end > lineStart; line++) lineStart = end;
+    while (lineEnd <= start && lineEnd > lineStart) toNextLine();
     const startLine = line;
     const from = lineStart;
     let replaced = "";
@@ -87,14 +93,12 @@ function* changesOf({ text, kept, oldLength, newText }: TextReplacements): Gener
       index++;
       let isNextHere = false;
       for (;;) {
-        const end = endOfLine(text, lineStart);
         const nextStart = index < starts ? position + (kept[index]?.length ?? 0) : Infinity;
-        isNextHere = nextStart < end;
+        isNextHere = nextStart < lineEnd;
         if (isNextHere) break;
-        const isJoined = position > end || (position === end && !endsLine && end < text.length);
-        if (!isJoined) add(text.slice(position, end));
-        lineStart = end;
-        line++;
+        const isJoined = position > lineEnd || (position === lineEnd && !endsLine && lineEnd < text.length);
+        if (!isJoined) add(text.slice(position, lineEnd));
+        toNextLine();
         if (!isJoined) break;
       }
       if (!isNextHere) {

@@ -24,6 +24,14 @@ const oauth = (path: string, body: string): HostileRequest => ({
   body,
 });
 const format = (schema: unknown): HostileRequest => call("llm_generate", { prompt: "x", format: schema });
+const editOfLetters = (characters: number, newText: string): HostileRequest =>
+  call("file_edit", {
+    filename: `letters-${characters}.txt`,
+    old_text: "a",
+    new_text: newText,
+    replace_all: true,
+    dry_run: true,
+  });
 
 /** Requests of about so many bytes. */
 const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
@@ -37,6 +45,9 @@ const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
       replace_all: true,
       dry_run: true,
     }),
+  "replacements on one long line": (bytes) => editOfLetters(bytes, "b"),
+  "deletions on one long line": (bytes) => editOfLetters(bytes, ""),
+  "lines that an edit splits": (bytes) => editOfLetters(bytes / 2, "\n"),
   "a schema of many alternatives": (bytes) => format({ anyOf: many(bytes / 13, { items: [] }) }),
   "a schema of many types": (bytes) => format({ type: many(bytes / 9, "string") }),
   "a schema of one long reference": (bytes) => format({ $ref: `#/${text(bytes, "a/")}` }),
@@ -97,6 +108,9 @@ Deno.test({
     await Deno.writeTextFile(join(place.workspaceDir, "letters.txt"), "a".repeat(large));
     for (const bytes of [large / growth, large]) {
       await Deno.writeTextFile(join(place.workspaceDir, `lines-${bytes}.txt`), "a\n".repeat(bytes / 2));
+    }
+    for (const characters of [large / growth / 2, large / growth, large / 2, large]) {
+      await Deno.writeTextFile(join(place.workspaceDir, `letters-${characters}.txt`), "a".repeat(characters));
     }
     const words = ["token", "create", "--scope", "files:write llm:generate", "--data-dir", place.dataDir];
     const token = (await runCommand(words)).stdout.trim();
