@@ -1,0 +1,164 @@
+/** Numbers and words of the documentation against the program: defaults, constants, log events, messages, metrics. */
+import assert from "node:assert/strict";
+import { root } from "../../scripts/bundle.ts";
+import type { Setting } from "../../src/config/setting.ts";
+import { settings } from "../../src/config/settings.ts";
+
+const day = 86_400;
+
+/** A page says these words because the setting has this default. */
+const ofDefaults: readonly (readonly [page: string, words: string, variable: string, value: number])[] = [
+  ["security", "codes that work once within five minutes", "AUTHORIZATION_CODE_LIFETIME", 300],
+  ["security", "For two minutes an old one gives the same successor", "REFRESH_GRACE", 120],
+  ["storage", "unused, after 5 minutes; redeemed", "AUTHORIZATION_CODE_LIFETIME", 300],
+  ["storage", "30 days after approval", "REFRESH_TOKEN_LIFETIME", 30 * day],
+  ["storage", "14 days after the last refresh", "REFRESH_IDLE_LIFETIME", 14 * day],
+  ["storage", "after 8 hours", "SIGN_IN_LIFETIME", 28_800],
+  ["storage", "after 90 days", "KNOWN_BROWSER_LIFETIME", 90 * day],
+  ["storage", "while unused, after 30 days", "UNUSED_CLIENT_LIFETIME", 30 * day],
+  ["operations", "30 a minute for each address, `HEALTH_RATE_LIMIT`", "HEALTH_RATE_LIMIT", 30],
+  ["operations", "at least `TOOL_TIMEOUT` (600 s)", "TOOL_TIMEOUT", 600],
+  ["operations", "a link that works once, within ten minutes", "SET_UP_LINK_LIFETIME", 600],
+  ["upgrading", "lives for 300 s instead of 60 s", "AUTHORIZATION_CODE_LIFETIME", 300],
+  ["upgrading", "for 30 s, not 120 s", "REFRESH_GRACE", 120],
+  ["servicenow", "calls a minute for each person, 60 by default", "SERVICENOW_RATE_LIMIT", 60],
+  ["servicenow", "sent up to three times within 14 seconds", "SERVICENOW_MAX_ATTEMPTS", 3],
+  ["servicenow", "a call to ServiceNow ends after 14", "SERVICENOW_CALL_TIMEOUT", 14],
+  ["servicenow", "a `Retry-After` of up to 3 seconds", "SERVICENOW_MAX_RETRY_AFTER", 3],
+  ["deploy", "every five minutes (`SWEEP_INTERVAL`)", "SWEEP_INTERVAL", 300],
+  ["deploy", "`PASSWORD_MAX_CONCURRENT` (2)", "PASSWORD_MAX_CONCURRENT", 2],
+];
+
+/** A page says these words because a file below src/ has this text. */
+const ofConstants: readonly (readonly [page: string, words: string, file: string, text: string])[] = [
+  ["security", "scrypt hashes with N = 2^17", "authorization_server/scrypt.ts", "logCost: 17"],
+  [
+    "security",
+    "the keys last seen there count for a day",
+    "authorization_server/client_directory.ts",
+    "unreachableMilliseconds = 86_400_000",
+  ],
+  ["security", "up to 300 characters", "authorization_server/client_document_url.ts", "maxUrlLength = 300"],
+  ["security", "at most 240 times a minute", "authorization_server/document_fetcher.ts", "maxFetchesPerMinute = 240"],
+  [
+    "security",
+    "at most a quarter of the fetches",
+    "authorization_server/document_fetcher.ts",
+    "shareOfFetches = 1 / 4",
+  ],
+  ["security", "gives one up after 30 seconds", "ollama/admission.ts", "shareMilliseconds = 30_000"],
+  [
+    "security",
+    "gets the same redirect for 30 seconds",
+    "authorization_server/repeated_decision.ts",
+    "repeatSeconds = 30",
+  ],
+  [
+    "security",
+    "So it lasts ten minutes there",
+    "authorization_server/browser_sessions.ts",
+    "maxSharedSessionSeconds = 600",
+  ],
+  ["storage", "the last 20 changes of a workspace", "workspace/store_watch.ts", "keptChanges = 20"],
+  ["storage", "the keys of the last 10,000 changes", "storage/sqlite_change_log.ts", "keptRows = 10_000"],
+  ["storage", "the last 50 keys", "storage/deno_kv_announcements.ts", "keptKeys = 50"],
+  ["storage", "in pieces of 45,000 bytes", "workspace/store_records.ts", "chunkBytes = 45_000"],
+  ["storage", "larger than 100,000 characters", "mcp/tasks/result_pieces.ts", "maxInlineCharacters = 100_000"],
+  ["upgrading", "above 100,000 characters", "mcp/tasks/result_pieces.ts", "maxInlineCharacters = 100_000"],
+  ["operations", "The pause is 0.25 s, doubled", "sandbox/sandboxed_workers.ts", "firstPauseMilliseconds: 250"],
+  ["operations", "within a minute of the start", "sandbox/sandboxed_workers.ts", "steadyMilliseconds: 60_000"],
+  ["operations", "The sixth such crash in a row", "sandbox/sandboxed_workers.ts", "maxQuickEnds: 6"],
+  ["operations", "apart by up to 90 seconds", "authorization_server/access_token.ts", "clockLeewaySeconds = 90"],
+  ["operations", "a queue of 1 MB", "lib/json_log.ts", "maxWaitingCharacters = 1_048_576"],
+  ["operations", "waits at most 20 ms", "lib/json_log.ts", "gatherMilliseconds = 20"],
+  ["operations", "for 30 s, the task has failed", "mcp/tasks/task_store.ts", "presumedDeadMs = 30_000"],
+  ["operations", "steady for an hour", "lib/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
+  ["operations", "after each 0.2 s", "storage/circuit.ts", "probePauseMilliseconds = 200"],
+  ["operations", "at most one each second", "http/storage_probe.ts", "probeLifetimeMilliseconds = 1_000"],
+  ["operations", "all of it up to 16 MB", "storage/open_sqlite_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
+  ["operations", "up to 256 MB", "storage/open_sqlite_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
+  ["operations", "four times a second", "storage/sqlite_presence.ts", "lookEveryMilliseconds = 250"],
+  ["operations", "from 0.5 ms to 5 min", "metrics/metrics.ts", "durationBounds = [0.0005,"],
+  ["operations", "PostgreSQL (13 or later)", "storage/postgres.ts", "leastServerVersion = 130_000"],
+  ["operations", "half a second or more after", "cli/stop_requested.ts", "sameSignalMilliseconds = 500"],
+];
+
+/** What the table "When something goes wrong" and the ServiceNow page quote of the program's messages. */
+const messages = [
+  ["operations", "settings are not usable"],
+  ["operations", "can be read or changed by"],
+  ["operations", "cannot listen on"],
+  ["operations", "Too many attempts"],
+  ["operations", "This application could not be looked up"],
+  ["servicenow", "The return address does not match"],
+  ["servicenow", "Authentication required"],
+  ["servicenow", "Authentication expired"],
+  ["servicenow", "Insufficient permissions"],
+] as const;
+
+async function page(name: string): Promise<string> {
+  return (await Deno.readTextFile(`${root}docs/${name}.md`)).replace(/\s+/g, " ");
+}
+
+async function sources(directory = `${root}src`): Promise<string> {
+  const texts: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(directory)) {
+    const path = `${directory}/${name}`;
+    if (isDirectory) texts.push(await sources(path));
+    else if (name.endsWith(".ts")) texts.push(await Deno.readTextFile(path));
+  }
+  return texts.join("\n");
+}
+
+Deno.test("documentation: the times and counts that pages give for settings are their defaults", async () => {
+  const defaults = new Map(Object.values(settings as Record<string, Setting<unknown>>).map((s) => [s.env, s.default]));
+  for (const [name, words, variable, value] of ofDefaults) {
+    assert.ok((await page(name)).includes(words), `docs/${name}.md says ${words}`);
+    assert.equal(defaults.get(variable), String(value), `docs/${name}.md: ${words}`);
+  }
+});
+
+Deno.test("documentation: the times, counts and sizes that are no settings are those of the sources", async () => {
+  for (const [name, words, file, text] of ofConstants) {
+    assert.ok((await page(name)).includes(words), `docs/${name}.md says ${words}`);
+    assert.ok((await Deno.readTextFile(`${root}src/${file}`)).includes(text), `src/${file} has ${text}: ${words}`);
+  }
+});
+
+Deno.test("documentation: log events and messages that pages quote are those of the program", async () => {
+  const all = await sources();
+  const operations = await page("operations");
+  const events = [...operations.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, event = ""]) => event);
+  const keys =
+    /^(traceparent|redirect_uris|dropped_redirect_uris|worker_connections|worker_rlimit_nofile|llm_generate)$/;
+  assert.ok(events.includes("storage_unavailable") && events.includes("proxy_not_trusted"));
+  for (const event of events.filter((name) => !keys.test(name))) {
+    assert.ok(all.includes(`"${event}"`), `the log has ${event}`);
+  }
+  for (const [name, message] of messages) {
+    assert.ok((await page(name)).includes(message), `docs/${name}.md says ${message}`);
+    assert.ok(all.includes(message), `the program says ${message}`);
+  }
+});
+
+Deno.test("documentation: the table of metrics names every metric, and no other", async () => {
+  const source = await Deno.readTextFile(`${root}src/metrics/exposition.ts`);
+  const served = new Set([...source.matchAll(/"((?:portcullis|process)_[a-z_]+)"/g)].map(([, name = ""]) => name));
+  const rows = (await Deno.readTextFile(`${root}docs/operations.md`)).split("\n").filter((line) =>
+    /^\| `(portcullis|process)_/.test(line)
+  );
+  const named = new Set<string>();
+  for (const row of rows) {
+    const cell = row.split("|")[1] ?? "";
+    for (const [, name = ""] of cell.matchAll(/`((?:portcullis|process)_[a-z_.]+)/g)) named.add(name);
+  }
+  for (const name of named) {
+    const [before = "", after] = name.split("...");
+    const found = [...served].filter((each) =>
+      after === undefined ? each === name : each.startsWith(before) && each.endsWith(after)
+    );
+    assert.ok(found.length > 0, `there is a metric ${name}`);
+    for (const each of found) served.delete(each);
+  }
+  assert.deepEqual([...served], []);
+});
