@@ -64,6 +64,8 @@ class CallContext implements RunningContext {
   #ended = false;
   #progress = -Infinity;
   #stopWaiting: (() => void) | undefined;
+  #answerNow: AbortSignal | undefined;
+  #stopHurrying: (() => void) | undefined;
   /** The answers to earlier questions of this run. */
   #answered: Readonly<Record<string, Answer>> = {};
 
@@ -110,6 +112,18 @@ class CallContext implements RunningContext {
       }
     }
     return this.#controller.signal;
+  }
+
+  get answerNow(): AbortSignal {
+    if (this.#answerNow === undefined) {
+      const controller = new AbortController();
+      this.#answerNow = controller.signal;
+      const { runtime: { timers }, exchange: { profile: { answerWithinMs } } } = this.#call;
+      if (answerWithinMs !== null && this.#task === null && !this.#ended) {
+        this.#stopHurrying = timers.after(answerWithinMs, () => controller.abort());
+      }
+    }
+    return this.#answerNow;
   }
 
   progress(update: ProgressUpdate): void {
@@ -187,6 +201,7 @@ class CallContext implements RunningContext {
   end(): void {
     this.#ended = true;
     this.#stopWaiting?.();
+    this.#stopHurrying?.();
   }
 
   /** Where the call outlives its connection, it has as long as a stream waits for its client. */

@@ -17,6 +17,8 @@ export interface Profile {
   readonly streams: boolean;
   /** Whether a tool that fails is the JSON-RPC error -32603, as the guide has it, instead of a result with `isError`. */
   readonly toolFailureIsProtocolError: boolean;
+  /** How long a call may take until its client would give up, with time to spare; null where nothing is known. */
+  readonly answerWithinMs: number | null;
 }
 
 /** The specification's habits. */
@@ -27,7 +29,11 @@ export const specProfile: Profile = {
   addsMediaType: false,
   streams: true,
   toolFailureIsProtocolError: false,
+  answerWithinMs: null,
 };
+
+/** Of the 30 s after which ServiceNow's client gives up. */
+const serviceNowAnswerWithinMs = 25_000;
 
 /** ServiceNow's habits. */
 export const serviceNowProfile: Profile = {
@@ -37,6 +43,7 @@ export const serviceNowProfile: Profile = {
   addsMediaType: true,
   streams: false,
   toolFailureIsProtocolError: false,
+  answerWithinMs: serviceNowAnswerWithinMs,
 };
 
 /** The setting of one client, or of the server: `auto` looks at the client. */

@@ -5,6 +5,8 @@
  * call running, nobody keeps two places for longer than a share of time.
  */
 import { failure, type Result, success } from "../lib/result.ts";
+import type { CallsAhead } from "./port.ts";
+import { countBy, turnOrder } from "./turn_order.ts";
 
 /** How long a person keeps a second place while another has none. */
 const shareMilliseconds = 30_000;
@@ -26,13 +28,18 @@ export interface Caller {
   readonly client: string;
 }
 
+/** How a call waits. */
+export interface EnterOptions {
+  readonly signal: AbortSignal;
+  readonly maxWaitMilliseconds: number;
+  /** Called once when the call has to wait. */
+  readonly onWait?: ((ahead: CallsAhead) => void) | undefined;
+}
+
 /** The door to the model. */
 export interface Admission {
   /** Waits for a place, at most `maxWaitMilliseconds`; every exit of the call releases it. */
-  enter(
-    caller: Caller,
-    options: { readonly signal: AbortSignal; readonly maxWaitMilliseconds: number },
-  ): Promise<Result<Place, Refusal>>;
+  enter(caller: Caller, options: EnterOptions): Promise<Result<Place, Refusal>>;
   /** How many are in, and how many wait. */
   occupancy(): { readonly inFlight: number; readonly waiting: number };
 }
@@ -65,18 +72,27 @@ export function createAdmission(
   let waiters: Waiter[] = [];
   const running = new Set<Running>();
   let shareTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Made when a waiting call asks for its place, and valid until a call comes or goes. */
+  let places: ReadonlyMap<Waiter, number> | undefined;
 
   const remove = (waiter: Waiter): void => {
     waiters = waiters.filter((other) => other !== waiter);
+    places = undefined;
+  };
+  const placeOf = (waiter: Waiter): number | null => {
+    places ??= new Map(turnOrder(waiters, running).map((each, index) => [each, index]));
+    return places.get(waiter) ?? null;
   };
 
   const admit = (caller: Caller): Place => {
     const call: Running = { caller, since: clock(), giveUp: new AbortController() };
     running.add(call);
+    places = undefined;
     return {
       signal: call.giveUp.signal,
       release() {
         if (!running.delete(call)) return;
+        places = undefined;
         next();
         watchShares();
       },
@@ -137,7 +153,7 @@ export function createAdmission(
 
   return {
     occupancy: () => ({ inFlight: running.size, waiting: waiters.length }),
-    enter(caller, { signal, maxWaitMilliseconds }) {
+    enter(caller, { signal, maxWaitMilliseconds, onWait }) {
       if (signal.aborted) return Promise.resolve(failure("cancelled"));
       if (running.size < maxInFlight) return Promise.resolve(success(admit(caller)));
       if (waiters.length >= maxWaiting && !makeRoom(caller)) return Promise.resolve(failure("full"));
@@ -159,14 +175,10 @@ export function createAdmission(
         };
         signal.addEventListener("abort", onAbort, { once: true });
         waiters.push(waiter);
+        places = undefined;
+        onWait?.(() => placeOf(waiter));
         watchShares();
       });
     },
   };
-}
-
-function countBy(calls: Iterable<{ readonly caller: Caller }>, part: keyof Caller): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { caller } of calls) counts.set(caller[part], (counts.get(caller[part]) ?? 0) + 1);
-  return counts;
 }

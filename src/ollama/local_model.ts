@@ -36,7 +36,8 @@ export function createLocalModel({ clients, admission, limits, clock, random }: 
     const total = Math.min(call.totalMilliseconds ?? limit, limit);
     const end = clock() + total;
     const caller = { person: call.person ?? call.fairnessKey, client: call.fairnessKey };
-    const entered = await admission.enter(caller, { signal: call.signal, maxWaitMilliseconds: total });
+    const { signal: cancelled, onWait } = call;
+    const entered = await admission.enter(caller, { signal: cancelled, maxWaitMilliseconds: total, onWait });
     if (!entered.ok) return yield failed(fromRefusal(entered.error, limits));
     const place = entered.value;
     const signal = AbortSignal.any([call.signal, place.signal]);

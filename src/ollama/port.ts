@@ -123,12 +123,17 @@ export interface ModelCall {
   readonly totalMilliseconds?: number;
 }
 
-/** A call on somebody's behalf. */
+/** How many calls are ahead of one that waits; null once it waits no longer. */
+export type CallsAhead = () => number | null;
+
+/** A call on behalf of a principal. */
 export interface PrincipalCall extends ModelCall {
   /** Calls under the same key share one turn when callers wait. */
   readonly fairnessKey: string;
   /** Whose client it is; turns go round the people first. Without it every client counts as a person. */
   readonly person?: string;
+  /** Called once when the call has to wait for others. */
+  readonly onWait?: (ahead: CallsAhead) => void;
 }
 
 /** A model on the disk of an Ollama server. */

@@ -1,7 +1,8 @@
 /** Collects what a model says into one answer, whole or as far as it came. */
 import type { Clock } from "../lib/clock.ts";
 import type { ToolContext } from "../mcp/tool.ts";
-import type { ModelCompletion, ModelEvent, ModelFailed, ToolCall } from "../ollama/port.ts";
+import type { CallsAhead, ModelCompletion, ModelEvent, ToolCall } from "../ollama/port.ts";
+import { type ToolFailure, toToolFailure } from "./llm_call.ts";
 import { type ProgressPace, startProgress } from "./llm_progress.ts";
 
 /** What a model wrote. */
@@ -25,20 +26,9 @@ export interface FollowOptions {
   readonly clock: Clock;
 }
 
-/** A failure as tools report it. */
-export interface ToolFailure {
-  readonly code: string;
-  readonly message: string;
-}
-
-/** A failure of the model as tools report it. */
-export function toToolFailure({ code, message }: ModelFailed["failure"]): ToolFailure {
-  return { code, message };
-}
-
-/** Reads the events to their end and reports progress on the way. */
+/** Asks, reads the events to their end, and reports progress on the way. */
 export async function followAnswer(
-  events: AsyncIterable<ModelEvent>,
+  ask: (onWait: (ahead: CallsAhead) => void) => AsyncIterable<ModelEvent>,
   context: ToolContext,
   { maxTokens, pace, clock }: FollowOptions,
 ): Promise<ModelAnswer> {
@@ -58,7 +48,7 @@ export async function followAnswer(
     durationMilliseconds: clock() - start,
   });
   try {
-    for await (const event of events) {
+    for await (const event of ask(progress.inLine)) {
       switch (event.type) {
         case "delta": {
           const visible = withoutControls(event.text);
@@ -70,7 +60,7 @@ export async function followAnswer(
           break;
         }
         case "failed":
-          return answer({ type: "done" }, toToolFailure(event.failure));
+          return answer({ type: "done" }, toToolFailure(event.failure, context));
         case "done":
           return answer(event, null);
       }

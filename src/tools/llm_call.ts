@@ -1,13 +1,32 @@
-/** A tool's context as a call of the local model. */
+/** A tool's context as a call of the local model, and what became of the call. */
 import type { ToolContext } from "../mcp/tool.ts";
-import type { PrincipalCall } from "../ollama/port.ts";
+import type { ModelFailed, PrincipalCall } from "../ollama/port.ts";
+
+/** A failure as tools report it. */
+export interface ToolFailure {
+  readonly code: string;
+  readonly message: string;
+}
 
 /** Turns go round the people, then round the clients of each: two agents of one person do not starve each other. */
-export function callOf({ principal, signal }: ToolContext, timeoutMilliseconds: number | undefined): PrincipalCall {
+export function callOf(context: ToolContext, timeoutMilliseconds: number | undefined): PrincipalCall {
+  const { principal, signal, answerNow } = context;
   return {
-    signal,
+    signal: AbortSignal.any([signal, answerNow]),
     person: principal.subject,
     fairnessKey: JSON.stringify([principal.subject, principal.clientId]),
     ...(timeoutMilliseconds === undefined ? {} : { totalMilliseconds: timeoutMilliseconds }),
   };
 }
+
+/** The code of a call that ended because its client waits no longer. */
+export const clientTimeLimit = "client_time_limit";
+
+/** A failure of the model as tools report it. */
+export function toToolFailure({ code, message }: ModelFailed["failure"], context: ToolContext): ToolFailure {
+  const ranOut = code === "cancelled" && context.answerNow.aborted && !context.signal.aborted;
+  return ranOut ? { code: clientTimeLimit, message: tooSlow } : { code, message };
+}
+
+const tooSlow = "The model was not done in the time that this client waits for an answer: ask for less, lower " +
+  "max_tokens, or try again when the model is loaded and less busy.";

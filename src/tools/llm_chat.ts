@@ -3,7 +3,7 @@ import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import type { ChatMessage, ToolOffer } from "../ollama/port.ts";
-import type { ToolFailure } from "./llm_answer.ts";
+import type { ToolFailure } from "./llm_call.ts";
 import { imagesParameter, loadImages, type ReadImage } from "./llm_image.ts";
 import { modelParameter, samplingParameters } from "./llm_input.ts";
 import { answerFields } from "./llm_outcome.ts";

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import type { LocalModel } from "../ollama/port.ts";
-import { toToolFailure } from "./llm_answer.ts";
-import { callOf } from "./llm_call.ts";
+import { callOf, toToolFailure } from "./llm_call.ts";
 import { modelParameter } from "./llm_input.ts";
 
 /** What {@link llmEmbedTool} needs. */
@@ -39,7 +38,7 @@ export function llmEmbedTool({ model, embeddingModels, maxNumbers = defaultMaxNu
     async run(input, context): Promise<ToolOutcome> {
       const events = model.embed({ model: input.model, texts: input.texts }, callOf(context, undefined));
       for await (const event of events) {
-        if (event.type === "failed") return { ok: false, ...toToolFailure(event.failure) };
+        if (event.type === "failed") return { ok: false, ...toToolFailure(event.failure, context) };
         const numbers = event.vectors.reduce((sum, vector) => sum + vector.length, 0);
         if (numbers > maxNumbers) {
           const message = `The vectors hold ${numbers} numbers and may hold ${maxNumbers}; send fewer texts at a time.`;

@@ -6,7 +6,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { parseFilePath } from "../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { toFailure, toPathFailure } from "./file_refusal.ts";
-import type { ToolFailure } from "./llm_answer.ts";
+import type { ToolFailure } from "./llm_call.ts";
 
 /** Reads a file of the principal's workspace. */
 export type ReadImage = (principal: Principal, filename: string) => Promise<Result<Uint8Array, ToolFailure>>;

@@ -1,7 +1,8 @@
 /** A model's answer as a tool's result: whole, cut, or with the failure that ended it. What was written is never lost. */
 import { z } from "zod";
 import type { ContentBlock, ToolOutcome } from "../mcp/tool.ts";
-import type { ModelAnswer, ToolFailure } from "./llm_answer.ts";
+import type { ModelAnswer } from "./llm_answer.ts";
+import { clientTimeLimit, type ToolFailure } from "./llm_call.ts";
 
 /** What every answer says in its `structuredContent`. */
 export const answerFields = {
@@ -26,8 +27,10 @@ export interface AnsweredCall {
   readonly maxTokens: number;
 }
 
-/** Why Ollama ended an answer before the model did; null for a whole one. */
-export function cutOf({ completion, text, thinking }: ModelAnswer, call: AnsweredCall): ToolFailure | null {
+/** Why an answer is as long as it may be, but not whole; null for one that is whole, failed, or never began. */
+export function cutOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure | null {
+  const { completion, failure, text, thinking } = answer;
+  if (failure?.code === clientTimeLimit) return isEmpty(answer) ? null : failure;
   if (completion.doneReason !== "length") return null;
   if (completion.completionTokens !== undefined && completion.completionTokens < call.maxTokens) {
     const message = `The answer was cut where the context of ${call.model} was full: shorten the prompt, or ask for ` +
@@ -48,32 +51,35 @@ export function toSuccess(
   call: AnsweredCall,
   { parsed, problem = null }: { readonly parsed?: unknown; readonly problem?: ToolFailure | null } = {},
 ): ToolOutcome {
-  const note = problem === null ? [] : [textBlock(`[${problem.message}]`)];
   return {
     ok: true,
-    content: [
-      ...(answer.text === "" && answer.toolCalls.length > 0 ? [] : [textBlock(answer.text)]),
-      ...calls(answer),
-      ...note,
-    ],
+    content: problem === null ? written(answer) : [...written(answer), textBlock(`[${problem.message}]`)],
     structuredContent: { ...fieldsOf(answer, call, problem), ...(parsed === undefined ? {} : { parsed }) },
   };
 }
 
 /** The failure that ended an answer, or that was found in it, with what the model wrote. */
 export function toFailure(failure: ToolFailure, answer: ModelAnswer, call: AnsweredCall): ToolOutcome {
-  const { text, thinking, toolCalls } = answer;
-  if (text === "" && thinking === "" && toolCalls.length === 0) return { ok: false, ...failure };
-  const thoughts = text === "" && thinking !== "" ? [textBlock(`The model had only thought so far:\n${thinking}`)] : [];
+  if (isEmpty(answer)) return { ok: false, ...failure };
   return {
     ok: false,
     code: failure.code,
     message: `${failure.message} What the model wrote follows.`,
-    partial: {
-      content: [...(text === "" ? thoughts : [textBlock(text)]), ...calls(answer)],
-      structuredContent: fieldsOf(answer, call, failure),
-    },
+    partial: { content: written(answer), structuredContent: fieldsOf(answer, call, failure) },
   };
+}
+
+function isEmpty({ text, thinking, toolCalls }: ModelAnswer): boolean {
+  return text === "" && thinking === "" && toolCalls.length === 0;
+}
+
+/** The text; the thoughts where there is none because the answer is not whole; the tool calls. */
+function written({ text, thinking, toolCalls, completion }: ModelAnswer): readonly ContentBlock[] {
+  const isCut = completion.doneReason === undefined || completion.doneReason === "length";
+  const onlyThoughts = text === "" && thinking !== "" && isCut;
+  const calls = toolCalls.length === 0 ? [] : [textBlock(JSON.stringify(toolCalls))];
+  if (onlyThoughts) return [textBlock(`The model had only thought so far:\n${thinking}`), ...calls];
+  return text === "" && calls.length > 0 ? calls : [textBlock(text), ...calls];
 }
 
 function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFailure | null): Record<string, unknown> {
@@ -94,10 +100,6 @@ function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFai
     ...(evaluation > 0 ? { tokens_per_second: Math.round(completionTokens / evaluation * 1e5) / 100 } : {}),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };
-}
-
-function calls({ toolCalls }: ModelAnswer): readonly ContentBlock[] {
-  return toolCalls.length === 0 ? [] : [textBlock(JSON.stringify(toolCalls))];
 }
 
 function textBlock(text: string): ContentBlock {

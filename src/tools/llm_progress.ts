@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../lib/clock.ts";
 import type { ProgressUpdate } from "../mcp/tool.ts";
+import type { CallsAhead } from "../ollama/port.ts";
 
 /** When updates are sent. */
 export interface ProgressPace {
@@ -22,6 +23,8 @@ export const defaultProgressPace: ProgressPace = {
 
 /** Collects tokens and sends updates. */
 export interface ProgressReporter {
+  /** The call waits in line: says so at once, and its place with each sign of life. */
+  inLine(ahead: CallsAhead): void;
   /** One token: its visible text, empty for one of the model's thinking. */
   token(text: string): void;
   /** Sends what is left and ends the timers; nothing is sent afterwards. */
@@ -39,10 +42,12 @@ export function startProgress(
   let lastSent = -Infinity; // the first token is sent at once
   let signs = 0;
   let flushTimer: ReturnType<typeof setTimeout> | undefined;
-  let waitingTimer: ReturnType<typeof setInterval> | undefined = setInterval(() => {
+  let callsAhead: CallsAhead = () => null;
+  const showLife = (): void => {
     signs += 1;
-    send({ progress: signs / (signs + 1), total, message: "waiting for the model" });
-  }, pace.waitingMilliseconds);
+    send({ progress: signs / (signs + 1), total, message: waitingMessage(callsAhead()) });
+  };
+  let waitingTimer: ReturnType<typeof setInterval> | undefined = setInterval(showLife, pace.waitingMilliseconds);
 
   const flush = (): void => {
     clearTimeout(flushTimer);
@@ -54,6 +59,10 @@ export function startProgress(
   };
 
   return {
+    inLine(ahead) {
+      callsAhead = ahead;
+      showLife();
+    },
     token(text) {
       clearInterval(waitingTimer);
       waitingTimer = undefined;
@@ -70,4 +79,17 @@ export function startProgress(
       flush();
     },
   };
+}
+
+function waitingMessage(ahead: number | null): string {
+  switch (ahead) {
+    case null:
+      return "waiting for the model";
+    case 0:
+      return "waiting in line for the model: next";
+    case 1:
+      return "waiting in line for the model: 1 call is ahead";
+    default:
+      return `waiting in line for the model: ${ahead} calls are ahead`;
+  }
 }

@@ -3,8 +3,8 @@ import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
 import type { AnswerFormat, LocalModel, ModelEvent, PrincipalCall } from "../ollama/port.ts";
-import { followAnswer, type ToolFailure } from "./llm_answer.ts";
-import { callOf } from "./llm_call.ts";
+import { followAnswer } from "./llm_answer.ts";
+import { callOf, type ToolFailure } from "./llm_call.ts";
 import type { ReadImage } from "./llm_image.ts";
 import { canonicalModel, type SamplingInput, toModelOptions } from "./llm_input.ts";
 import { cutOf, toFailure, toSuccess } from "./llm_outcome.ts";
@@ -50,11 +50,14 @@ export async function runModel(
   }
   if (input.max_tokens > longAnswerTokens) await context.handOut();
   const model = canonicalModel(input.model, models);
-  const events = ask({ model, ...toModelOptions(input) }, callOf(context, input.timeout_ms));
-  const answer = await followAnswer(events, context, { maxTokens: input.max_tokens, pace, clock });
+  const answer = await followAnswer(
+    (onWait) => ask({ model, ...toModelOptions(input) }, { ...callOf(context, input.timeout_ms), onWait }),
+    context,
+    { maxTokens: input.max_tokens, pace, clock },
+  );
   const call = { model, maxTokens: input.max_tokens };
-  if (answer.failure !== null) return toFailure(answer.failure, answer, call);
   const cut = cutOf(answer, call);
+  if (answer.failure !== null && cut === null) return toFailure(answer.failure, answer, call);
   if (format === undefined || answer.toolCalls.length > 0) return toSuccess(answer, call, { problem: cut });
   const parsed = parseAnswer(answer.text, format, cut);
   return parsed.ok

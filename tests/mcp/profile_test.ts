@@ -7,6 +7,7 @@ import {
   type ProfileOptions,
   type RegisteredClient,
   serviceNowProfile,
+  specProfile,
 } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
@@ -121,4 +122,28 @@ Deno.test("a tool's failure as -32603 at HTTP 200 is opt-in", async () => {
   const error = { code: -32603, message: "Tool execution failed: No picture\n\nA frame" };
   assert.deepEqual(await response.json(), { jsonrpc: "2.0", id: 3, error });
   assert.deepEqual([harness.audit[0]?.outcome, harness.audit[0]?.code], ["tool_error", "no"]);
+});
+
+Deno.test("a tool is told when ServiceNow's client is about to give up, and never for a client of which that is not known", async () => {
+  const patient = defineTool({
+    name: "patient",
+    title: "Patient",
+    description: "Waits until its caller would give up.",
+    scopes: [],
+    annotations: {},
+    input: z.object({ wait: z.boolean() }),
+    async run({ wait }, { answerNow }) {
+      if (wait) await new Promise((resolve) => answerNow.addEventListener("abort", resolve));
+      return { ok: true, content: [{ type: "text", text: answerNow.aborted ? "in time" : "early" }] };
+    },
+  });
+  const tools = createToolRegistry([patient]);
+  const answerOf = async (profile: Profile, wait: boolean): Promise<string> => {
+    const { post } = createHarness({ tools, profileOf: () => profile });
+    return (await (await post(toolCall("patient", { wait }))).json()).result.content[0].text;
+  };
+  assert.equal(await answerOf({ ...serviceNowProfile, answerWithinMs: 10 }, true), "in time");
+  assert.equal(await answerOf(serviceNowProfile, false), "early");
+  assert.equal(await answerOf(specProfile, false), "early");
+  assert.ok((serviceNowProfile.answerWithinMs ?? Infinity) < 30_000, "ServiceNow's client waits 30 s");
 });

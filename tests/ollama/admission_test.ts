@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import {
   type Admission,
   type AdmissionOptions,
   createAdmission as create,
   type Place,
 } from "../../src/ollama/admission.ts";
+import type { CallsAhead } from "../../src/ollama/port.ts";
 
 const wait = { maxWaitMilliseconds: 5000 };
 const createAdmission = (options: Partial<AdmissionOptions>): Admission =>
@@ -128,4 +130,46 @@ Deno.test("createAdmission() keeps a second place for nobody longer than a share
   last.value.release();
   first.release();
   assert.deepEqual(admission.occupancy(), { inFlight: 0, waiting: 0 });
+});
+
+Deno.test("createAdmission() tells a waiting call how many are ahead of it, and nothing once it is in", async () => {
+  const admission = createAdmission({ maxInFlight: 1 });
+  const first = await enterNow(admission, "first");
+  const places: CallsAhead[] = [];
+  const entered = ["a", "a", "b"].map((key) =>
+    admission.enter(caller(key), { signal: never(), ...wait, onWait: (ahead) => void places.push(ahead) })
+  );
+  const seen = (): (number | null)[] => places.map((ahead) => ahead());
+  assert.deepEqual(seen(), [0, 2, 1], "the second call of a person comes after the first of another");
+  first.release();
+  const place = await entered[0];
+  assert.deepEqual(seen(), [null, 1, 0]);
+  if (place?.ok) place.value.release();
+  const next = await entered[2];
+  assert.deepEqual(seen(), [null, 0, null]);
+  if (next?.ok) next.value.release();
+  const last = await entered[1];
+  assert.deepEqual(seen(), [null, null, null]);
+  if (last?.ok) last.value.release();
+});
+
+Deno.test("createAdmission() lets calls in in the order that it told them", async () => {
+  const key = fc.constantFrom("ann/desk", "ann/phone", "ben/desk", "cat/desk", "cat/phone");
+  await fc.assert(fc.asyncProperty(fc.array(key, { maxLength: 9 }), async (keys) => {
+    const admission = createAdmission({ maxInFlight: 1 });
+    const first = await enterNow(admission, "first");
+    const places: CallsAhead[] = [];
+    const order: number[] = [];
+    const calls = keys.map(async (each, index) => {
+      const onWait = (ahead: CallsAhead): void => void (places[index] = ahead);
+      const entered = await admission.enter(caller(each), { signal: never(), ...wait, onWait });
+      assert.ok(entered.ok);
+      order.push(index);
+      entered.value.release();
+    });
+    const told = keys.map((_, index) => index).sort((a, b) => (places[a]?.() ?? 0) - (places[b]?.() ?? 0));
+    first.release();
+    await Promise.all(calls);
+    assert.deepEqual(order, told, keys.join(" "));
+  }));
 });

@@ -167,3 +167,39 @@ Deno.test("llm_chat gives the tool calls that a model made before its answer bro
   assert.deepEqual(partOf(outcome)["tool_calls"], calls);
   assert.deepEqual(textsOf(outcome), [JSON.stringify(calls)]);
 });
+
+Deno.test("llm_generate answers with what there is when its client would give up, and says so", async () => {
+  await using ollama = await startOllama({
+    models: [
+      { name: "tinyllama", answer: () => "one two three four", beforeToken: (index) => index < 3 ? now : never },
+      { name: "phi3", beforeToken: () => never },
+    ],
+  });
+  using tools = toolsFor(ollama);
+  const hurried = (afterTokens: number) => {
+    const controller = new AbortController();
+    const progress = ({ progress }: { progress: number }): void =>
+      progress >= afterTokens ? controller.abort() : undefined;
+    return { ...testContext(), answerNow: controller.signal, progress, controller };
+  };
+  const part = await callTool(tools.generate, { prompt: "x" }, hurried(1));
+  const { text, truncated, problem } = structured(part);
+  assert.match(String(text), /^one( two( three)?)?$/);
+  assert.deepEqual([truncated, (problem as { code: string }).code], [true, "client_time_limit"]);
+  assert.equal(textsOf(part)[0], text);
+  assert.match(
+    textsOf(part)[1] ?? "",
+    /^\[The model was not done in the time that this client waits.*lower max_tokens/,
+  );
+  await ollama.until((requests) => requests.at(-1)?.outcome === "aborted");
+
+  const json = await callTool(tools.generate, { prompt: "x", format: "json" }, hurried(1));
+  assert.equal(codeOf(json), "truncated");
+  assert.match(String(partOf(json)["text"]), /^one/);
+
+  const { controller, ...context } = hurried(Infinity);
+  const silent = callTool(tools.generate, { prompt: "x", model: "phi3" }, context);
+  await ollama.until((requests) => requests.length === 3);
+  controller.abort();
+  assert.equal(codeOf(await silent), "client_time_limit");
+});
