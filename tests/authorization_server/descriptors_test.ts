@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { until } from "../fixtures/until.ts";
+import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const fixture = (name: string) => Deno.readTextFileSync(new URL(`./fixtures/${name}`, import.meta.url));
 const certificate = { cert: fixture("server.pem"), key: fixture("server.key.pem") };
@@ -62,8 +63,10 @@ function listen(listener: Deno.Listener, peer: Peer): { readonly port: number; c
 }
 
 Deno.test({
-  name: "1,000 failed fetches of each kind leave no descriptor behind, with the permissions of the main thread",
-  ignore: Deno.build.os !== "linux",
+  ...skippedUnless(
+    ...onLinux,
+    "1,000 failed fetches of each kind leave no descriptor behind, with the permissions of the main thread",
+  ),
   async fn(test) {
     const shipped = Deno.readTextFileSync(new URL("../../deno.json", import.meta.url));
     const start: string = JSON.parse(shipped).tasks.start;

@@ -6,6 +6,7 @@ import {
   passphraseProblem,
   verifyPassword,
 } from "../../src/authorization_server/password_hash.ts";
+import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 Deno.test("hashPassword() gives an Argon2id PHC string with a fresh salt that verifies (RFC 9106)", async () => {
   const [one, two] = await Promise.all([hashPassword("a passphrase"), hashPassword("a passphrase")]);
@@ -86,8 +87,7 @@ Deno.test("at most so many hashes run at once, so many wait, and the rest are to
 });
 
 Deno.test({
-  name: "a process that has hashed many passphrases is no larger for it",
-  ignore: Deno.build.os !== "linux",
+  ...skippedUnless(...onLinux, "a process that has hashed many passphrases is no larger for it"),
   async fn() {
     const program = new URL("./hash_many.ts", import.meta.url).pathname;
     const { code, stdout } = await new Deno.Command(Deno.execPath(), {

@@ -1,6 +1,7 @@
 /** The completion scripts, run by the shells that they are for; a shell that is not installed is skipped by name. */
 import assert from "node:assert/strict";
 import { runCommand } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 interface Shell {
   readonly name: string;
@@ -32,10 +33,12 @@ async function isInstalled(shell: string): Promise<boolean> {
 }
 
 for (const { name, ask } of shells) {
-  const ignore = !await isInstalled(name);
   Deno.test({
-    name: `completions ${name}: commands, their words, their flags and directories`,
-    ignore,
+    ...skippedUnless(
+      await isInstalled(name),
+      `there is no ${name}`,
+      `completions ${name}: commands, their words, their flags and directories`,
+    ),
     async fn() {
       const { code, stdout: script, stderr } = await runCommand(["completions", name]);
       assert.equal(code, 0, stderr);

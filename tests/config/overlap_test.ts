@@ -3,6 +3,7 @@ import { lookAtPath } from "../../src/config/look_at_path.ts";
 import { leadsInto } from "../../src/config/overlap.ts";
 import { foldingSkipped, withFoldingMount } from "../fixtures/folding_mount.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 /** Below a new directory: links by their targets, `null` for a directory. */
 type Layout = Readonly<Record<string, string | null>>;
@@ -67,8 +68,11 @@ async function overlaps(words: readonly string[], base: string, path: string): P
 }
 
 Deno.test({
-  name: `leadsInto() finds a path in what is also mounted as the workspace${ownMounts === null ? " (skipped)" : ""}`,
-  ignore: ownMounts === null,
+  ...skippedUnless(
+    ownMounts !== null,
+    "this machine lets no user mount",
+    "leadsInto() finds a path in what is also mounted as the workspace",
+  ),
   async fn() {
     const base = await Deno.makeTempDir();
     try {

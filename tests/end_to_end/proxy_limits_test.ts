@@ -4,6 +4,7 @@ import { freePort } from "../fixtures/free_port.ts";
 import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const documentation = await Deno.readTextFile(new URL("../../docs/operations.md", import.meta.url));
 
@@ -23,8 +24,11 @@ async function isInstalled(program: string): Promise<boolean> {
 }
 
 Deno.test({
-  name: "nginx with the limits of docs/operations.md: a client is served beside 1,000 silent connections, which end",
-  ignore: !await isInstalled("nginx"),
+  ...skippedUnless(
+    await isInstalled("nginx"),
+    "there is no nginx",
+    "nginx with the limits of docs/operations.md: a client is served beside 1,000 silent connections, which end",
+  ),
   fn: async () => {
     await using place = await makeServerPlace();
     const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
@@ -75,8 +79,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Caddy takes the configuration of docs/operations.md",
-  ignore: !await isInstalled("caddy"),
+  ...skippedUnless(
+    await isInstalled("caddy"),
+    "there is no Caddy",
+    "Caddy takes the configuration of docs/operations.md",
+  ),
   fn: async () => {
     const directory = await Deno.makeTempDir();
     try {

@@ -4,8 +4,11 @@ import { toolCall } from "../fixtures/mcp_call.ts";
 import { ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
-const onLinux = { ignore: Deno.build.os !== "linux" };
+function linuxTest(name: string, fn: () => Promise<void>): void {
+  Deno.test({ ...skippedUnless(...onLinux, name), fn });
+}
 
 /** The status of a request on a connection of its own: the kernel picks a worker for each. */
 async function statusOf(url: string, init: RequestInit): Promise<number> {
@@ -15,9 +18,8 @@ async function statusOf(url: string, init: RequestInit): Promise<number> {
   return response.status;
 }
 
-Deno.test(
+linuxTest(
   "two processes of two workers each admit together what the limit says, and a sixteenth each beyond",
-  onLinux,
   async () => {
     await using place = await makeServerPlace();
     const env = { DATA_DIR: place.dataDir, MCP_RATE_LIMIT: "32", WORKERS: "2" };
@@ -48,7 +50,7 @@ Deno.test(
   },
 );
 
-Deno.test("failures at the token endpoint count over all workers, ten times what a success does", onLinux, async () => {
+linuxTest("failures at the token endpoint count over all workers, ten times what a success does", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place, { env: { OAUTH_RATE_LIMIT: "32", WORKERS: "4" } });
   const start = performance.now();
@@ -63,9 +65,8 @@ Deno.test("failures at the token endpoint count over all workers, ten times what
   assert.ok(looked >= 32 - refilled && looked <= most, `${looked} of ${statuses.length} looked at, at most ${most}`);
 });
 
-Deno.test(
+linuxTest(
   "64 guesses at once over four workers are few attempts, and the owner's own browser is not shut out",
-  onLinux,
   async () => {
     await using place = await makeServerPlace();
     await using server = await startServer(place, { env: { OAUTH_RATE_LIMIT: "100000", WORKERS: "4" } });

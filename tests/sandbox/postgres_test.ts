@@ -3,12 +3,16 @@ import assert from "node:assert/strict";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const found = findPostgres();
 
 Deno.test({
-  name: "the wall lets the server reach PostgreSQL, also after a loss, and its driver find no environment",
-  ignore: "missing" in found,
+  ...skippedUnless(
+    !("missing" in found),
+    "missing" in found ? found.missing : "",
+    "the wall lets the server reach PostgreSQL, also after a loss, and its driver find no environment",
+  ),
   async fn() {
     if ("missing" in found) return;
     await using cluster = await startPostgresCluster(found.programs);

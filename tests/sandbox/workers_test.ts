@@ -4,6 +4,11 @@ import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { createToken } from "./call.ts";
+import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
+
+function linuxTest(name: string, fn: () => Promise<void>): void {
+  Deno.test({ ...skippedUnless(...onLinux, name), fn });
+}
 
 const program = "tests/sandbox/broken_server.ts";
 const env = {
@@ -14,7 +19,6 @@ const env = {
   METRICS_PORT: "0",
   MCP_RATE_LIMIT: "1000000",
 };
-const onLinux = { ignore: Deno.build.os !== "linux" };
 
 /** Calls a tool on a connection of its own, as a client that just came; `null` when the connection broke. */
 async function callAnew(url: string, token: string, name: string, input: object): Promise<string | null> {
@@ -48,31 +52,27 @@ async function workersByMetrics(server: RunningServer): Promise<number> {
   return Number(/^portcullis_workers (\d+)$/m.exec(text)?.[1]);
 }
 
-Deno.test(
-  "several workers answer on one port, with one line, one set-up link and one set of metrics",
-  onLinux,
-  async () => {
-    await using place = await makeServerPlace();
-    const token = await createToken(place.dataDir);
-    await using server = await startServer(place, { program, env });
-    const seen = await seeWorkers(server.url, token, 3);
-    assert.equal(seen.size, 3);
-    assert.equal(server.stdout().match(/listening on/g)?.length, 1);
-    assert.equal(server.stderr().match(/\/setup\?/g)?.length, 1);
-    assert.equal(await workersByMetrics(server), 3);
+linuxTest("several workers answer on one port, with one line, one set-up link and one set of metrics", async () => {
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, { program, env });
+  const seen = await seeWorkers(server.url, token, 3);
+  assert.equal(seen.size, 3);
+  assert.equal(server.stdout().match(/listening on/g)?.length, 1);
+  assert.equal(server.stderr().match(/\/setup\?/g)?.length, 1);
+  assert.equal(await workersByMetrics(server), 3);
 
-    const second = await runCommand(["serve", "--port", new URL(server.url).port, "--workers", "2"], {
-      env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir },
-    });
-    assert.equal(second.code, 1);
-    assert.match(second.stderr, /cannot listen on .*in use/, "another server does not join the port unasked");
+  const second = await runCommand(["serve", "--port", new URL(server.url).port, "--workers", "2"], {
+    env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir },
+  });
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, /cannot listen on .*in use/, "another server does not join the port unasked");
 
-    assert.equal((await server.stop("SIGTERM")).code, 0);
-    assert.equal(server.stderr().match(/"event":"stopping"/g)?.length, 3);
-  },
-);
+  assert.equal((await server.stop("SIGTERM")).code, 0);
+  assert.equal(server.stderr().match(/"event":"stopping"/g)?.length, 3);
+});
 
-Deno.test("a worker that ends is started again, and the others go on meanwhile", onLinux, async () => {
+linuxTest("a worker that ends is started again, and the others go on meanwhile", async () => {
   await using place = await makeServerPlace();
   const token = await createToken(place.dataDir);
   await using server = await startServer(place, { program, env: { ...env, WORKERS: "2" } });
@@ -98,7 +98,7 @@ Deno.test("a worker that ends is started again, and the others go on meanwhile",
   assert.equal((await server.stop("SIGTERM")).code, 0);
 });
 
-Deno.test("workers that end again and again take the server down, with the last reason", onLinux, async () => {
+linuxTest("workers that end again and again take the server down, with the last reason", async () => {
   await using place = await makeServerPlace();
   const token = await createToken(place.dataDir);
   await using server = await startServer(place, {
@@ -129,7 +129,7 @@ const databases = [
 
 for (const [driver, fileName, settingsFor] of databases) {
   // sqlite.org/howtocorrupt.html §2.2
-  Deno.test(`${driver}: no worker's opening of the database drops the locks of the others`, onLinux, async () => {
+  linuxTest(`${driver}: no worker's opening of the database drops the locks of the others`, async () => {
     await using place = await makeServerPlace();
     const settings: Record<string, string> = { DATA_DIR: place.dataDir, ...settingsFor(place.dataDir) };
     const newToken = async (): Promise<string> => {

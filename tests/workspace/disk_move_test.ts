@@ -5,6 +5,7 @@ import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
 import { at } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
+import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 /** Of the locks on the file with this inode, as far as the kernel tells: whether one is held, and one waited for. */
 function locksOf(inode: number | null): { readonly isHeld: boolean; readonly hasWaiter: boolean } {
@@ -13,8 +14,10 @@ function locksOf(inode: number | null): { readonly isHeld: boolean; readonly has
 }
 
 Deno.test({
-  name: "a move onto a name that another worker takes between look and rename is refused, and replaces nothing",
-  ignore: Deno.build.os !== "linux",
+  ...skippedUnless(
+    ...onLinux,
+    "a move onto a name that another worker takes between look and rename is refused, and replaces nothing",
+  ),
   async fn() {
     const root = quickDirectory();
     const workspace = openDiskWorkspace({ root });

@@ -3,6 +3,7 @@ import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
 import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { fingerprintTree, makeConfinedBase } from "./confined_base.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -172,8 +173,11 @@ function unfinished(root: string): string[] {
 }
 
 Deno.test({
-  name: "writes, edits and appends keep the owner of the file that they replace, where the server may set it",
-  ignore: Deno.uid() !== 0,
+  ...skippedUnless(
+    Deno.uid() === 0,
+    "nobody but root may set it",
+    "writes, edits and appends keep the owner of the file that they replace, where the server may set it",
+  ),
   fn: () =>
     inWorkspace(async ({ workspace, root }) => {
       Deno.writeTextFileSync(`${root}/f`, "old");

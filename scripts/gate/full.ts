@@ -1,0 +1,93 @@
+/**
+ * `deno task full`: everything that is tested before a release. The gate, then what takes long or needs more of the
+ * machine: every form of the program with the whole end-to-end suite, the platform's Deno, real clients, the protocol's
+ * conformance suite, soaks, hostile load. A part whose needs are missing is skipped by name.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { root } from "../bundle.ts";
+
+/** The Deno that Deno Deploy has, as its documentation says. */
+const platformDenoVersion = "2.5.7";
+
+interface Part {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** Why it cannot run here, or `null`. */
+  readonly missing?: string | null;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What came of a part. */
+interface Outcome {
+  readonly name: string;
+  readonly result: "passed" | "FAILED" | `SKIPPED, ${string}`;
+  readonly minutes: number;
+}
+
+function isInstalled(program: string): boolean {
+  return new Deno.Command("sh", { args: ["-c", `command -v ${program}`], stdout: "null" }).outputSync().success;
+}
+
+/** Installs the platform's Deno from npm; `null` where that fails. */
+async function installPlatformDeno(): Promise<string | null> {
+  const directory = join(root, "dist", `deno-${platformDenoVersion}`);
+  const program = join(directory, "node_modules", "deno", "deno");
+  if (existsSync(program) || !isInstalled("npm")) return existsSync(program) ? program : null;
+  await Deno.mkdir(directory, { recursive: true });
+  await Deno.writeTextFile(join(directory, "package.json"), '{"private":true}\n');
+  const install = ["install", "--silent", "--no-audit", "--no-fund", `deno@${platformDenoVersion}`];
+  await new Deno.Command("npm", { args: install, cwd: directory }).spawn().status;
+  if (!existsSync(program)) {
+    await new Deno.Command("node", { args: ["node_modules/deno/install.cjs"], cwd: directory }).output();
+  }
+  return existsSync(program) ? program : null;
+}
+
+async function parts(): Promise<readonly Part[]> {
+  const platformDeno = await installPlatformDeno();
+  const noContainer = process.getuid?.() !== 0
+    ? "it needs root"
+    : isInstalled("buildah")
+    ? null
+    : "there is no buildah";
+  const task = (name: string, ...args: readonly string[]): readonly string[] => ["deno", "task", name, ...args];
+  return [
+    { name: "the gate", command: task("ok") },
+    { name: "every form, end to end", command: task("end-to-end", "start", "bundle", "binary", "deploy", "fleet") },
+    { name: "the container, end to end", command: task("end-to-end", "container"), missing: noContainer },
+    { name: "the container, by hand", command: ["bash", "scripts/try_container.sh"], missing: noContainer },
+    {
+      name: "Deno Deploy's Deno",
+      command: task("test", "tests/deploy/platform_deno_test.ts"),
+      missing: platformDeno === null ? "it cannot be installed from npm" : null,
+      env: { PLATFORM_DENO: platformDeno ?? "" },
+    },
+    { name: "real clients", command: task("interop"), missing: isInstalled("npm") ? null : "there is no npm" },
+    { name: "conformance", command: task("conformance"), missing: isInstalled("npm") ? null : "there is no npm" },
+    { name: "soak", command: task("soak", "--minutes", "10") },
+    { name: "soak of a simulated fleet", command: task("soak:fleet", "--seeds", "500", "--minutes", "10") },
+    { name: "hostile load", command: task("hostile", "--minutes", "5") },
+  ];
+}
+
+async function runPart({ name, command: [program = "", ...args], missing = null, env = {} }: Part): Promise<Outcome> {
+  process.stdout.write(`\n==== ${name}: ${[program, ...args].join(" ")}\n`);
+  if (missing !== null) return { name, result: `SKIPPED, ${missing}`, minutes: 0 };
+  const began = performance.now();
+  const { success } = await new Deno.Command(program, { args, cwd: root, env, stdin: "null" }).spawn().status;
+  return { name, result: success ? "passed" : "FAILED", minutes: (performance.now() - began) / 60_000 };
+}
+
+const outcomes: Outcome[] = [];
+for (const part of await parts()) outcomes.push(await runPart(part));
+process.stdout.write("\nparts:\n");
+for (const { name, result, minutes } of outcomes) {
+  process.stdout.write(`  ${name}: ${result}${minutes === 0 ? "" : ` (${minutes.toFixed(1)} min)`}\n`);
+}
+const failed = outcomes.filter(({ result }) => result === "FAILED").length;
+const passed = outcomes.filter(({ result }) => result === "passed").length;
+const skipped = outcomes.length - passed - failed;
+process.stdout.write(`${failed === 0 ? "ok" : "FAILED"} | ${passed} passed | ${failed} failed | ${skipped} ignored\n`);
+process.exit(failed === 0 ? 0 : 1);

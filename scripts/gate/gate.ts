@@ -1,0 +1,50 @@
+/**
+ * `deno task ok`: the gate. Formatting, lint, types and documentation, then every test file, as many processes at once
+ * as the machine has cores (DENO_JOBS for another number). In the end it says which suites ran and what was skipped.
+ */
+import process from "node:process";
+import { runTests } from "./run_tests.ts";
+import { groupTests, testFiles } from "./test_groups.ts";
+
+const mostJobs = 4;
+
+const steps: readonly (readonly string[])[] = [
+  ["fmt", "--check"],
+  ["lint"],
+  ["check", "--config", "deno.dev.json"],
+  ["task", "doc"],
+];
+
+/** Runs one step with its output shown; ends the gate when it fails. */
+async function runStep(args: readonly string[]): Promise<void> {
+  process.stdout.write(`== deno ${args.join(" ")}\n`);
+  const { success } = await new Deno.Command(Deno.execPath(), { args: [...args], stdin: "null" }).spawn().status;
+  if (success) return;
+  process.stdout.write(`\nFAILED: deno ${args.join(" ")}\n`);
+  process.exit(1);
+}
+
+/** How many processes run at once. */
+function chosenJobs(): number {
+  const asked = Number(Deno.env.get("DENO_JOBS"));
+  return Number.isInteger(asked) && asked > 0 ? asked : Math.min(navigator.hardwareConcurrency, mostJobs);
+}
+
+const began = performance.now();
+for (const step of steps) await runStep(step);
+const jobs = chosenJobs();
+process.stdout.write(`== tests, ${jobs} at once\n`);
+const { passed, failed, skipped, suites, problems } = await runTests(groupTests(testFiles()), jobs);
+const lines = [
+  "suites:",
+  ...[...suites].sort().map(([file, count]) => `  ${file}: ${count}`),
+  ...(skipped.length === 0 ? [] : ["skipped:", ...skipped.map((name) => `  ${name}`)]),
+  ...problems.map((problem) => `error: ${problem}`),
+  "",
+];
+process.stdout.write(`\n${lines.join("\n")}`);
+const isGreen = failed === 0 && problems.length === 0;
+const minutes = ((performance.now() - began) / 60_000).toFixed(1);
+const counts = `${passed} passed | ${failed} failed | ${skipped.length} ignored (${minutes} min)`;
+process.stdout.write(`${isGreen ? "ok" : "FAILED"} | ${counts}\n`);
+process.exit(isGreen ? 0 : 1);

@@ -1,0 +1,48 @@
+/** The gate itself: it leaves no test file out, and takes nothing for a success that is none. */
+import assert from "node:assert/strict";
+import { readReports } from "../../scripts/gate/run_tests.ts";
+import { groupTests, testFiles } from "../../scripts/gate/test_groups.ts";
+
+Deno.test("the gate runs every test file once, and those alone that nothing may run beside", () => {
+  const files = testFiles();
+  assert.ok(files.includes("tests/ship/gate_test.ts") && files.length > 200);
+  const { together, alone } = groupTests(files);
+  assert.deepEqual([...together, ...alone].flat().sort(), files);
+  assert.ok(alone.length > 0 && alone.every((group) => group.length === 1));
+});
+
+Deno.test("the gate adds up what its processes print, and names what was skipped", () => {
+  const report = readReports([
+    {
+      files: ["tests/a_test.ts"],
+      text:
+        "running 3 tests from ./tests/a_test.ts\none ... ok (1ms)\nSKIPPED two: there is no shell ... ignored (0ms)\n" +
+        "------- output -------\nok | 99 passed | 0 failed (1s)\n----- output end -----\nthree ... ok (2s)\n\n" +
+        "ok | 2 passed (4 steps) | 0 failed | 1 ignored (2s)\n",
+    },
+    {
+      files: ["tests/b_test.ts"],
+      text: "running 1 test from ./tests/b_test.ts\nfour ... FAILED (1ms)\n\nFAILED | 0 passed | 1 failed (1m2s)\n",
+    },
+  ]);
+  assert.deepEqual([report.passed, report.failed], [2, 1]);
+  assert.deepEqual(report.skipped, ["SKIPPED two: there is no shell"]);
+  assert.deepEqual([...report.suites], [["tests/a_test.ts", 3], ["tests/b_test.ts", 1]]);
+  assert.deepEqual(report.problems, []);
+});
+
+Deno.test("the gate fails where a process breaks off, a file does not run, or a test is skipped without a reason", () => {
+  const { problems } = readReports([
+    { files: ["tests/a_test.ts"], text: "running 2 tests from ./tests/a_test.ts\none ... ok (1ms)\nkilled\n" },
+    {
+      files: ["tests/b_test.ts", "tests/c_test.ts"],
+      text:
+        "running 1 test from ./tests/b_test.ts\ntwo ... ignored (0ms)\n\nok | 0 passed | 0 failed | 1 ignored (1ms)\n",
+    },
+  ]);
+  assert.deepEqual(problems, [
+    "the tests broke off: tests/a_test.ts",
+    "skipped without a reason: two",
+    "did not run: tests/c_test.ts",
+  ]);
+});
