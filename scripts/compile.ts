@@ -1,7 +1,7 @@
 /**
  * `deno task compile [--target T | --target all] [--out DIRECTORY]`: bundles the program and compiles the bundle, for
  * this machine or for others, with the permissions that it needs and no others. COMPILE_DENO names another Deno to
- * compile with.
+ * compile with, DENORT_DIR a directory of base binaries by target, which are not downloaded then.
  */
 import { join, relative } from "node:path";
 import process from "node:process";
@@ -10,7 +10,7 @@ import manifest from "../deno.json" with { type: "json" };
 import type { Setting } from "../src/config/setting.ts";
 import { settings } from "../src/config/settings.ts";
 import { telemetryVariables } from "../src/config/telemetry.ts";
-import { bundleProgram, commitOfSources, programName, root, workerName } from "./bundle.ts";
+import { bundledFiles, bundleProgram, commitOfSources, programName, root, workerName } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
 export const targets: readonly string[] = ["unknown-linux-gnu", "apple-darwin", "pc-windows-msvc"]
@@ -52,6 +52,8 @@ export async function compileProgram(
   const bundle = join(outDirectory, "bundle");
   await Deno.remove(bundle, { recursive: true }).catch(() => {}); // pieces of an earlier one
   await bundleProgram(bundle, await commitOfSources());
+  // The program holds the times of the files in it: the same bytes need the same times.
+  for (const path of await bundledFiles(bundle)) await Deno.utime(path, 0, 0);
   const paths: string[] = [];
   for (const target of compileFor) {
     const path = join(outDirectory, binaryName(target));
@@ -67,12 +69,19 @@ export async function compileProgram(
         ...(target === null ? [] : ["--target", target]),
         ...["--include", join(bundle, workerName), "--output", path, join(bundle, programName)],
       ],
+      env: baseBinaryOf(target),
       stdout: "null",
     }).output();
     if (!success) throw new Error(`deno compile: ${new TextDecoder().decode(stderr)}`);
     paths.push(path);
   }
   return paths;
+}
+
+function baseBinaryOf(target: string | null): Record<string, string> {
+  const directory = process.env["DENORT_DIR"];
+  if (!directory || target === null) return {};
+  return { DENORT_BIN: join(directory, target, target.includes("windows") ? "denort.exe" : "denort") };
 }
 
 if (import.meta.main) {

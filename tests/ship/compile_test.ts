@@ -1,5 +1,6 @@
 /** What a release is made of: the bundle, its permissions, and the program compiled from it. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { bundledFiles, bundleProgram, root } from "../../scripts/bundle.ts";
 import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
 import { settings } from "../../src/config/settings.ts";
@@ -46,6 +47,22 @@ for (const form of ["bundle", "binary"] as const) {
       await Deno.remove(empty);
     });
   }
+}
+
+const sameName = "the compiled program is the same bytes when it is made again, in another place";
+const noBase = whyMissing("binary");
+if (noBase !== null) {
+  Deno.test({ name: `SKIPPED ${sameName}: ${noBase}`, ignore: true, fn: () => {} });
+} else {
+  Deno.test(sameName, async () => {
+    const digests: string[] = [];
+    for (let round = 0; round < 2; round++) {
+      await using prepared = await prepareForm("binary");
+      const program = await Deno.readFile(prepared.env["PORTCULLIS_PROGRAM"] ?? "");
+      digests.push(createHash("sha256").update(program).digest("hex"));
+    }
+    assert.equal(digests[0], digests[1]);
+  });
 }
 
 Deno.test("a release has six programs, with the names that their systems expect", () => {
