@@ -1,5 +1,6 @@
 /** MCPB bundles: one file that Claude Desktop installs, with the program in it and a form for its settings. */
 import { defaultOf } from "./setting_defaults.ts";
+import { noticesName } from "./notices.ts";
 import { zip } from "./zip.ts";
 
 /** What a bundle is made of. */
@@ -11,6 +12,7 @@ export interface BundleOptions {
   readonly target: string;
   readonly program: Uint8Array;
   readonly license: Uint8Array;
+  readonly notices: Uint8Array;
 }
 
 type Platform = "darwin" | "linux" | "win32";
@@ -75,6 +77,7 @@ export function makeBundle(options: BundleOptions): Uint8Array {
   return zip([
     { name: "manifest.json", bytes: new TextEncoder().encode(JSON.stringify(manifest, null, 2)), executable: false },
     { name: "LICENSE", bytes: options.license, executable: false },
+    { name: noticesName, bytes: options.notices, executable: false },
     { name: entryPoint, bytes: options.program, executable: true },
   ]);
 }

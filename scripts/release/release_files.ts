@@ -1,7 +1,7 @@
 /**
- * `deno task release-files --repository OWNER/NAME [--dist DIRECTORY]`: makes what a release has beside its programs
- * from the programs of `deno task compile --target all`: MCPB bundles, the bill of materials, the registry entry, the
- * checksums. Nothing is uploaded.
+ * `deno task release-files --repository OWNER/NAME [--dist DIRECTORY]`: makes a release's files from the programs of
+ * `deno task compile --target all`: archives of them with their licences, MCPB bundles, the bill of materials, the
+ * notices and the checksums of all these in DIRECTORY/assets, the registry entry beside it. Nothing is uploaded.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -10,41 +10,44 @@ import { parseArgs } from "node:util";
 import manifest from "../../deno.json" with { type: "json" };
 import { root } from "../bundle.ts";
 import { binaryName, targets } from "../compile.ts";
+import { makeArchive } from "./archive.ts";
 import { makeBundle } from "./mcpb.ts";
+import { licensedPackages, noticesName, thirdPartyNotices } from "./notices.ts";
 import { registryEntry } from "./registry_entry.ts";
 import { billOfMaterials } from "./sbom.ts";
 
-/** Writes the files into `dist` and gives their names. Throws when a program is missing. */
+/** Writes the files and gives the names of those that are attached to the release. Throws when a program is missing. */
 export async function makeReleaseFiles(
   options: { readonly dist: string; readonly repository: string; readonly denoVersion: string },
 ): Promise<string[]> {
   const { dist, repository, denoVersion } = options;
   const { version } = manifest;
+  const assets = join(dist, "assets");
+  await Deno.mkdir(assets, { recursive: true });
+  const lockFile = await Deno.readTextFile(join(root, "deno.lock"));
+  const packages = await licensedPackages(lockFile);
   const license = await Deno.readFile(join(root, "LICENSE"));
-  const files: string[] = [];
+  const notices = new TextEncoder().encode(thirdPartyNotices(packages, denoVersion));
   const sums: Record<string, string> = {};
-  const add = async (name: string, bytes: Uint8Array): Promise<void> => {
-    await Deno.writeFile(join(dist, name), bytes);
-    sums[name] = sha256(bytes);
-    files.push(name);
+  const add = async (name: string, bytes: Uint8Array): Promise<string> => {
+    await Deno.writeFile(join(assets, name), bytes);
+    return sums[name] = sha256(bytes);
   };
   const bundles: Record<string, string> = {};
   for (const target of targets) {
     const program = await Deno.readFile(join(dist, binaryName(target)));
-    sums[binaryName(target)] = sha256(program);
+    const archive = makeArchive({ target, program, license, notices });
+    await add(archive.name, archive.bytes);
     const name = `portcullis-${target}.mcpb`;
-    await add(
-      name,
-      makeBundle({ version, repositoryUrl: `https://github.com/${repository}`, target, program, license }),
-    );
-    bundles[name] = sums[name] ?? "";
+    const repositoryUrl = `https://github.com/${repository}`;
+    bundles[name] = await add(name, makeBundle({ version, repositoryUrl, target, program, license, notices }));
   }
-  const lockFile = await Deno.readTextFile(join(root, "deno.lock"));
-  await add("portcullis.cdx.json", json(billOfMaterials({ version, denoVersion, lockFile })));
-  await add("server.json", json(registryEntry({ version, repository, bundles })));
-  const lines = Object.keys(sums).sort().map((name) => `${sums[name]}  ${name}\n`);
-  await Deno.writeTextFile(join(dist, "SHA256SUMS"), lines.join(""));
-  return [...files, "SHA256SUMS"];
+  await add(noticesName, notices);
+  await add("portcullis.cdx.json", json(billOfMaterials({ version, denoVersion, lockFile, packages })));
+  await Deno.writeFile(join(dist, "server.json"), json(registryEntry({ version, repository, bundles })));
+  const names = Object.keys(sums).sort();
+  await Deno.writeTextFile(join(assets, "SHA256SUMS"), names.map((name) => `${sums[name]}  ${name}\n`).join(""));
+  return [...names, "SHA256SUMS"];
 }
 
 function sha256(bytes: Uint8Array): string {
@@ -65,5 +68,5 @@ if (import.meta.main) {
   }
   const { dist, repository } = values;
   const files = await makeReleaseFiles({ dist, repository, denoVersion: Deno.version.deno });
-  process.stdout.write(files.map((name) => `${join(dist, name)}\n`).join(""));
+  process.stdout.write(files.map((name) => `${join(dist, "assets", name)}\n`).join(""));
 }

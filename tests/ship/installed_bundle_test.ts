@@ -31,6 +31,7 @@ async function installAndUse(directory: string, program: string): Promise<void> 
     target: "x86_64-unknown-linux-gnu",
     program: await Deno.readFile(program),
     license: await Deno.readFile(`${root}LICENSE`),
+    notices: new Uint8Array(),
   });
   await Deno.writeFile(join(directory, "portcullis.mcpb"), bytes);
   const installed = join(directory, "installed");

@@ -17,18 +17,24 @@ async function release(): Promise<{ dist: string; files: string[] }> {
   return { dist, files: await makeReleaseFiles({ dist, repository: "Someone/portcullis", denoVersion: "2.9.6" }) };
 }
 
-Deno.test("a release has a bundle for each program, a bill of materials, the registry entry and checksums of all", async () => {
+Deno.test("a release has an archive and a bundle for each program, a bill of materials, the registry entry and checksums of what is attached", async () => {
   const { dist, files } = await release();
   assert.equal(files.filter((name) => name.endsWith(".mcpb")).length, targets.length);
+  assert.equal(files.filter((name) => /\.(zip|tar\.gz)$/.test(name)).length, targets.length);
+  assert.deepEqual(Array.from(Deno.readDirSync(`${dist}/assets`), ({ name }) => name).sort(), [...files].sort());
   const sums = new Map(
-    (await Deno.readTextFile(`${dist}/SHA256SUMS`)).trimEnd().split("\n").map((line) => {
+    (await Deno.readTextFile(`${dist}/assets/SHA256SUMS`)).trimEnd().split("\n").map((line) => {
       const [sum = "", name = ""] = line.split("  ");
       return [name, sum];
     }),
   );
-  for (const name of [...files.filter((name) => name !== "SHA256SUMS"), ...targets.map(binaryName)]) {
-    const sum = createHash("sha256").update(await Deno.readFile(`${dist}/${name}`)).digest("hex");
-    assert.equal(sums.get(name), sum, name);
+  assert.deepEqual(
+    [...sums.keys()],
+    files.filter((name) => name !== "SHA256SUMS"),
+    "what is attached, and nothing else",
+  );
+  for (const [name, sum] of sums) {
+    assert.equal(createHash("sha256").update(await Deno.readFile(`${dist}/assets/${name}`)).digest("hex"), sum, name);
   }
   await Deno.remove(dist, { recursive: true });
 });
@@ -36,8 +42,8 @@ Deno.test("a release has a bundle for each program, a bill of materials, the reg
 Deno.test("release files are the same bytes when they are made again", async () => {
   const [first, second] = [await release(), await release()];
   assert.equal(
-    await Deno.readTextFile(`${first.dist}/SHA256SUMS`),
-    await Deno.readTextFile(`${second.dist}/SHA256SUMS`),
+    await Deno.readTextFile(`${first.dist}/assets/SHA256SUMS`),
+    await Deno.readTextFile(`${second.dist}/assets/SHA256SUMS`),
   );
   for (const { dist } of [first, second]) await Deno.remove(dist, { recursive: true });
 });
@@ -73,7 +79,7 @@ Deno.test("the registry entry keeps the registry's rules: its name, its lengths,
 
 Deno.test("the bill of materials names every package that the program runs, with the digest that the lock file pins", async () => {
   const { dist } = await release();
-  const bill = JSON.parse(await Deno.readTextFile(`${dist}/portcullis.cdx.json`));
+  const bill = JSON.parse(await Deno.readTextFile(`${dist}/assets/portcullis.cdx.json`));
   const lock = JSON.parse(await Deno.readTextFile(`${root}deno.lock`));
   const [deno, ...packages] = bill.components;
   assert.deepEqual([deno.name, deno.version], ["deno", "2.9.6"]);
@@ -81,6 +87,8 @@ Deno.test("the bill of materials names every package that the program runs, with
     packages.map(({ name, version }: { name: string; version: string }) => `${name}@${version}`),
     Object.keys(lock.npm),
   );
+  assert.equal(deno.purl, "pkg:github/denoland/deno@v2.9.6");
+  for (const { licenses } of bill.components) assert.match(licenses[0].license.id, /^(MIT|Unlicense)$/);
   for (const { name, version, hashes } of packages) {
     const pinned = `sha512-${Buffer.from(hashes[0].content, "hex").toString("base64")}`;
     assert.equal(pinned, lock.npm[`${name}@${version}`].integrity);
@@ -88,9 +96,28 @@ Deno.test("the bill of materials names every package that the program runs, with
   await Deno.remove(dist, { recursive: true });
 });
 
+Deno.test("an archive unpacks to the program, ready to run, with its licence and the notices of all that it contains", async () => {
+  const { dist } = await release();
+  const unpacked = `${dist}/unpacked`;
+  await Deno.mkdir(unpacked);
+  const target = "x86_64-unknown-linux-gnu";
+  const { success } = await new Deno.Command("tar", {
+    args: ["xzf", `${dist}/assets/portcullis-${target}.tar.gz`, "-C", unpacked],
+  }).output();
+  assert.ok(success);
+  assert.equal(await Deno.readTextFile(`${unpacked}/portcullis`), `program for ${target}`);
+  assert.equal(((await Deno.stat(`${unpacked}/portcullis`)).mode ?? 0) & 0o777, 0o755);
+  assert.equal(await Deno.readTextFile(`${unpacked}/LICENSE`), await Deno.readTextFile(`${root}LICENSE`));
+  const notices = await Deno.readTextFile(`${unpacked}/THIRD_PARTY_NOTICES.txt`);
+  const lock = JSON.parse(await Deno.readTextFile(`${root}deno.lock`));
+  for (const id of Object.keys(lock.npm)) assert.ok(notices.includes(`${id.replace("@", " ")} (`), id);
+  assert.match(notices, /^Deno 2\.9\.6 \(MIT\)$/m);
+  await Deno.remove(dist, { recursive: true });
+});
+
 Deno.test("a bundle starts `stdio` in the workspace that the person chose, on the platform that it is for", () => {
   const bytes = new Uint8Array();
-  const options = { version: "1.2.3", program: bytes, license: bytes };
+  const options = { version: "1.2.3", program: bytes, license: bytes, notices: bytes };
   for (
     const [target, platform, entryPoint] of [
       ["x86_64-pc-windows-msvc", "win32", "server/portcullis.exe"],
