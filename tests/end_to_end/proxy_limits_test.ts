@@ -82,15 +82,57 @@ Deno.test({
   ...skippedUnless(
     await isInstalled("caddy"),
     "there is no Caddy",
-    "Caddy takes the configuration of docs/operations.md",
+    "Caddy as docs/operations.md configures it names the client, whatever addresses the client claims",
+  ),
+  fn: async () => {
+    const seen: Headers[] = [];
+    await using upstream = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ headers }) => {
+      seen.push(headers);
+      return new Response();
+    });
+    const port = freePort();
+    const configuration = snippet("caddyfile")
+      .replace("{\n", "{\n  admin off\n")
+      .replace("mcp.example.com", `http://127.0.0.1:${port}`)
+      .replace("127.0.0.1:3000", `127.0.0.1:${upstream.addr.port}`);
+    const directory = await Deno.makeTempDir();
+    await Deno.writeTextFile(`${directory}/Caddyfile`, configuration);
+    const caddy = new Deno.Command("caddy", {
+      args: ["run", "--adapter", "caddyfile", "--config", `${directory}/Caddyfile`],
+      env: { HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
+      stderr: "null",
+      stdout: "null",
+    }).spawn();
+    try {
+      const claimed = { "x-forwarded-for": "6.6.6.6", forwarded: "for=6.6.6.6" };
+      const ask = (): Promise<boolean> =>
+        fetch(`http://127.0.0.1:${port}/`, { headers: claimed })
+          .then((answer) => (answer.body?.cancel(), answer.ok), () => false);
+      await until("Caddy", ask);
+      assert.deepEqual([seen[0]?.get("x-forwarded-for"), seen[0]?.get("forwarded")], ["127.0.0.1", null]);
+    } finally {
+      caddy.kill("SIGTERM");
+      await caddy.status;
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  ...skippedUnless(
+    await isInstalled("systemd-analyze"),
+    "there is no systemd-analyze",
+    "systemd takes the unit of docs/operations.md",
   ),
   fn: async () => {
     const directory = await Deno.makeTempDir();
     try {
-      await Deno.writeTextFile(`${directory}/Caddyfile`, snippet("caddyfile"));
-      const args = ["adapt", "--adapter", "caddyfile", "--config", `${directory}/Caddyfile`];
-      const { code, stderr } = await new Deno.Command("caddy", { args, stdout: "null", stderr: "piped" }).output();
-      assert.equal(code, 0, new TextDecoder().decode(stderr));
+      const unit = snippet("ini").replace(/^ExecStart=\S+/m, `ExecStart=${Deno.execPath()}`);
+      await Deno.writeTextFile(`${directory}/portcullis.service`, unit);
+      const args = ["verify", `${directory}/portcullis.service`];
+      const { code, stderr } = await new Deno.Command("systemd-analyze", { args, stdout: "null", stderr: "piped" })
+        .output();
+      assert.deepEqual([code, new TextDecoder().decode(stderr)], [0, ""]);
     } finally {
       await Deno.remove(directory, { recursive: true });
     }
