@@ -1,13 +1,17 @@
 /** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
-import { access, constants, lstat } from "node:fs/promises";
-import { join } from "node:path";
 import type { Config } from "./config/config.ts";
-import { lookAtPath } from "./config/look_at_path.ts";
-import { leadsInto } from "./config/overlap.ts";
 import { isLoopbackHost } from "./config/parsers.ts";
 import { ollamaLimitsOf } from "./configured_limits.ts";
+import { examineCertificate } from "./examination/certificate.ts";
+import type { Check } from "./examination/check.ts";
+import { examineMetadata } from "./examination/metadata.ts";
+import { examineDataDirectory, examineWorkspace } from "./examination/places.ts";
+import { examinePort } from "./examination/port.ts";
+import { examinePublicAddress, systemSurroundings } from "./examination/public_address.ts";
+import { examineServicenow } from "./examination/servicenow.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import { openableDescriptors } from "./lib/descriptors.ts";
+import { faultWords } from "./lib/system_fault.ts";
 import { createOllamaClient } from "./ollama/client.ts";
 import { hostOfApiKey, type OllamaHost } from "./ollama/host.ts";
 import { playConnection } from "./servicenow/play_connection.ts";
@@ -16,103 +20,49 @@ import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { describeWall } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { raceFreedomOf } from "./sandbox/race_freedom.ts";
-import { exposure } from "./storage/data_directory.ts";
-import { dataFiles } from "./storage/data_files.ts";
 import { findTelemetry } from "./telemetry/deno_telemetry.ts";
-
-/** What one check found. */
-export interface Check {
-  readonly name: string;
-  readonly state: "well" | "warning" | "broken";
-  readonly text: string;
-  /** What to do about it. */
-  readonly remedy?: string;
-}
 
 const fetchTimeoutMilliseconds = 5_000;
 
 /** Runs the checks one after the other. */
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
-  yield* examineDataDirectory(config);
-  yield await examineDatabase(config);
-  if (config.workspaceStore === "disk") yield* examineWorkspace(config);
-  yield* examineWall(config);
-  yield* examineWorkers(config);
-  yield* examineProxy(config);
-  yield* examineConnections(config);
-  yield await examineTelemetry(config);
-  yield* examineOllama(config, clock);
-  yield* examineMetadata(serverUrlFor(config, config.port));
-}
-
-async function* examineDataDirectory({ dataDir, database, masterKey }: Config): AsyncGenerator<Check> {
-  const name = "data directory";
-  const files = [
-    ...(masterKey === undefined ? [dataFiles.masterKey] : []),
-    ...(database === undefined ? [dataFiles.database] : []),
+  const serverUrl = serverUrlFor(config, config.port);
+  const { tls } = config;
+  const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
+    ["data directory", () => examineDataDirectory(config)],
+    ["database", () => examineDatabase(config)],
+    ["workspace", () => config.workspaceStore === "disk" ? examineWorkspace(config) : []],
+    ["port", () => examinePort(config)],
+    ["wall", () => examineWall(config)],
+    ["workers", () => examineWorkers(config)],
+    ["proxy", () => examineProxy(config)],
+    ["connections", () => examineConnections(config)],
+    ["telemetry", () => examineTelemetry(config)],
+    ["ollama", () => examineOllama(config, clock)],
+    ["ServiceNow", () => examineServicenow(config, { resolve: systemSurroundings.resolve, serverUrl })],
+    ["registration", () => examineRegistration(config)],
+    ["certificate", () => tls === undefined ? [] : examineCertificate(tls, { serverUrl, clock: systemClock })],
+    ["public address", () => examinePublicAddress(serverUrl, systemSurroundings)],
+    ["metadata", () => examineMetadata(serverUrl)],
   ];
-  if (files.length === 0) {
-    yield { name, state: "well", text: "is not used: DATABASE_URL and MASTER_KEY take its place" };
-    return;
-  }
-  const found = await lstat(dataDir).catch(() => null);
-  if (found === null) {
-    yield { name, state: "warning", text: `${dataDir} does not exist yet`, remedy: "the first start makes it" };
-    return;
-  }
-  if (!found.isDirectory()) {
-    yield { name, state: "broken", text: `${dataDir} is not a directory`, remedy: "choose another with --data-dir" };
-    return;
-  }
-  const expected = [[dataDir, "700"], ...files.map((file) => [join(dataDir, file), "600"] as const)] as const;
-  for (const [path, mode] of expected) {
-    if (await lstat(path).catch(() => null) === null) {
-      yield { name, state: "warning", text: `${path} does not exist yet`, remedy: "the first start makes it" };
-      continue;
+  for (const [name, checks] of parts) {
+    try {
+      yield* checks();
+    } catch (error) { // one part that cannot be looked at hides no other
+      yield { name, state: "warning", text: `cannot be examined: ${faultWords(error)}` };
     }
-    const problem = exposure(path, mode);
-    yield problem === null
-      ? { name, state: "well", text: `${path} is for its owner alone` }
-      : { name, state: "broken", text: `${path} ${problem.problem}`, remedy: problem.remedy };
   }
 }
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
-async function examineDatabase(config: Config): Promise<Check> {
+async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   const name = "database";
   const { examineInstallation } = await import("./installation.ts");
   const found = await examineInstallation(config, systemClock);
-  if (!found.ok) return { name, state: "broken", text: found.error.problem, remedy: found.error.remedy };
-  return found.value === "sound"
+  if (!found.ok) return void (yield { name, state: "broken", text: found.error.problem, remedy: found.error.remedy });
+  yield found.value === "sound"
     ? { name, state: "well", text: "is whole, can be written, and belongs to the master key" }
     : { name, state: "warning", text: "does not exist yet", remedy: "the first start makes it" };
-}
-
-async function* examineWorkspace({ workspaceDir, dataDir }: Config): AsyncGenerator<Check> {
-  const name = "workspace";
-  if (leadsInto(workspaceDir, dataDir, lookAtPath)) {
-    yield {
-      name,
-      state: "warning",
-      text: `${workspaceDir} lies in the data directory`,
-      remedy: "choose another with --workspace: what opens the one to others then opens the keys too",
-    };
-  }
-  const found = await lstat(workspaceDir).catch(() => null);
-  if (found === null) {
-    yield { name, state: "warning", text: `${workspaceDir} does not exist yet`, remedy: "the first start makes it" };
-    return;
-  }
-  const usable = await access(workspaceDir, constants.R_OK | constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  yield usable ? { name, state: "well", text: `${workspaceDir} can be read and written` } : {
-    name,
-    state: "broken",
-    text: `${workspaceDir} cannot be read and written`,
-    remedy: `chown or chmod it, or choose another with --workspace`,
-  };
 }
 
 function* examineWall(config: Config): Generator<Check> {
@@ -124,7 +74,7 @@ function* examineWall(config: Config): Generator<Check> {
     clientMetadataDocuments: config.clientMetadataDocuments,
     workers: config.workers,
   });
-  for (const text of sentences) yield { name: "wall", state: "well", text };
+  for (const text of sentences) yield { name: "wall", state: "note", text };
 }
 
 function* examineWorkers({ workers, database, postgresConnections }: Config): Generator<Check> {
@@ -180,12 +130,26 @@ function* examineProxy(config: Config): Generator<Check> {
   };
 }
 
+/** Which clients cannot connect by themselves. */
+function* examineRegistration({ registration, clientMetadataDocuments, servicenow }: Config): Generator<Check> {
+  if (registration === "open") return;
+  const out = clientMetadataDocuments ? "clients that do not identify themselves by an https address" : "all clients";
+  const others = servicenow === undefined ? "" : "; ServiceNow registers with the token";
+  yield {
+    name: "registration",
+    state: "note",
+    text: `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
+    remedy:
+      "make a client for them with `clients create`, give them a token of `token create`, or set REGISTRATION=open",
+  };
+}
+
 /** A collector that answers nothing is noticed by nobody: spans are dropped without a word. */
-async function examineTelemetry({ telemetry: { isAsked, collector } }: Config): Promise<Check> {
+async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config): AsyncGenerator<Check> {
   const name = "telemetry";
   const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
   if (findTelemetry() === null) {
-    return isAsked
+    yield isAsked
       ? {
         name,
         state: "warning",
@@ -193,13 +157,14 @@ async function examineTelemetry({ telemetry: { isAsked, collector } }: Config): 
         remedy: "unset OTEL_SDK_DISABLED and OTEL_DENO_TRACING; compile with: OTEL_DENO=true deno task compile",
       }
       : { name, state: "well", text: `off (${turnsOn} turns it on)` };
+    return;
   }
   const signal = AbortSignal.timeout(fetchTimeoutMilliseconds);
   const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(
     () => true,
     () => false,
   );
-  return answers ? { name, state: "well", text: `on; ${collector} answers` } : {
+  yield answers ? { name, state: "well", text: `on; ${collector} answers` } : {
     name,
     state: "warning",
     text: `on, but nothing at ${collector} answers over HTTP`,
@@ -226,7 +191,8 @@ async function* examineOllamaHost(name: string, host: OllamaHost, config: Config
   try {
     const installed = await client.tags(new AbortController().signal);
     if (!installed.ok) {
-      yield { name, state: "broken", text: installed.error.message };
+      const remedy = "the file tools work without it; the llm_* tools answer with this error until it is there";
+      yield { name, state: "warning", text: installed.error.message, remedy };
       return;
     }
     yield { name, state: "well", text: `answers at ${host.origin}` };
@@ -238,44 +204,6 @@ async function* examineOllamaHost(name: string, host: OllamaHost, config: Config
     }
   } finally {
     client.close();
-  }
-}
-
-/** RFC 8414 §3.3 and RFC 9728 §3.3: what the documents say has to equal the address they were fetched from. */
-async function* examineMetadata(serverUrl: string): AsyncGenerator<Check> {
-  const name = "metadata";
-  const expected = [
-    ["/.well-known/oauth-authorization-server", "issuer", serverUrl],
-    ["/.well-known/oauth-protected-resource", "resource", `${serverUrl}/mcp`],
-    ["/.well-known/oauth-protected-resource/mcp", "resource", `${serverUrl}/mcp`],
-  ] as const;
-  for (const [path, member, value] of expected) {
-    const url = `${serverUrl}${path}`;
-    const document = await fetchJson(url);
-    if (document === null) {
-      yield {
-        name,
-        state: "warning",
-        text: `${url} does not answer with JSON`,
-        remedy: "start the server, or correct SERVER_URL and the proxy before it",
-      };
-    } else if (document[member] !== value) {
-      yield {
-        name,
-        state: "broken",
-        text: `${url} says another ${member}`,
-        remedy: `set SERVER_URL to the address that clients type`,
-      };
-    } else yield { name, state: "well", text: url };
-  }
-}
-
-async function fetchJson(url: string): Promise<Record<string, unknown> | null> {
-  try {
-    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(fetchTimeoutMilliseconds) });
-    return response.ok ? await response.json() : (await response.body?.cancel(), null);
-  } catch {
-    return null; // unreachable, or not JSON: the same advice
   }
 }
 

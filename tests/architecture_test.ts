@@ -78,9 +78,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "version.ts",
     "workspace",
   ],
+  examination: ["authorization_server", "config", "lib", "servicenow", "storage"],
   "examination.ts": [
     "config",
     "configured_limits.ts",
+    "examination",
     "installation.ts",
     "lib",
     "offered_scopes.ts",
@@ -131,6 +133,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "administration.ts",
     "config",
     "deploy_server.ts",
+    "examination",
     "examination.ts",
     "installation.ts",
     "lib",
@@ -179,10 +182,14 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     authorization_server: /reseal_signing_keys\.ts$/,
     servicenow: /reseal_links\.ts$/,
   },
+  examination: {
+    authorization_server: /public_address\.ts$/,
+    servicenow: /(fetch_once|token_endpoint|transport)\.ts$/,
+    storage: /data_(directory|files)\.ts$/,
+  },
   "examination.ts": {
     servicenow: /play_connection\.ts$/,
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,
-    storage: /data_(directory|files)\.ts$/,
     telemetry: /deno_telemetry\.ts$/,
   },
   "running_server.ts": {

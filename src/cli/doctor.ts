@@ -1,12 +1,12 @@
-/** `doctor`: looks at everything the server needs and says, a line each, whether it is well and what to do if not. */
-import type { Check } from "../examination.ts";
+/** `doctor`: looks at everything the server needs and says, a line each, whether it is well and what to do if not, then how many are. */
+import type { Check } from "../examination/check.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 
 /** Exits 0 when nothing is broken; a warning breaks nothing. */
 export const doctorCommand: Command = {
   name: "doctor",
-  summary: "checks configuration, directories, Ollama and the metadata documents",
+  summary: "checks settings, directories, database, port, public address, Ollama and ServiceNow",
   usage: ["doctor [--data-dir D] [--workspace W] [--server-url U] [--servicenow]"],
   takesNoWords: true,
   flags: {},
@@ -17,24 +17,26 @@ export const doctorCommand: Command = {
 async function runDoctor({ flags, loadConfig, print }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) {
-    print(line({ name: "configuration", state: "broken", text: `${config.error.length} settings are not usable` }));
-    print(describeProblems(config.error));
+    const text = describeProblems(config.error).replace(/^error: /, "").trimEnd();
+    print(line({ name: "configuration", state: "broken", text }));
     return 1;
   }
   print(line({ name: "configuration", state: "well", text: "every setting is usable" }));
   const { examine, playServicenow } = await import("../examination.ts"); // see action.ts
-  let broken = false;
+  const counts = { well: 1, note: 0, warning: 0, broken: 0 };
   const checks = flags["servicenow"] === undefined
     ? examine(config.value, () => performance.now())
     : playServicenow(config.value);
   for await (const check of checks) {
     print(line(check));
-    broken ||= check.state === "broken";
+    counts[check.state] += 1;
   }
-  return broken ? 1 : 0;
+  const { well, warning, broken } = counts;
+  print(`\nsummary: ${well} ok, ${warning} warn, ${broken} FAIL\n`);
+  return broken === 0 ? 0 : 1;
 }
 
-const marks = { well: "ok   ", warning: "warn ", broken: "FAIL " } as const;
+const marks = { well: "ok   ", note: "note ", warning: "warn ", broken: "FAIL " } as const;
 
 function line({ name, state, text, remedy }: Check): string {
   const advice = remedy === undefined ? "" : `\n      hint: ${remedy}`;

@@ -36,6 +36,8 @@ export interface Config extends
   > {
   /** The instance whose records are offered, with what this server needs as its OAuth client. */
   readonly servicenow?: ServicenowConfig;
+  /** The settings without which SERVICENOW_INSTANCE offers nothing; empty where nothing is missing. */
+  readonly servicenowMissing: readonly string[];
   /** Without it, the server speaks plain http. */
   readonly tls?: TlsConfig;
   readonly registration: RegistrationMode;
@@ -185,6 +187,9 @@ function completeConfig(
     ...rest,
     ...(serverUrl === undefined ? {} : { serverUrl }),
     ...(servicenow === null ? {} : { servicenow }),
+    servicenowMissing: instance === undefined || servicenow !== null
+      ? []
+      : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
     ...(tls === null ? {} : { tls }),
     registration: mode,
     maxBodyBytes: values.maxBodyBytes ?? bodyBytesFor(values.maxWriteBytes),

@@ -108,7 +108,8 @@ export function realPathOf(path: string): string {
     return Deno.realPathSync(path);
   } catch (error) {
     const parent = dirname(path);
-    if (!(error instanceof Deno.errors.NotFound) || parent === path) return path;
+    const isAbsent = error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
+    if (!isAbsent || parent === path) return path;
     return join(realPathOf(parent), path.slice(parent.length));
   }
 }

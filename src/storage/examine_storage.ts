@@ -1,6 +1,7 @@
 /** What `doctor` finds out about a storage, without making or changing anything. */
-import { existsSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import type { Clock } from "../lib/clock.ts";
+import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import type { StorageProblem } from "./guarded_storage.ts";
@@ -33,7 +34,7 @@ export async function examineStorage(
     }
     if (location?.kind === "deno_kv") {
       const isFile = location.path !== undefined && !/^https?:/.test(location.path);
-      if (isFile && !existsSync(location.path)) return success({ kind: "absent" });
+      if (isFile && !exists(location.path)) return success({ kind: "absent" });
       const [{ openDenoKvStorage }, { boundMark }] = await Promise.all([
         import("./deno_kv.ts"),
         import("./bind_master_key.ts"),
@@ -45,11 +46,24 @@ export async function examineStorage(
         await storage.close();
       }
     }
-    if (!existsSync(sqlitePath)) return success({ kind: "absent" });
+    if (!exists(sqlitePath)) return success({ kind: "absent" });
     const { examineSqlite } = await import("./examine_sqlite.ts");
     return success(examineSqlite(sqlitePath));
   } catch (error) {
     if (!(error instanceof UnusableStorageError)) throw error;
     return failure({ problem: error.message, remedy: error.remedy });
+  }
+}
+
+/** A path out of reach is no absent file: the start would not make it. */
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    throw new UnusableStorageError(
+      `${path} cannot be used: ${faultWords(error)}`,
+      pathRemedy(error, "choose another place for the database (DATA_DIR, DATABASE_URL)"),
+      { cause: error },
+    );
   }
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
+import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
+import { startServicenow } from "../fixtures/servicenow.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 const onDisk = needing("workspace directory");
@@ -16,10 +18,12 @@ onDisk.test("doctor finds everything well beside a running server with its model
       WORKSPACE_DIR: place.workspaceDir,
       OLLAMA_HOST: ollama.url,
       SERVER_URL: server.url,
+      PORT: new URL(server.url).port,
     },
   });
   assert.equal(code, 0, stdout + stderr);
-  for (const name of ["configuration", "data directory", "workspace", "ollama", "metadata"]) {
+  assert.match(stdout, /^summary: \d+ ok, 0 warn, 0 FAIL$/m);
+  for (const name of ["configuration", "data directory", "workspace", "port", "ollama", "metadata"]) {
     assert.match(stdout, new RegExp(`^ok +${name}: `, "m"));
   }
   assert.doesNotMatch(stdout, /^(warn|FAIL)/m);
@@ -29,7 +33,7 @@ inDataDirectory.test("doctor says what is wrong and what to do, a line each, and
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   await using place = await makeServerPlace();
   const fresh = await runCommand(["doctor", "--data-dir", place.dataDir, "--workspace", place.workspaceDir], {
-    env: { OLLAMA_HOST: ollama.url, PORT: "1" },
+    env: { OLLAMA_HOST: ollama.url, PORT: String(freePort()) },
   });
   assert.equal(fresh.code, 0, "what the first start will make is not broken");
   assert.match(fresh.stdout, /^warn +data directory: .*\n +hint: /m);
@@ -43,9 +47,79 @@ inDataDirectory.test("doctor says what is wrong and what to do, a line each, and
   });
   assert.equal(broken.code, 1);
   assert.match(broken.stdout, /^FAIL +data directory: .*\n +hint: chmod 700 /m);
-  assert.match(broken.stdout, /^FAIL +ollama: .*OLLAMA_HOST/m);
+  assert.match(broken.stdout, /^warn +ollama: .*OLLAMA_HOST.*\n +hint: the file tools work without it/m);
+  assert.match(broken.stdout, /^summary: \d+ ok, \d+ warn, 1 FAIL$/m);
 
   const unusable = await runCommand(["doctor", "--port", "99999"], { env: { SERVER_URL: "ftp://a" } });
   assert.equal(unusable.code, 1);
   assert.match(unusable.stdout, /^FAIL +configuration: 2 settings are not usable\n/);
+});
+
+inDataDirectory.test("doctor crashes at no directory, and hides no later check behind it", async () => {
+  const file = await Deno.makeTempFile();
+  for (const path of ["/proc/nope", file, `${file}/below`]) {
+    for (const flag of ["--data-dir", "--workspace"]) {
+      await using place = await makeServerPlace();
+      const other = flag === "--data-dir" ? ["--workspace", place.workspaceDir] : ["--data-dir", place.dataDir];
+      const { code, stdout, stderr } = await runCommand(["doctor", flag, path, ...other], {
+        env: { OLLAMA_HOST: "127.0.0.1:1" },
+      });
+      assert.deepEqual([code, stderr], [1, ""], stdout);
+      assert.ok(stdout.includes(`FAIL  ${flag === "--data-dir" ? "data directory" : "workspace"}: ${path}`), stdout);
+      assert.match(stdout, /^warn +metadata: [\s\S]*^summary: /m);
+      assert.doesNotMatch(stdout, /--allow-|os error/);
+    }
+  }
+});
+
+Deno.test("doctor tells another program on the port from a Portcullis server", async () => {
+  await using place = await makeServerPlace();
+  await using other = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => new Response("hello"));
+  const doctor = (port: number) =>
+    runCommand(["doctor", "--data-dir", place.dataDir, "--workspace", place.workspaceDir, "--port", String(port)]);
+  const taken = await doctor(other.addr.port);
+  assert.equal(taken.code, 1);
+  assert.match(taken.stdout, /^FAIL +port: another program listens on 127\.0\.0\.1 port \d+\n +hint: end it/m);
+  const free = await doctor(freePort());
+  assert.match(free.stdout, /^ok +port: .* is free: no server runs there$/m);
+});
+
+Deno.test("doctor asks the ServiceNow instance: well, asleep, a wrong secret, out of reach, half configured", async () => {
+  await using instance = await startServicenow({ redirectUri: "http://127.0.0.1:1/servicenow/callback" });
+  const env = {
+    SERVICENOW_INSTANCE: instance.origin,
+    SERVICENOW_CLIENT_ID: instance.client.clientId,
+    SERVICENOW_CLIENT_SECRET: instance.client.clientSecret,
+  };
+  const doctor = async (changes: Readonly<Record<string, string>> = {}): Promise<string> => {
+    await using place = await makeServerPlace();
+    const places = ["--data-dir", place.dataDir, "--workspace", place.workspaceDir, "--port", String(freePort())];
+    const { code, stdout } = await runCommand(["doctor", ...places], { env: { ...env, ...changes } });
+    assert.equal(code, 0, stdout);
+    return stdout;
+  };
+  assert.match(await doctor(), /^ok +ServiceNow: .* answers, and does not refuse the client/m);
+  const wrong = await doctor({ SERVICENOW_CLIENT_SECRET: "not-the-secret-of-the-instance" });
+  assert.match(wrong, /^warn +ServiceNow: .* refuses the client\n +hint: .*SERVICENOW_CLIENT_SECRET/m);
+  assert.ok(!wrong.includes("not-the-secret"));
+  assert.match(
+    await doctor({ SERVICENOW_INSTANCE: `http://127.0.0.1:${freePort()}` }),
+    /^warn +ServiceNow: .* cannot be reached/m,
+  );
+  assert.match(
+    await doctor({ SERVICENOW_INSTANCE: "https://no-such-instance.invalid" }),
+    /^warn +ServiceNow: no-such-instance\.invalid cannot be looked up/m,
+  );
+  await using asleep = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => new Response("<html>Instance hibernating</html>", { headers: { "content-type": "text/html" } }),
+  );
+  assert.match(
+    await doctor({ SERVICENOW_INSTANCE: `http://127.0.0.1:${asleep.addr.port}` }),
+    /^warn +ServiceNow: .* answers with a web page: a sleeping instance/m,
+  );
+  assert.match(
+    await doctor({ SERVICENOW_CLIENT_ID: "", SERVICENOW_CLIENT_SECRET: "" }),
+    /^warn +ServiceNow: SERVICENOW_INSTANCE alone .*SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing/m,
+  );
 });
