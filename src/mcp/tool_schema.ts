@@ -17,6 +17,7 @@ export function toObjectSchema(schema: z.ZodType, direction: "input" | "output")
     override: ({ zodSchema, jsonSchema }) => {
       const definition = zodSchema._zod.def as { readonly type: string; readonly catchall?: unknown };
       if (definition.type === "object" && definition.catchall === undefined) delete jsonSchema.additionalProperties;
+      if (direction === "input") sayPlainly(jsonSchema);
       // zod's own bounds of every integer, not the tool's
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -26,4 +27,12 @@ export function toObjectSchema(schema: z.ZodType, direction: "input" | "output")
   const dropped = rootKeywordsClientsDrop.find((keyword) => keyword in json);
   if (dropped !== undefined) throw new TypeError(`A tool's schema must not have ${dropped} at its root`);
   return json as ObjectSchema;
+}
+
+/** Gemini's dialect of JSON Schema has no `const` and no `propertyNames`; it drops tools that use them. */
+function sayPlainly(schema: z.core.JSONSchema.BaseSchema): void {
+  if (JSON.stringify(schema.propertyNames) === '{"type":"string"}') delete schema.propertyNames; // true of any object
+  if (schema.const === undefined) return;
+  schema.enum = [schema.const];
+  delete schema.const;
 }

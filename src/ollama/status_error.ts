@@ -46,7 +46,10 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
     case 500:
       return /^option "|invalid format|invalid duration|cannot unmarshal/i.test(error.text)
         ? ollamaFailure("invalid_request", `Ollama refused the request: ${quoted}`)
-        : ollamaFailure("model_failed", `The model failed: ${quoted}. See the log of Ollama, or try a smaller model.`);
+        : ollamaFailure(
+          "model_failed",
+          `The model failed: ${quoted}. Try again, or use a smaller model; the operator finds more in Ollama's log.`,
+        );
     default:
       return unknownAnswer(status, at, quoted);
   }
@@ -58,7 +61,7 @@ export function fromErrorLine(line: string, host: OllamaHost): OllamaFailure {
   const quoted = quoteUpstream(error.text);
   return refusedRequest(error) ?? ollamaFailure(
     "model_failed",
-    `The model at ${host.origin} failed: ${quoted}. Try again, or see Ollama's log.`,
+    `The model at ${host.origin} failed: ${quoted}. Try again, or use another model; the operator finds more in Ollama's log.`,
   );
 }
 

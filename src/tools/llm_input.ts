@@ -47,7 +47,9 @@ export const samplingParameters = {
     .describe("Whether, or how much, a thinking model thinks first; its thoughts are kept apart from the answer"),
   keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional()
     .describe("How many seconds the model stays loaded afterwards; a duration such as 10m is understood too"),
-  timeout_ms: z.int().min(1).optional().describe("Give up after this many milliseconds, if the server has not before"),
+  timeout_ms: z.int().min(1).optional().describe(
+    "Stop after this many milliseconds and return the text so far; for clients that give up after a minute, 50000",
+  ),
 };
 
 /** The parsed {@link samplingParameters}. */

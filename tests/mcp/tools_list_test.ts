@@ -110,3 +110,13 @@ Deno.test("a tool's schema is closed only where zod's is, and must be an object 
   assert.throws(() => toObjectSchema(z.string(), "input"), /must be an object/);
   assert.throws(() => toObjectSchema(z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]), "input"));
 });
+
+Deno.test("a tool's input is described without the keywords that Gemini refuses, with the same meaning", () => {
+  const schema = toObjectSchema(
+    z.object({ either: z.union([z.literal("json"), z.record(z.string(), z.unknown())]) }),
+    "input",
+  );
+  assert.deepEqual(schema["properties"], {
+    either: { anyOf: [{ type: "string", enum: ["json"] }, { type: "object", additionalProperties: {} }] },
+  });
+});
