@@ -25,6 +25,10 @@ export function findPostgres(): { readonly programs: string } | { readonly missi
     ["initdb", "pg_ctl", "psql"].every((name) => existsSync(`${directory}/${name}`))
   );
   if (programs === undefined) return { missing: "PostgreSQL is not installed (Debian: apt-get install postgresql)" };
+  // initdb asks the system for the user's name.
+  if (!new Deno.Command("id", { args: ["-un"], stdout: "null", stderr: "null" }).outputSync().success) {
+    return { missing: "this user has no name, which PostgreSQL asks for" };
+  }
   return { programs };
 }
 
