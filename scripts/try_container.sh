@@ -52,8 +52,13 @@ answer="$(curl --silent --show-error --fail "http://127.0.0.1:$port/mcp" -H "Aut
   "arguments":{"filename":"hello.txt","content":"Hello"}}}')"
 grep -q '"isError":false' <<<"$answer" || { echo "$answer" >&2; exit 1; }
 [ "$(stat --format=%u "$work/volumes/workspace/hello.txt")" = 65532 ]
+"${in_container[@]}" backup /var/lib/portcullis/data/backups/first 2>/dev/null
 kill -TERM "$server"
 wait "$server"
 server=
+restored=/var/lib/portcullis/data/restored
+"${in_container[@]}" restore /var/lib/portcullis/data/backups/first --data-dir "$restored" 2>/dev/null
+"${in_container[@]}" token list --data-dir "$restored" | grep -q files:write
+"${in_container[@]}" token list | grep -q files:write
 if "${in_container[@]}" healthcheck 2>/dev/null; then echo "healthcheck passes without a server" >&2; exit 1; fi
-echo "the container serves as user 65532 on a read-only root, is well, writes to its volumes alone, and stops"
+echo "the container serves as user 65532 on a read-only root, is well, writes to its volumes alone, backs up, restores, and stops"
