@@ -85,7 +85,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
 
 /** What the table "When something goes wrong" and the ServiceNow page quote of the program's messages. */
 const messages = [
-  ["operations", "settings are not usable"],
+  ["operations", "not usable"],
   ["operations", "can be read or changed by"],
   ["operations", "cannot listen on"],
   ["operations", "Too many attempts"],
