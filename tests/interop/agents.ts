@@ -1,5 +1,5 @@
 /** The agents that go through the story. */
-import type { Agent } from "./agent_story.ts";
+import type { Agent } from "./agent_client.ts";
 
 /** Claude Code, whose model is asked at ANTHROPIC_BASE_URL. */
 export const claudeCode: Agent = {
@@ -16,7 +16,6 @@ export const claudeCode: Agent = {
   signIn: "claude mcp login portcullis --no-browser",
   signOut: "claude mcp logout portcullis",
   ask: "claude -p --allowedTools 'mcp__portcullis' -- 'Do it'",
-  isModern: true,
 };
 
 /** Codex, whose model is asked by a provider of its configuration. */
@@ -45,7 +44,6 @@ url = "${endpoint}"
   signIn: "codex mcp login portcullis",
   signOut: "codex mcp logout portcullis",
   ask: "codex exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox 'Do it' < /dev/null",
-  isModern: false,
 };
 
 /** OpenCode, whose model is asked as Anthropic's. */
@@ -69,5 +67,4 @@ export const openCode: Agent = {
   signIn: "opencode mcp auth portcullis",
   signOut: "opencode mcp logout portcullis",
   ask: "opencode run 'Do it' < /dev/null",
-  isModern: false,
 };

@@ -3,15 +3,16 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { approve } from "../fixtures/owner.ts";
 import type { MakeClient } from "./story.ts";
+import { toToolAnswer } from "./tool_answer.ts";
 
 const program = "npm:mcp-remote@0.15.1";
 const callTimeoutMs = 20_000;
 
 /** Starts it for an endpoint; `home` keeps what it remembers. */
-export function mcpRemote(endpoint: string, home: string, args: readonly string[] = []): StdioClientTransport {
+function mcpRemote(endpoint: string, home: string): StdioClientTransport {
   return new StdioClientTransport({
     command: Deno.execPath(),
-    args: ["run", "-A", "--no-lock", program, endpoint, "--transport", "http-only", "--allow-http", ...args],
+    args: ["run", "-A", "--no-lock", program, endpoint, "--transport", "http-only", "--allow-http"],
     env: {
       NO_COLOR: "1",
       MCP_REMOTE_CONFIG_DIR: home,
@@ -23,9 +24,11 @@ export function mcpRemote(endpoint: string, home: string, args: readonly string[
   });
 }
 
-/** Builds clients that sign in through it. */
-export function mcpRemoteIn(home: string): MakeClient {
-  return (endpoint, person) => {
+/** A client that signs in through it. */
+export async function mcpRemoteClient(stack: AsyncDisposableStack): Promise<MakeClient> {
+  const home = await Deno.makeTempDir({ prefix: "portcullis-interop-" });
+  stack.defer(() => Deno.remove(home, { recursive: true }));
+  return ({ endpoint, person }) => {
     let client = new Client({ name: "desktop", version: "1" });
     return {
       async connect() {
@@ -44,13 +47,14 @@ export function mcpRemoteIn(home: string): MakeClient {
         await client.connect(transport);
       },
       tools: async () => (await client.listTools()).tools.map((tool: { name: string }) => tool.name),
-      async call(name, input, signal) {
-        const { isError, content } = await client.callTool({ name, arguments: input }, undefined, {
-          timeout: callTimeoutMs,
-          ...(signal === undefined ? {} : { signal }),
-        });
-        return { isError: isError === true, text: (content as { text?: string }[])[0]?.text ?? "" };
-      },
+      call: async (name, input, { signal, onProgress } = {}) =>
+        toToolAnswer(
+          await client.callTool({ name, arguments: input }, undefined, {
+            timeout: callTimeoutMs,
+            ...(signal === undefined ? {} : { signal }),
+            ...(onProgress === undefined ? {} : { onprogress: onProgress }),
+          }),
+        ),
       close: () => client.close(),
     };
   };

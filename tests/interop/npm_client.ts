@@ -1,11 +1,8 @@
 /** Command-line clients from npm, at exact versions, each in a home directory of its own. */
+import { pause } from "../../src/lib/pause.ts";
 import { approve } from "../fixtures/owner.ts";
 import type { Person } from "../fixtures/person.ts";
-
-/** The client could not be had here: it is skipped, with this as the reason. */
-export class ClientNotInstalled extends Error {
-  override readonly name = "ClientNotInstalled";
-}
+import { ClientNotInstalled } from "./client_not_installed.ts";
 
 /** An installed client. */
 export interface NpmClient extends AsyncDisposable {
@@ -13,14 +10,18 @@ export interface NpmClient extends AsyncDisposable {
   readonly home: string;
   /** Runs a command line to its end; gives what it printed. It is ended after `seconds`. */
   shell(command: string, seconds?: number): Promise<string>;
-  /** The same on a terminal, with a person who opens the sign-in link that it prints and approves. */
-  signIn(command: string, person: Person): Promise<string>;
+  /**
+   * The same on a terminal, with a person who approves at the sign-in link that it prints or opens. It is ended when
+   * `untilFile` is there, a path in the home directory.
+   */
+  signIn(command: string, person: Person, untilFile?: string): Promise<string>;
   /** Starts a command line, to be ended by its process. */
   spawn(command: string): Deno.ChildProcess;
 }
 
 const installSeconds = 300;
 const runSeconds = 90;
+const pollMs = 100;
 
 /** Installs `packages` ("name@version") into a fresh prefix. */
 export async function installFromNpm(
@@ -48,13 +49,16 @@ export async function installFromNpm(
     TERM: "dumb",
     ...environment,
   };
-  const start = (args: string[], seconds: number): Deno.ChildProcess =>
+  const openedLinks = `${home}/opened-links`;
+  const browser = `${prefix}/node_modules/.bin/xdg-open`;
+  await Deno.writeTextFile(browser, `#!/bin/sh\necho "$1" >> ${openedLinks}\n`, { mode: 0o755 });
+  const start = (args: string[], seconds: number, stdin: "null" | "piped" = "null"): Deno.ChildProcess =>
     new Deno.Command("timeout", {
       args: [String(seconds), ...args],
       env,
       clearEnv: true,
       cwd: home,
-      stdin: "null",
+      stdin,
       stdout: "piped",
       stderr: "null",
     }).spawn();
@@ -64,22 +68,35 @@ export async function installFromNpm(
     async shell(command, seconds = runSeconds) {
       return new TextDecoder().decode((await start(["sh", "-c", `${command} 2>&1`], seconds).output()).stdout);
     },
-    async signIn(command, person) {
-      const child = start(["script", "-qfec", command, "/dev/null"], runSeconds);
+    async signIn(command, person, untilFile) {
+      const child = start(["script", "-qfec", command, "/dev/null"], runSeconds, "piped");
       let said = "";
+      const reading = child.stdout.pipeThrough(new TextDecoderStream()).pipeTo(
+        new WritableStream({ write: (chunk) => void (said += chunk) }),
+      );
       let isApproved = false;
-      for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-        said += chunk;
-        const link = findLink(said);
-        if (link === undefined || isApproved) continue;
-        isApproved = true;
-        await (await fetch(await approve(person, new URL(link)))).body?.cancel();
+      let hasEnded = false;
+      const ended = child.status.then(() => hasEnded = true);
+      while (!hasEnded) {
+        await Promise.race([ended, pause(pollMs)]);
+        const link = findLink(said) ?? (await readText(openedLinks)).split("\n", 1)[0];
+        if (!isApproved && link !== undefined && link !== "") {
+          isApproved = true;
+          await (await fetch(await approve(person, new URL(link)))).body?.cancel();
+        }
+        if (untilFile !== undefined && await readText(`${home}/${untilFile}`) !== "") child.kill("SIGTERM");
       }
-      await child.status;
+      await child.stdin.close().catch(() => {});
+      await reading;
+      await Deno.remove(openedLinks).catch(() => {});
       return said;
     },
     [Symbol.asyncDispose]: () => Deno.remove(home, { recursive: true }),
   };
+}
+
+async function readText(path: string): Promise<string> {
+  return await Deno.readTextFile(path).catch(() => "");
 }
 
 /** The whole link of the sign-in: what follows it is there too. Terminals are told of links by control characters. */

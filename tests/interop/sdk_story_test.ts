@@ -6,9 +6,10 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
 import { OAuthApplication } from "../fixtures/oauth_application.ts";
 import { approve } from "../fixtures/owner.ts";
-import { type MakeClient, tellStory, type ToolAnswer } from "./story.ts";
+import { type CallOptions, type MakeClient, tellStory } from "./story.ts";
+import { toToolAnswer } from "./tool_answer.ts";
 
-const sdkV1: MakeClient = (endpoint, person) => {
+const sdkV1: MakeClient = ({ endpoint, person }) => {
   const application = new OAuthApplication<OAuthClientInformationMixed, OAuthTokens>((url) => approve(person, url));
   let client = new Client({ name: "sdk-v1", version: "1" });
   return {
@@ -25,19 +26,14 @@ const sdkV1: MakeClient = (endpoint, person) => {
       }
     },
     tools: async () => (await client.listTools()).tools.map((tool: { name: string }) => tool.name),
-    call: async (name, input, signal) =>
-      toAnswer(
-        await client.callTool({ name, arguments: input }, undefined, {
-          onprogress: () => {},
-          ...(signal === undefined ? {} : { signal }),
-        }),
-      ),
+    call: async (name, input, options) =>
+      toToolAnswer(await client.callTool({ name, arguments: input }, undefined, requestOptions(options))),
     close: () => client.close(),
   };
 };
 
 function sdkV2(mode: v2.VersionNegotiationMode): MakeClient {
-  return (endpoint, person) => {
+  return ({ endpoint, person }) => {
     const application = new OAuthApplication<v2.StoredOAuthClientInformation, v2.StoredOAuthTokens>((url) =>
       approve(person, url)
     );
@@ -57,21 +53,15 @@ function sdkV2(mode: v2.VersionNegotiationMode): MakeClient {
         }
       },
       tools: async () => (await client.listTools()).tools.map((tool) => tool.name),
-      call: async (name, input, signal) =>
-        toAnswer(
-          await client.callTool({ name, arguments: input }, {
-            onprogress: () => {},
-            ...(signal === undefined ? {} : { signal }),
-          }),
-        ),
+      call: async (name, input, options) =>
+        toToolAnswer(await client.callTool({ name, arguments: input }, requestOptions(options))),
       close: () => client.close(),
     };
   };
 }
 
-function toAnswer(result: Record<string, unknown>): ToolAnswer {
-  const [block] = result["content"] as { readonly text?: string }[];
-  return { isError: result["isError"] === true, text: block?.text ?? "" };
+function requestOptions({ signal, onProgress = () => {} }: CallOptions = {}) {
+  return { onprogress: onProgress, ...(signal === undefined ? {} : { signal }) };
 }
 
 const clients: [string, MakeClient][] = [

@@ -1,0 +1,58 @@
+/** The clients of `deno task interop`, and what each can do. */
+import { agentClient } from "./agent_client.ts";
+import { claudeCode, codex, openCode } from "./agents.ts";
+import { inspectorCommandLine } from "./inspector_command_line.ts";
+import { aiSdk } from "./libraries/ai_sdk.ts";
+import { langChain } from "./libraries/langchain.ts";
+import { mastra } from "./libraries/mastra.ts";
+import { openaiAgents } from "./libraries/openai_agents.ts";
+import { mcpRemoteClient } from "./mcp_remote.ts";
+import { mcporter, mcporterTraits } from "./mcporter.ts";
+import { giveUpCall } from "./python/given_up_call.ts";
+import { pythonClient } from "./python/story_client.ts";
+import { type MakeClient, tellStory, type Traits } from "./story.ts";
+
+/** A client, and what is tried with it. */
+export interface InteropClient {
+  readonly name: string;
+  story(): Promise<void>;
+}
+
+/** The exit status of a client that cannot be had here. */
+export const skippedStatus = 77;
+
+/** Gets a client; what it leaves behind goes on the stack. */
+type LoadClient = (stack: AsyncDisposableStack) => Promise<MakeClient>;
+
+function client(name: string, load: LoadClient, traits: Traits = {}): InteropClient {
+  return {
+    name,
+    async story() {
+      await using stack = new globalThis.AsyncDisposableStack();
+      await tellStory(await load(stack), traits);
+    },
+  };
+}
+
+const pythonSdk = ["mcp==2.3.0"];
+const commandLine: Traits = { exactText: false, progress: false };
+const agent: Traits = { ...commandLine, images: false, accessTokenSeconds: 10 };
+
+/** All of them. */
+export const clients: readonly InteropClient[] = [
+  client("AI SDK", aiSdk, { progress: false }),
+  client("OpenAI Agents", openaiAgents, { progress: false }),
+  client("LangChain", langChain),
+  client("Mastra", mastra),
+  client("Python SDK, auto", pythonClient("mcp", pythonSdk, "auto")),
+  client("Python SDK, legacy", pythonClient("mcp", pythonSdk, "legacy")),
+  { name: "Python SDK, a call that is given up", story: () => giveUpCall(pythonSdk) },
+  client("FastMCP", pythonClient("fastmcp", ["fastmcp==4.0.10"], "auto")),
+  client("mcp-remote", mcpRemoteClient),
+  client("mcporter", mcporter, mcporterTraits),
+  client("Inspector, command line, legacy", inspectorCommandLine("legacy"), { ...commandLine, cancels: false }),
+  client("Inspector, command line, modern", inspectorCommandLine("modern"), commandLine),
+  client("Claude Code", agentClient(claudeCode), agent),
+  client("Codex", agentClient(codex), { ...agent, cancels: false }),
+  client("OpenCode", agentClient(openCode), { ...agent, cancels: false }),
+];
