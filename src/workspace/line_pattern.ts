@@ -4,6 +4,7 @@
  */
 import { failure, type Result, success } from "../lib/result.ts";
 import { requiredLiteral } from "./required_literal.ts";
+import { createTextFinder, type TextFinder } from "./text_finder.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
@@ -43,7 +44,8 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
   if (isPlain) {
-    const find = (subject: string, from: number, to: number) => findPlain(text, subject, from, to);
+    const finder = createTextFinder(text);
+    const find = (subject: string, from: number, to: number) => findPlain(finder, subject, from, to);
     return success({ required: text, find, stepCharacters: maxStepCharacters });
   }
   if (!isRegularExpression) {
@@ -61,7 +63,7 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
     if (instructions > maxInstructions) return failure({ reason: "too_complex" });
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
     const required = ignoreCase ? null : requiredLiteral(text);
-    const search = { expression, required, stepCharacters };
+    const search = { expression, required: required === null ? null : createTextFinder(required), stepCharacters };
     return success({
       required,
       find: (subject, from, to) => findInLines(search, subject, from, to),
@@ -73,8 +75,8 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   }
 }
 
-function findPlain(text: string, subject: string, from: number, to: number): number {
-  const found = subject.slice(from, to).indexOf(text);
+function findPlain(finder: TextFinder, subject: string, from: number, to: number): number {
+  const found = finder(subject.slice(from, to), 0);
   return found === -1 ? -1 : from + found;
 }
 
@@ -94,7 +96,7 @@ function repetitionsOf(expression: string): number {
 
 interface ExpressionSearch {
   readonly expression: { matcher(subject: string): { find(): boolean; start(): number } };
-  readonly required: string | null;
+  readonly required: TextFinder | null;
   readonly stepCharacters: number;
 }
 

@@ -32,6 +32,8 @@ const editOfLetters = (characters: number, newText: string): HostileRequest =>
     replace_all: true,
     dry_run: true,
   });
+/** For the large request as many as a query may have; for the small one far less, to stand out. */
+const queryLetters = (bytes: number): number => Math.floor((bytes / large) ** 3 * 998);
 
 /** Requests of about so many bytes. */
 const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
@@ -48,6 +50,11 @@ const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
   "replacements on one long line": (bytes) => editOfLetters(bytes, "b"),
   "deletions on one long line": (bytes) => editOfLetters(bytes, ""),
   "lines that an edit splits": (bytes) => editOfLetters(bytes / 2, "\n"),
+  "a text to search for that nearly fits everywhere on a long line": (bytes) =>
+    call("file_search", {
+      pattern: `nearly-${bytes}-*.txt`,
+      query: oddInTheMiddle(queryLetters(bytes)),
+    }),
   "a schema of many alternatives": (bytes) => format({ anyOf: many(bytes / 13, { items: [] }) }),
   "a schema of many types": (bytes) => format({ type: many(bytes / 9, "string") }),
   "a schema of one long reference": (bytes) => format({ $ref: `#/${text(bytes, "a/")}` }),
@@ -108,6 +115,11 @@ Deno.test({
     await Deno.writeTextFile(join(place.workspaceDir, "letters.txt"), "a".repeat(large));
     for (const bytes of [large / growth, large]) {
       await Deno.writeTextFile(join(place.workspaceDir, `lines-${bytes}.txt`), "a\n".repeat(bytes / 2));
+      const query = oddInTheMiddle(queryLetters(bytes));
+      for (const copy of [1, 2, 3]) {
+        const name = `nearly-${bytes}-${copy}.txt`;
+        await Deno.writeTextFile(join(place.workspaceDir, name), `${"a".repeat(bytes)}\n${query}`);
+      }
     }
     for (const characters of [large / growth / 2, large / growth, large / 2, large]) {
       await Deno.writeTextFile(join(place.workspaceDir, `letters-${characters}.txt`), "a".repeat(characters));
