@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
 import { z } from "zod";
+import { answerBatch } from "../../src/mcp/batch.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
@@ -85,4 +87,25 @@ Deno.test("a batch's answers have a budget: requests over it are refused by id, 
     assert.match(error?.message ?? "", /batch are over 8000000 characters: send this request by itself/);
   }
   assert.deepEqual(audit.filter(({ code }) => code === "batch_too_large").length, 1);
+});
+
+Deno.test("a batch of answers that need no wait lets other callers have their turn between them", async () => {
+  let passes = 0;
+  let isOver = false;
+  const countPass = (): void => {
+    passes++;
+    if (!isOver) setImmediate(countPass);
+  };
+  setImmediate(countPass);
+  const passesAtStart: number[] = [];
+  await answerBatch(Array.from({ length: 10 }, (_, id) => rpc("ping", undefined, id)), {
+    answer() {
+      passesAtStart.push(passes);
+      return { kind: "json", status: 200, body: "{}" };
+    },
+    onBudgetSpent: () => {},
+  });
+  isOver = true;
+  assert.equal(passesAtStart.length, 10);
+  assert.equal(new Set(passesAtStart).size, 10, `passes of the event loop before each answer: ${passesAtStart}`);
 });
