@@ -1,0 +1,49 @@
+/** Mounts inside the workspace, over HTTP: what docs/security.md says of them. */
+import assert from "node:assert/strict";
+import { withFileServer } from "../fixtures/file_server.ts";
+import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
+
+Deno.test({
+  ...skippedUnless(
+    ownMounts !== null,
+    "this machine lets nobody mount",
+    "another file system in the workspace is refused; a second mount can be read and not changed",
+  ),
+  fn: () =>
+    withFileServer({
+      env: { WORKSPACE_DENY: "denied" },
+      fill(root) {
+        for (const name of ["other", "read", "changed", "denied", ".git"]) Deno.mkdirSync(`${root}/${name}`);
+        Deno.writeTextFileSync(`${root}/denied/file.txt`, "mounted twice");
+        Deno.writeTextFileSync(`${root}/own.txt`, "own");
+      },
+      launcher: withMounts(
+        'cd "$WORKSPACE_DIR"; mount -t tmpfs none other; echo hidden > other/file.txt; mount --bind denied read; mount --bind .git changed; cd "$OLDPWD"',
+      ),
+    }, async ({ refused, done }) => {
+      const attempts: readonly (readonly [string, Record<string, unknown>])[] = [
+        ["file_read", { filename: "other/file.txt" }],
+        ["file_info", { filename: "other/file.txt" }],
+        ["file_list", { path: "other" }],
+        ["file_write", { filename: "other/new.txt", content: "new" }],
+        ["file_edit", { filename: "other/file.txt", old_text: "hidden", new_text: "changed" }],
+        ["file_copy", { filename: "own.txt", destination: "other/copy.txt" }],
+        ["file_move", { filename: "own.txt", destination: "other/moved.txt" }],
+        ["directory_create", { path: "other/directory" }],
+        ["file_delete", { filename: "other/file.txt" }],
+      ];
+      for (const [tool, input] of attempts) {
+        const text = await refused(tool, input);
+        assert.match(text, /another file system/, `${tool}: ${text}`);
+      }
+      assert.doesNotMatch((await done("file_search", { query: "hidden" })).text, /other\/file\.txt/);
+
+      await refused("file_read", { filename: "denied/file.txt" });
+      assert.equal((await done("file_read", { filename: "read/file.txt" })).text, "mounted twice");
+      await refused("file_write", { filename: ".git/config", content: "changed" });
+      assert.match(await refused("file_write", { filename: "changed/config", content: "new" }), /another file system/);
+      await refused("file_delete", { filename: "read/file.txt" });
+      assert.equal((await done("file_read", { filename: "read/file.txt" })).text, "mounted twice");
+    }),
+});
