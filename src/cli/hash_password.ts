@@ -1,6 +1,6 @@
 /** `hash-password`: a passphrase in, the value for OWNER_PASSWORD_HASH out. */
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
-import { readPassphrase } from "./read_passphrase.ts";
+import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 
 /** Prints nothing but the hash on standard output. */
 export const hashPasswordCommand: Command = {
@@ -15,12 +15,12 @@ export const hashPasswordCommand: Command = {
 
 async function printHash({ flags, print, say }: CommandContext): Promise<ExitStatus> {
   const passphrase = await readPassphrase(say);
-  if (passphrase === null) {
-    say("error: the two entries differ\nhint: nothing was changed; try again\n");
+  if (!passphrase.ok) {
+    say(passphraseMissing(passphrase.error));
     return 1;
   }
   const { hashPassphrase } = await import("../administration.ts"); // see action.ts
-  const hash = await hashPassphrase(passphrase, flags["scrypt"] === undefined ? undefined : "scrypt");
+  const hash = await hashPassphrase(passphrase.value, flags["scrypt"] === undefined ? undefined : "scrypt");
   if (!hash.ok) {
     say(`error: ${hash.error}\n`);
     return 1;

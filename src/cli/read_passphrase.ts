@@ -1,32 +1,57 @@
-/** A passphrase from whoever calls: asked twice on a terminal, without echo; the first line of a pipe otherwise. */
+/** A passphrase from the caller: asked twice on a terminal, without echo; the first line of a pipe otherwise. */
+import { failure, type Result, success } from "../lib/result.ts";
 
-/** `null` when the two entries differ. */
-export async function readPassphrase(say: (text: string) => void): Promise<string | null> {
-  if (!Deno.stdin.isTerminal()) return (await new Response(Deno.stdin.readable).text()).split(/\r?\n/, 1)[0] ?? "";
+/** The passphrase, or why there is none. */
+export async function readPassphrase(say: (text: string) => void): Promise<Result<string, string>> {
+  if (!Deno.stdin.isTerminal()) {
+    return success((await new Response(Deno.stdin.readable).text()).split(/\r?\n/, 1)[0] ?? "");
+  }
   const first = await askHidden("Passphrase: ", say);
-  return await askHidden("Once more: ", say) === first ? first : null;
+  const second = first === null ? null : await askHidden("Once more: ", say);
+  if (first === null || second === null) return failure("interrupted");
+  return first === second ? success(first) : failure("the two entries differ");
+}
+
+/** What the caller of {@link readPassphrase} says of a failure. */
+export function passphraseMissing(why: string): string {
+  return `error: ${why}\nhint: nothing was changed; try again\n`;
 }
 
 const enter = ["\r", "\n"];
 const erase = ["\b", "\x7f"];
+const eraseLine = "\x15"; // Ctrl-U
+const interrupt = ["\x03", "\x04"]; // Ctrl-C, Ctrl-D
+/** Signals from elsewhere: Ctrl-C is a character here. */
+const endingSignals: readonly Deno.Signal[] = Deno.build.os === "windows" ? [] : ["SIGTERM", "SIGHUP"];
 
-async function askHidden(question: string, say: (text: string) => void): Promise<string> {
-  say(question);
+/** `null` for an entry that was interrupted. The terminal shows what is typed again in each case. */
+async function askHidden(question: string, say: (text: string) => void): Promise<string | null> {
+  const ended = Promise.withResolvers<null>();
+  const end = (): void => ended.resolve(null);
+  for (const signal of endingSignals) Deno.addSignalListener(signal, end);
+  Deno.stdin.setRaw(true); // before the question: nothing typed from then on is shown
+  try {
+    say(question);
+    return await Promise.race([readHidden(), ended.promise]);
+  } finally {
+    Deno.stdin.setRaw(false);
+    for (const signal of endingSignals) Deno.removeSignalListener(signal, end);
+    say("\n");
+  }
+}
+
+async function readHidden(): Promise<string | null> {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(1_024);
   let entered = "";
-  Deno.stdin.setRaw(true, { cbreak: true }); // cbreak keeps Ctrl-C working
-  try {
-    for (;;) {
-      const count = await Deno.stdin.read(buffer);
-      if (count === null) return entered;
-      for (const character of decoder.decode(buffer.subarray(0, count), { stream: true })) {
-        if (enter.includes(character)) return entered;
-        entered = erase.includes(character) ? Array.from(entered).slice(0, -1).join("") : entered + character;
-      }
+  for (;;) {
+    const count = await Deno.stdin.read(buffer);
+    if (count === null) return null;
+    for (const character of decoder.decode(buffer.subarray(0, count), { stream: true })) {
+      if (interrupt.includes(character)) return null;
+      if (enter.includes(character)) return entered;
+      if (character === eraseLine) entered = "";
+      else entered = erase.includes(character) ? Array.from(entered).slice(0, -1).join("") : entered + character;
     }
-  } finally {
-    Deno.stdin.setRaw(false);
-    say("\n");
   }
 }

@@ -3,7 +3,7 @@ import type { Administration } from "../administration.ts";
 import { type Action, administered, runAction } from "./action.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import { serverUrlFor } from "../server_url.ts";
-import { readPassphrase } from "./read_passphrase.ts";
+import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 import { printTable } from "./table.ts";
 
 /** Works while the server runs; what it ends, ends with the next request. */
@@ -78,11 +78,11 @@ function withPassphrase(
 ): Action["run"] {
   return administered(async (administration, { say }, [name = ""]) => {
     const passphrase = await readPassphrase(say);
-    if (passphrase === null) {
-      say("error: the two entries differ\nhint: nothing was changed; try again\n");
+    if (!passphrase.ok) {
+      say(passphraseMissing(passphrase.error));
       return 1;
     }
-    return report(await pick(administration)(name, passphrase), name, done, say);
+    return report(await pick(administration)(name, passphrase.value), name, done, say);
   });
 }
 
