@@ -1,19 +1,24 @@
-/** A log line for people at a terminal: time, level, event, then `key=value` for what belongs to it. */
+/** A log line for people at a terminal: time, level, event, then `key=value` for its fields, the ids last. */
 import type { LogFields, LogLevel } from "./log.ts";
 
 // What a terminal, an editor or a reader of lines would obey instead of showing: controls of C1, line and paragraph
 // separators, marks that turn the direction of writing. JSON.stringify leaves them as they are.
 const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const beyondPrintable = /[\u007f-\uffff]/;
+const isId = /(^i|I)d$/;
 const plain = /^[\w.:\/@+-]+$/;
 
-/** One line without its end. Values with blanks or signs of other than words are quoted as in JSON. */
+/** One line without its end. `time` is RFC 3339 in UTC, and absent values are left out. Values with blanks or signs of other than words are quoted as in JSON. */
 export function toTextLine(time: string, level: LogLevel, event: string, fields: LogFields = {}): string {
-  let line = `${time} ${level.toUpperCase().padEnd(5)} ${event}`;
+  let line = `${time.slice(0, 10)} ${time.slice(11, 19)}Z ${level.toUpperCase().padEnd(5)} ${event}`;
+  let ids = "";
   for (const [key, value] of Object.entries(fields)) {
-    if (value !== undefined) line += ` ${key}=${shown(value)}`;
+    if (value === undefined || value === null) continue;
+    const field = ` ${key}=${shown(value)}`;
+    if (isId.test(key)) ids += field;
+    else line += field;
   }
-  return line;
+  return line + ids;
 }
 
 function shown(value: Exclude<LogFields[string], undefined>): string {

@@ -37,18 +37,26 @@ Deno.test("the log gathers lines and writes them by itself", async () => {
   assert.equal(written[0]?.split("\n").length, 3);
 });
 
-Deno.test("LOG_FORMAT=text writes time, level, event and key=value on one line, whatever a value holds", () => {
+Deno.test("LOG_FORMAT=text writes time, level, event, key=value and the ids last on one line, whatever a value holds", () => {
   const written: string[] = [];
   const clock = (): number => 1_700_000_000_042;
   const log = createJsonLog({ write: (lines) => void written.push(lines), level: "info", clock, format: "text" });
-  log.write("audit", "request", { tool: "file_read", subject: null, durationMs: 1.23456, absent: undefined });
+  log.write("audit", "request", {
+    requestId: "0a1b",
+    subject: "owner",
+    clientId: "pcc_2",
+    tool: "file_read",
+    code: null,
+    durationMs: 1.23456,
+    absent: undefined,
+  });
   log.write("info", "said", { what: "two words", empty: "", list: ["a", "b"], when: "12:30", yes: true });
   log.write("error", "hostile", { name: 'x\n2023 INFO forged a="b"', terminal: "\u001b[2J\u009b2J\u202e" });
   log.flush();
   assert.deepEqual(written.join("").split("\n"), [
-    "2023-11-14T22:13:20.042Z AUDIT request tool=file_read subject=null durationMs=1.235",
-    '2023-11-14T22:13:20.042Z INFO  said what="two words" empty="" list=["a","b"] when=12:30 yes=true',
-    '2023-11-14T22:13:20.042Z ERROR hostile name="x\\n2023 INFO forged a=\\"b\\"" ' +
+    "2023-11-14 22:13:20Z AUDIT request subject=owner tool=file_read durationMs=1.235 requestId=0a1b clientId=pcc_2",
+    '2023-11-14 22:13:20Z INFO  said what="two words" empty="" list=["a","b"] when=12:30 yes=true',
+    '2023-11-14 22:13:20Z ERROR hostile name="x\\n2023 INFO forged a=\\"b\\"" ' +
     'terminal="\\u001b[2J\\u009b2J\\u202e"',
     "",
   ]);
