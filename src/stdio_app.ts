@@ -50,6 +50,12 @@ export async function runStdio(
     ? observeStorage(dependencies.storage, { tracer, attributes: databaseAttributes(config) })
     : dependencies.storage;
   const parts = { ...dependencies, storage };
+  if (config.servicenowMissing.length > 0) {
+    log.write("warn", "servicenow_not_configured", {
+      problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenowMissing.join(" and ")} are missing`,
+      remedy: "set them; see docs/servicenow.md",
+    });
+  }
   const servicenow = await openServicenow(config, { ...parts, serverUrl, fetch });
   const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry }).catch((error) => {
     if (error instanceof UnusableWorkspaceError) return error;

@@ -4,6 +4,7 @@ import { describeProblems } from "../config/describe_problems.ts";
 import { serverWorkerUrl } from "../sandbox/server_worker_url.ts";
 import { type SandboxedServer, startSandboxedServer } from "../sandbox/sandboxed_server.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { missingParts } from "./missing_parts.ts";
 import { stopRequested } from "./stop_requested.ts";
 import { welcomeText } from "./welcome.ts";
 
@@ -44,6 +45,7 @@ export async function serve(
     say("error: several workers on one port need Linux\nhint: leave WORKERS out\n");
     return 2;
   }
+  const missing = missingParts(config); // while this thread may still connect
   const server = config.workers > 1 ? await startWorkers(config, entry, say) : startSandboxedServer(config, entry, say);
   const started = await server.started;
   if (started.kind === "refused") {
@@ -56,7 +58,7 @@ export async function serve(
   }
   const { serverUrl, setUpLink } = started;
   const { asked, insisted } = stopRequested(() => performance.now()); // before the line that tells whoever waits for it that a signal will be heard
-  say(welcomeText({ config, serverUrl, setUpLink }));
+  say(welcomeText({ config, serverUrl, setUpLink, missing: await missing }));
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {
     server.stop();

@@ -7,8 +7,10 @@ export function welcomeText(options: {
   readonly config: Config;
   readonly serverUrl: string;
   readonly setUpLink: string | null;
+  /** What the server does without, a sentence a part. */
+  readonly missing: readonly string[];
 }): string {
-  const { config, serverUrl, setUpLink } = options;
+  const { config, serverUrl, setUpLink, missing } = options;
   const lines = [
     "",
     `Portcullis ${version}`,
@@ -16,6 +18,7 @@ export function welcomeText(options: {
     `  data        ${dataPlace(config)}`,
     `  models      ${config.llmModels.join(", ")}`,
     ...(config.servicenow === undefined ? [] : [`  ServiceNow  ${config.servicenow.instance}`]),
+    ...(missing.length === 0 ? [] : [`  without     ${missing.join("; ")}`]),
     "",
   ];
   if (setUpLink !== null) {
