@@ -52,6 +52,12 @@ answer="$(curl --silent --show-error --fail "http://127.0.0.1:$port/mcp" -H "Aut
   "arguments":{"filename":"hello.txt","content":"Hello"}}}')"
 grep -q '"isError":false' <<<"$answer" || { echo "$answer" >&2; exit 1; }
 [ "$(stat --format=%u "$work/volumes/workspace/hello.txt")" = 65532 ]
+for command in "token list" "users list" "clients list" "keys list" "connect claude-code" "completions bash"; do
+  # shellcheck disable=SC2086
+  "${in_container[@]}" $command >/dev/null || { echo "$command fails" >&2; exit 1; }
+done
+"${in_container[@]}" hash-password <<<"correct horse battery staple" | grep -q '^\$'
+if "${in_container[@]}" doctor | grep '^FAIL'; then exit 1; fi
 "${in_container[@]}" backup /var/lib/portcullis/data/backups/first 2>/dev/null
 kill -TERM "$server"
 wait "$server"
