@@ -16,6 +16,7 @@ import { refusedRequestPage } from "./pages/refused_request_page.ts";
 import { hashSecret, randomSecret } from "./random_secret.ts";
 import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
 import { type Client, clients } from "./records/client.ts";
+import { classifyRedirectUri } from "./redirect_uri.ts";
 import { toParameters } from "./request_body.ts";
 import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
 
@@ -109,7 +110,7 @@ async function isStranger(
   if (client.origin === "metadata_document") return await clients.read(storage, client.id) === null;
   // A program on the person's own machine is no site that a link could lead to.
   return client.origin === "registered" && client.usedAt === null && client.isVouchedFor !== true &&
-    redirectUri.startsWith("https:");
+    classifyRedirectUri(redirectUri) === "https";
 }
 
 async function keepRequest(

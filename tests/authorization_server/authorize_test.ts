@@ -328,6 +328,17 @@ Deno.test("a bad request of a client that registered itself redirects to no site
   }
 });
 
+Deno.test("a site that spells https in capital letters is a site: it hears of no bad request before an approval", async () => {
+  await using harness = await startHarness();
+  const target = "HTTPS://client.test/callback";
+  const client = await register(harness, { redirect_uris: [target] });
+  for (const parameters of badRequests) {
+    const response = await harness.fetch(authorizePath(client.client_id, { redirect_uri: target, ...parameters }));
+    assert.equal(response.status, 400, JSON.stringify(parameters));
+    assert.equal(response.headers.get("location"), null);
+  }
+});
+
 Deno.test("a program on this machine, and a client registered with the token, hear of their bad requests at once", async () => {
   await using harness = await startHarness();
   const local = await register(harness, { redirect_uris: ["http://127.0.0.1:3000/cb"] });
