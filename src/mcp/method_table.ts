@@ -29,14 +29,14 @@ export type Handler = (call: Call, principal: Principal) => McpAnswer | Promise<
 
 /** Builds the table. Methods of features that the server does not have are left out. */
 export function createMethodTable(options: MethodTableOptions): ReadonlyMap<string, Handler> {
-  const { features, sessions } = options;
+  const { features } = options;
   const table = new Map<string, Handler>([
     ["initialize", (call) => answerInitialize(options, call)],
     ["server/discover", (call) => answerDiscover(options, call)],
     ["ping", (call) => answerResult(call, "{}")],
     ["tools/list", createToolsList(options.tools)],
     ["tools/call", (call, principal) => callTool(options, call, principal)],
-    ["logging/setLevel", (call) => setLogLevel(sessions, call)],
+    ["logging/setLevel", (call, principal) => setLogLevel(options, call, principal)],
     ["subscriptions/listen", (call, principal) => listen(options, call, principal)],
     ["tasks/get", getTask],
     ["tasks/update", updateTask],

@@ -63,9 +63,10 @@ export interface ResourceWatchOptions {
   readonly resources: ResourceRegistry;
   readonly sessions: Sessions;
   readonly sessionStreams: Pick<SessionStreams, "follow">;
+  readonly admit: Admit;
 }
 
-/** Begins or ends a legacy session's watch over a resource. */
+/** Begins or ends a legacy session's watch over a resource. That is a write, so it counts like a call. */
 export async function watchResource(
   options: ResourceWatchOptions,
   call: Call,
@@ -86,12 +87,14 @@ export async function watchResource(
   if (wanted && family.watch === undefined) {
     return answerError(call, errorCode.invalidParams, "There are no notices of changes to this resource", { uri });
   }
-  if (!await options.sessions.setSubscription(session, uri, wanted)) {
-    const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
-    return answerError(call, errorCode.invalidRequest, words);
-  }
-  options.sessionStreams.follow(session);
-  return answerResult(call, "{}");
+  return await whenAdmitted(call, options.admit(principal), async () => {
+    if (!await options.sessions.setSubscription(session, uri, wanted)) {
+      const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
+      return answerError(call, errorCode.invalidRequest, words);
+    }
+    options.sessionStreams.follow(session);
+    return answerResult(call, "{}");
+  });
 }
 
 function notFound(call: Call, uri: string): McpAnswer {

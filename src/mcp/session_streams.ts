@@ -173,6 +173,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       if (id === null) return { kind: "method_not_allowed", allow: "POST" };
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
+      const admission = await admit(principal); // the end is stored, so it counts like a call
+      if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
       await sessions.end(session);
       open.get(session.key)?.stream.end();
       return { kind: "accepted", status: 204 };

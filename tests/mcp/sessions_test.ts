@@ -143,6 +143,37 @@ Deno.test("logging/setLevel takes the levels of RFC 5424 and nothing else", asyn
   }
 });
 
+Deno.test("what a session stores counts like a call: its subscriptions, its log level and its end", async () => {
+  const resources = createResourceRegistry([{
+    name: "any",
+    scopes: [],
+    owns: () => true,
+    list: () => [],
+    templates: [],
+    read: () => null,
+    cacheHint: { ttlMs: 0, cacheScope: "private" },
+    watch: () => () => {},
+  }]);
+  let isAdmitted = true;
+  const admit = () => isAdmitted ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  const harness = createHarness({ resources, admit });
+  const session = await harness.openSession();
+  const writes: (() => Promise<number>)[] = [
+    ...["resources/subscribe", "resources/unsubscribe"].map((method) => async () =>
+      (await harness.post(rpc(method, { uri: "any:1" }), session)).status
+    ),
+    async () => (await harness.post(rpc("logging/setLevel", { level: "info" }), session)).status,
+    () => end(harness, session),
+  ];
+  isAdmitted = false;
+  for (const write of writes) assert.equal(await write(), 429);
+  assert.equal((await harness.post(rpc("ping"), session)).status, 200);
+  isAdmitted = true;
+  assert.deepEqual(await Promise.all(writes.slice(0, 3).map((write) => write())), [200, 200, 200]);
+  assert.equal(await end(harness, session), 204);
+  await harness.mcp.close();
+});
+
 Deno.test("subscriptions to long addresses are refused before they are more than a stored value holds", async () => {
   const directory = await Deno.makeTempDir();
   const storage = openSqliteStorage({ path: join(directory, "sessions.db"), clock: systemClock });
