@@ -58,6 +58,8 @@ export interface App {
   finishBodies(milliseconds: number): Promise<void>;
   /** Ends the streams that last, so that a shutdown waits for running calls only. */
   drain(): void;
+  /** Asks the calls that run to answer now with what they have. */
+  hurry(): void;
   /** Gives back everything but the installation. */
   close(): Promise<void>;
 }
@@ -256,6 +258,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     finishBodies: async (milliseconds) =>
       void await Promise.all([intake.stop(milliseconds), publicIntake.stop(milliseconds)]),
     drain: mcp.drain,
+    hurry: mcp.hurry,
     async close() {
       stopSweeping();
       wallClock.close();

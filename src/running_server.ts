@@ -186,6 +186,7 @@ export async function startServer(
         if (config.shutdownDelaySeconds > 0) await wait(config.shutdownDelaySeconds * 1_000);
         built.drain();
         const deadline = performance.now() + config.shutdownTimeoutSeconds * 1_000;
+        void wait(deadline - lastWordsMilliseconds - performance.now()).then(built.hurry);
         await built.finishBodies(deadline - performance.now()); // a shutdown would fail their reads
         await Promise.race([mainServer.shutdown(), wait(deadline - performance.now())]);
         await close();
@@ -234,6 +235,8 @@ const unreservedPort = 1_024;
 
 /** A scrape is over within this time, or is given up. */
 const metricsShutdownMilliseconds = 1_000;
+/** Of `SHUTDOWN_TIMEOUT`, what calls get to send what they have. */
+const lastWordsMilliseconds = 2_000;
 /** The same for each other part. All of them together take less than the main thread waits (cli/serve.ts). */
 const closeMilliseconds = 4_000;
 

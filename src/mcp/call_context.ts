@@ -115,13 +115,13 @@ class CallContext implements RunningContext {
   }
 
   get answerNow(): AbortSignal {
+    const { runtime: { timers, stopping }, exchange: { profile: { answerWithinMs } } } = this.#call;
+    if (answerWithinMs === null || this.#task !== null) return stopping;
     if (this.#answerNow === undefined) {
       const controller = new AbortController();
-      this.#answerNow = controller.signal;
-      const { runtime: { timers }, exchange: { profile: { answerWithinMs } } } = this.#call;
-      if (answerWithinMs !== null && this.#task === null && !this.#ended) {
-        this.#stopHurrying = timers.after(answerWithinMs, () => controller.abort());
-      }
+      this.#answerNow = AbortSignal.any([controller.signal, stopping]);
+      const reason = new DOMException("this client waits no longer for an answer", "TimeoutError");
+      if (!this.#ended) this.#stopHurrying = timers.after(answerWithinMs, () => controller.abort(reason));
     }
     return this.#answerNow;
   }

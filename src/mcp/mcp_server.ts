@@ -74,6 +74,8 @@ export interface McpServer {
   readonly openStreams: number;
   /** Ends the streams that last: calls that run go on. */
   drain(): void;
+  /** Asks the calls that run to answer now with what they have. */
+  hurry(): void;
   /** Gives up everything that is still open; resolves when the tasks that ran are stored as cancelled. */
   close(): Promise<void>;
 }
@@ -121,6 +123,8 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     resumption,
   });
   const enders = new Set<() => void>();
+  const stopping = new AbortController();
+  const hurry = (): void => stopping.abort(new DOMException("the server stops", "AbortError"));
   const runtime: Runtime = {
     log,
     tracer: options.tracer ?? noTracer,
@@ -132,6 +136,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     tasks,
     questions: createPendingQuestions({ storage, secretBox, clock, timers, log, ...limits }),
     inFlight: createInFlight({ storage, clock, timers, log }),
+    stopping: stopping.signal,
   };
   const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, enders };
   const answerMessage = createMessageHandler({
@@ -169,7 +174,9 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       for (const end of [...enders]) end();
       sessionStreams.endAll();
     },
+    hurry,
     async close() {
+      hurry();
       for (const stop of stopListening) stop();
       streams.abandonAll();
       await tasks.close();

@@ -74,4 +74,6 @@ export interface Runtime {
   readonly questions: PendingQuestions;
   readonly inFlight: InFlight;
   readonly tasks: Tasks;
+  /** Fires when the server is about to give up the calls that still run. */
+  readonly stopping: AbortSignal;
 }

@@ -72,7 +72,7 @@ export interface ToolContext {
   readonly principal: Principal;
   /** Aborts when the caller cancels or is gone. Made on first use: quick tools never pay for it. */
   readonly signal: AbortSignal;
-  /** Fires a little before the caller gives up waiting, where that is known: answer now with what there is. */
+  /** Fires a little before the caller, where that is known, or the server gives the call up: answer with what there is. */
   readonly answerNow: AbortSignal;
   /** Tells the caller how far the call is; does nothing when the caller did not ask for progress. */
   progress(update: ProgressUpdate): void;

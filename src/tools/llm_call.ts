@@ -19,13 +19,16 @@ export function callOf(context: ToolContext, timeoutMilliseconds: number | undef
   };
 }
 
-/** The code of a call that ended because its client waits no longer. */
-export const clientTimeLimit = "client_time_limit";
+/** Codes of calls that had to answer before the model was done. */
+export const hurriedCodes: ReadonlySet<string> = new Set(["client_time_limit", "server_stopping"]);
 
 /** A failure of the model as tools report it. */
 export function toToolFailure({ code, message }: ModelFailed["failure"], context: ToolContext): ToolFailure {
-  const ranOut = code === "cancelled" && context.answerNow.aborted && !context.signal.aborted;
-  return ranOut ? { code: clientTimeLimit, message: tooSlow } : { code, message };
+  const { signal, answerNow } = context;
+  if (code !== "cancelled" || !answerNow.aborted || signal.aborted) return { code, message };
+  return answerNow.reason instanceof DOMException && answerNow.reason.name === "TimeoutError"
+    ? { code: "client_time_limit", message: tooSlow }
+    : { code: "server_stopping", message: "The server stops and could not wait for the model: try again in a minute." };
 }
 
 const tooSlow = "The model was not done in the time that this client waits for an answer: ask for less, lower " +

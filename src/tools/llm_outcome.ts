@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ContentBlock, ToolOutcome } from "../mcp/tool.ts";
 import type { ModelAnswer } from "./llm_answer.ts";
-import { clientTimeLimit, type ToolFailure } from "./llm_call.ts";
+import { hurriedCodes, type ToolFailure } from "./llm_call.ts";
 
 /** What every answer says in its `structuredContent`. */
 export const answerFields = {
@@ -30,7 +30,7 @@ export interface AnsweredCall {
 /** Why an answer is as long as it may be, but not whole; null for one that is whole, failed, or never began. */
 export function cutOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure | null {
   const { completion, failure, text, thinking } = answer;
-  if (failure?.code === clientTimeLimit) return isEmpty(answer) ? null : failure;
+  if (failure !== null && hurriedCodes.has(failure.code)) return isEmpty(answer) ? null : failure;
   if (completion.doneReason !== "length") return null;
   if (completion.completionTokens !== undefined && completion.completionTokens < call.maxTokens) {
     const message = `The answer was cut where the context of ${call.model} was full: shorten the prompt, or ask for ` +

@@ -9,6 +9,7 @@ import { until } from "../fixtures/until.ts";
 
 const words = "word ".repeat(150);
 const five = "word ".repeat(5).trim();
+const longAnswer = { name: "llm_generate", arguments: { prompt: "speak", max_tokens: 4096 } };
 const tasksCapability = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 const now = Promise.resolve();
 const never = new Promise<void>(() => {});
@@ -118,21 +119,58 @@ Deno.test("an answer that breaks off reaches a real client as far as it came, an
   for (const { name, inputSchema } of tools) {
     assert.doesNotMatch(JSON.stringify(inputSchema), /"(const|propertyNames|\$ref)":/, `Gemini refuses ${name}`);
   }
-  const input = { name: "llm_generate", arguments: { prompt: "speak", max_tokens: 4096 } };
-  const { message, headers } = modernRequest("tools/call", input, tasksCapability);
+  const { message, headers } = modernRequest("tools/call", longAnswer, tasksCapability);
   const task = (await (await postMcp(server.url, message, { token, headers })).json()).result;
   const ofTask = await until("the task to end", async () => {
     const look = modernRequest("tasks/get", { taskId: task.taskId }, tasksCapability);
     const seen = await (await postMcp(server.url, look.message, { token, headers: look.headers })).json();
     return seen.result.status === "working" ? null : seen.result.result;
   });
-  for (const result of [await client.callTool(input), ofTask]) {
+  for (const result of [await client.callTool(longAnswer), ofTask]) {
     const [reason, text] = result["content"] as { text: string }[];
     const { text: written, truncated, problem } = result["structuredContent"] as Record<string, unknown>;
     assert.equal(result["isError"], true);
     assert.match(reason?.text ?? "", /stopped in the middle of its answer.*What the model wrote follows\.$/);
     assert.deepEqual([text?.text.trim(), String(written).trim(), truncated], [five, five, true]);
     assert.equal((problem as { code: string }).code, "timeout_idle");
+  }
+});
+
+Deno.test("a server that stops gives its callers what the model wrote, and keeps it as the result of a task", async () => {
+  const { promise: inSentence, resolve: reachedSentence } = Promise.withResolvers<void>();
+  let waiting = 0;
+  await using ollama = await startOllama({
+    models: [{
+      name: "tinyllama",
+      answer: () => words,
+      beforeToken(index) {
+        if (index < 5) return now;
+        if (++waiting === 2) reachedSentence();
+        return never;
+      },
+    }],
+  });
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  const env = { OLLAMA_HOST: ollama.url, SHUTDOWN_TIMEOUT: "4" };
+  const server = await startServer(place, { env });
+  const begin = modernRequest("tools/call", longAnswer, tasksCapability);
+  const task = (await (await postMcp(server.url, begin.message, { ...begin, token })).json()).result;
+  const plain = modernRequest("tools/call", longAnswer);
+  const call = postMcp(server.url, plain.message, { ...plain, token }).then((response) => response.json());
+  await inSentence;
+  await server.stop("SIGTERM");
+  const ofCall = (await call).result;
+
+  await using next = await startServer(place, { env });
+  const look = modernRequest("tasks/get", { taskId: task.taskId }, tasksCapability);
+  const seen = (await (await postMcp(next.url, look.message, { ...look, token })).json()).result;
+  assert.equal(seen.status, "completed");
+  for (const { isError, content, structuredContent } of [ofCall, seen.result]) {
+    assert.equal(isError, false);
+    assert.equal(content[0].text.trim(), five);
+    assert.match(content[1].text, /^\[The server stops/);
+    assert.deepEqual([structuredContent.truncated, structuredContent.problem.code], [true, "server_stopping"]);
   }
 });
 

@@ -176,10 +176,11 @@ Deno.test("llm_generate answers with what there is when its client would give up
     ],
   });
   using tools = toolsFor(ollama);
+  const reason = new DOMException("the client waits no longer", "TimeoutError");
   const hurried = (afterTokens: number) => {
     const controller = new AbortController();
     const progress = ({ progress }: { progress: number }): void =>
-      progress >= afterTokens ? controller.abort() : undefined;
+      progress >= afterTokens ? controller.abort(reason) : undefined;
     return { ...testContext(), answerNow: controller.signal, progress, controller };
   };
   const part = await callTool(tools.generate, { prompt: "x" }, hurried(1));
@@ -200,6 +201,6 @@ Deno.test("llm_generate answers with what there is when its client would give up
   const { controller, ...context } = hurried(Infinity);
   const silent = callTool(tools.generate, { prompt: "x", model: "phi3" }, context);
   await ollama.until((requests) => requests.length === 3);
-  controller.abort();
+  controller.abort(reason);
   assert.equal(codeOf(await silent), "client_time_limit");
 });

@@ -17,6 +17,9 @@ import { createTaskFollowers, visibleState } from "./task_followers.ts";
 import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
 
+/** How long tasks may take to end by themselves when the server stops. */
+const lastWordsMs = 1_000;
+
 /** What tasks depend on. */
 export interface TasksOptions {
   readonly storage: McpStorage;
@@ -51,7 +54,10 @@ export interface Tasks {
   follow(tasks: readonly TaskView[]): () => void;
   /** Asks for the task's end; `false` when there is none. */
   cancel(principal: Principal, taskId: string): Promise<boolean>;
-  /** Stops saying that this process lives, and cancels what it runs; resolves when that is stored, or cannot be. */
+  /**
+   * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest; resolves
+   * when that is stored, or cannot be.
+   */
   close(): Promise<void>;
 }
 
@@ -161,8 +167,13 @@ export function createTasks(options: TasksOptions): Tasks {
       stopBeating();
       closing.abort();
       const running = [...live.values()];
+      if (running.length === 0) return;
+      const ended = Promise.all(running.map(({ settled }) => settled));
+      const waiting = new AbortController();
+      await Promise.race([ended, pause(lastWordsMs, waiting.signal)]);
+      waiting.abort();
       for (const task of running) task.requestCancel();
-      await Promise.all(running.map(({ settled }) => settled));
+      await ended;
     },
   };
 }
