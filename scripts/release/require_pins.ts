@@ -12,9 +12,12 @@ export function unpinnedActions(workflow: string): string[] {
     .filter((action) => !action.startsWith("./") && !/@[0-9a-f]{40}$/.test(action));
 }
 
-/** Images in a Dockerfile or a compose file that are not named by a digest. */
+/** Images in a Dockerfile, a compose file or a workflow that are not named by a digest, variables by their defaults. */
 export function unpinnedImages(text: string): string[] {
-  return Array.from(text.matchAll(/^(?:ARG \w+_IMAGE=| +image: )(\S+)/gm), ([, image = ""]) => image)
+  return Array.from(
+    text.matchAll(/^(?:ARG \w+_IMAGE=| +image: | +driver-opts: image=| +sbom: generator=)(\S+)/gm),
+    ([, image = ""]) => image.replace(/^\$\{\w+:-(.*)\}$/, "$1"),
+  )
     .filter((image) => image.includes("/") && !/@sha256:[0-9a-f]{64}$/.test(image));
 }
 
@@ -27,7 +30,9 @@ const lookUp = {
 if (import.meta.main) {
   const read = (path: string): Promise<string> => Deno.readTextFile(`${root}${path}`);
   const workflows = await Promise.all(["ci.yml", "release.yml"].map((name) => read(`.github/workflows/${name}`)));
-  const images = await Promise.all(["Dockerfile", "compose.yaml", "compose.postgres.yaml"].map(read));
+  const images = await Promise.all(
+    ["Dockerfile", "compose.yaml", "compose.postgres.yaml", ".github/workflows/release.yml"].map(read),
+  );
   const missing = [
     ...workflows.flatMap(unpinnedActions).map((action) => `action ${action}: ${lookUp.action}`),
     ...images.flatMap(unpinnedImages).map((image) => `image ${image}: ${lookUp.image}`),

@@ -106,15 +106,24 @@ Deno.test("release.yml: the release is published after its image, and the regist
 
 Deno.test("what a release takes from elsewhere: unpinned actions and images are found, and every download is listed", () => {
   assert.deepEqual(unpinnedActions("  - uses: a/b@v1\n  - uses: ./own\n  - uses: c/d@" + "0".repeat(40)), ["a/b@v1"]);
-  const images = "ARG BUILD_IMAGE=docker.io/a/b:1\n    image: docker.io/c:latest\n    image: portcullis\n";
-  assert.deepEqual(unpinnedImages(images), ["docker.io/a/b:1", "docker.io/c:latest"]);
+  const images = "ARG BUILD_IMAGE=docker.io/a/b:1\n    image: docker.io/c:latest\n    image: portcullis\n" +
+    "    image: ${D:-docker.io/d:1}\n        sbom: generator=docker/scanner:1\n";
+  assert.deepEqual(unpinnedImages(images), [
+    "docker.io/a/b:1",
+    "docker.io/c:latest",
+    "docker.io/d:1",
+    "docker/scanner:1",
+  ]);
   assert.deepEqual(unpinnedImages(`ARG BUILD_IMAGE=docker.io/a/b:1@sha256:${"0".repeat(64)}\n`), []);
   for (const target of targets) assert.ok(`denort-${target}.zip` in pinnedDownloads, target);
 });
 
-Deno.test("the images that the program's own image is made of are named by digest", async () => {
-  assert.deepEqual(unpinnedImages(await read("Dockerfile")), []);
-  assert.deepEqual(unpinnedImages(await read("compose.postgres.yaml")), []);
+Deno.test("every image that is built from, built with or started is named by digest", async () => {
+  for (const file of ["Dockerfile", "compose.yaml", "compose.postgres.yaml", ".github/workflows/release.yml"]) {
+    assert.deepEqual(unpinnedImages(await read(file)), [], file);
+  }
+  const gate = (await jobsOf("release.yml"))["gate"];
+  assert.ok(gate?.steps.some(({ run }) => run === "deno task release-pins"), "the release asks for all pins");
 });
 
 Deno.test("a download of a release is kept only if it has the pinned digest", async () => {
