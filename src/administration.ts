@@ -3,7 +3,9 @@ import {
   addUser,
   disableUser,
   enableUser,
+  existingNameProblem,
   listUsers,
+  newNameProblem,
   resetUser,
   type UserProblem,
   type UserSummary,
@@ -48,6 +50,8 @@ export interface Administration {
   revokeToken(id: string): Promise<boolean>;
   listUsers(): Promise<UserSummary[]>;
   addUser(name: string, passphrase: string): Promise<Result<UserSummary, UserProblem>>;
+  /** What is wrong with a name, before a passphrase is asked for; `null` when it will do. */
+  userProblem(name: string, kind: { readonly isNew: boolean }): Promise<UserProblem | null>;
   /** Ends the user's sessions and grants too. */
   resetUser(name: string, passphrase: string): Promise<Result<UserSummary, UserProblem>>;
   disableUser(name: string): Promise<Result<UserSummary, UserProblem>>;
@@ -75,6 +79,8 @@ export function createAdministration({ storage, secrets }: Installation, clock: 
     revokeToken: (id) => revokeOperatorToken({ storage, clock }, id),
     listUsers: () => listUsers({ storage, clock }),
     addUser: (name, passphrase) => addUser({ storage, clock }, { name, passphrase }),
+    userProblem: (name, { isNew }) =>
+      isNew ? newNameProblem({ storage }, name) : existingNameProblem({ storage }, name),
     resetUser: (name, passphrase) => resetUser({ storage, clock }, { name, passphrase }),
     disableUser: (name) => disableUser({ storage, clock }, name),
     enableUser: (name) => enableUser({ storage, clock }, name),

@@ -35,16 +35,38 @@ export function noSuchUser(name: string): UserProblem {
   return { field: "name", message };
 }
 
-/** Adds somebody who can sign in. Names are lower-case and are never given to somebody else later. */
+/** Why a name cannot be given to a new user, or `null`. */
+export async function newNameProblem(
+  { storage }: Pick<ManageUsersDeps, "storage">,
+  name: string,
+): Promise<UserProblem | null> {
+  if (!namePattern.test(name)) {
+    const message =
+      "a name has 1 to 32 lower-case letters, digits, dots and hyphens, and begins with a letter or digit";
+    return { field: "name", message };
+  }
+  return await users.read(storage, name) === null ? null : takenName(name);
+}
+
+/** Why nothing can be changed about a user, or `null`. */
+export async function existingNameProblem(
+  { storage }: Pick<ManageUsersDeps, "storage">,
+  name: string,
+): Promise<UserProblem | null> {
+  return name === "" || await users.read(storage, name) === null ? noSuchUser(name) : null;
+}
+
+function takenName(name: string): UserProblem {
+  return { field: "name", message: `there is a user ${name} already; \`users reset ${name}\` sets a new passphrase` };
+}
+
+/** Adds a user. Names are lower-case and are never given to another person later. */
 export async function addUser(
   { storage, clock }: ManageUsersDeps,
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
 ): Promise<Result<UserSummary, UserProblem>> {
-  if (!namePattern.test(name)) {
-    const message =
-      "a name has 1 to 32 lower-case letters, digits, dots and hyphens, and begins with a letter or digit";
-    return failure({ field: "name", message });
-  }
+  const unfit = await newNameProblem({ storage }, name);
+  if (unfit !== null) return failure(unfit);
   const problem = passphraseProblem(passphrase);
   if (problem !== null) return failure({ field: "passphrase", message: problem });
   const now = clock();
@@ -53,10 +75,7 @@ export async function addUser(
     checks: [{ key: users.key(name), version: null }],
     puts: [users.put(name, { ...summary, epoch: randomId(), passwordHash: await hashPassword(passphrase) })],
   });
-  return added ? success(summary) : failure({
-    field: "name",
-    message: `there is a user ${name} already; \`users reset ${name}\` sets a new passphrase`,
-  });
+  return added ? success(summary) : failure(takenName(name));
 }
 
 /** Everybody, by name. */

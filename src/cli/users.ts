@@ -27,13 +27,18 @@ type Outcome = Awaited<ReturnType<Administration["disableUser"]>>;
 
 const actions: readonly Action[] = [
   { name: "list", words: [], run: administered(list) },
-  { name: "add", words: ["NAME"], run: withPassphrase((administration) => administration.addUser, "may sign in now") },
+  {
+    name: "add",
+    words: ["NAME"],
+    run: withPassphrase((administration) => administration.addUser, "may sign in now", true),
+  },
   {
     name: "reset",
     words: ["NAME"],
     run: withPassphrase(
       (administration) => administration.resetUser,
       "has a new passphrase; sessions, grants and tokens are ended",
+      false,
     ),
   },
   {
@@ -75,8 +80,14 @@ async function list(administration: Administration, context: CommandContext): Pr
 function withPassphrase(
   pick: (administration: Administration) => (name: string, passphrase: string) => Promise<Outcome>,
   done: string,
+  isNew: boolean,
 ): Action["run"] {
   return administered(async (administration, { say }, [name = ""]) => {
+    const unfit = await administration.userProblem(name, { isNew });
+    if (unfit !== null) {
+      say(`error: ${unfit.message}\n`);
+      return 1;
+    }
     const passphrase = await readPassphrase(say);
     if (!passphrase.ok) {
       say(passphraseMissing(passphrase.error));
