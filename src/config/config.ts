@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
+import { faultWords } from "../lib/system_fault.ts";
 import { environmentHasProxy } from "../ollama/direct_fetch.ts";
 import { leadsInto, type LookAt } from "./overlap.ts";
 import { isLoopbackHost } from "./parsers.ts";
@@ -109,8 +110,9 @@ function findText(
   } else if (file) {
     try {
       return { field: `${setting.env}_FILE`, text: readFile(file).trim() };
-    } catch {
-      problems.push({ field: `${setting.env}_FILE`, value: file, hint: "names a file that cannot be read" });
+    } catch (error) {
+      const hint = `names a file that cannot be read: ${faultWords(error)}`;
+      problems.push({ field: `${setting.env}_FILE`, value: file, hint });
     }
   }
   if (text) return { field: setting.env, text };

@@ -1,4 +1,5 @@
 /** The files that https is served with, read while the program may still read anything. */
+import { faultWords } from "../lib/system_fault.ts";
 import type { Result } from "../lib/result.ts";
 import type { ConfigProblem } from "./config.ts";
 import { parseCertificates, parsePrivateKey, type SettingParser } from "./parsers.ts";
@@ -52,7 +53,7 @@ function contentOf(
 ): Result<string, string> {
   try {
     return parse(readFile(path));
-  } catch {
-    return { ok: false, error: "names a file that cannot be read" };
+  } catch (error) {
+    return { ok: false, error: `names a file that cannot be read: ${faultWords(error)}` };
   }
 }

@@ -1,11 +1,11 @@
 /** A copy of the data directory that is of one moment, taken while the server runs. */
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { randomBytes } from "node:crypto";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
-import { type DataDirectoryProblem, exposure, unfinishedChange } from "./data_directory.ts";
+import { type DataDirectoryProblem, exists, exposure, unfinishedChange } from "./data_directory.ts";
 import { dataFiles } from "./data_files.ts";
 import { copyDurably, renameDurably, syncFile } from "./durable_file.ts";
 import { requireOwn } from "./open_sqlite_database.ts";
@@ -24,18 +24,18 @@ export async function backupDataDirectory(
   const from = resolve(options.from);
   const to = resolve(options.to);
   const source = { database: join(from, dataFiles.database), masterKey: join(from, dataFiles.masterKey) };
-  for (const path of Object.values(source)) {
-    if (!existsSync(path)) {
-      return failure({ path, problem: "does not exist", remedy: "name the data directory with --data-dir" });
-    }
-  }
-  const unfinished = unfinishedChange(from); // its two keys would be needed to read the copy
-  if (unfinished !== null) return failure(unfinished);
   const aside = `${to}.${randomBytes(8).toString("hex")}`;
   try {
+    for (const path of Object.values(source)) {
+      if (!exists(path)) {
+        return failure({ path, problem: "does not exist", remedy: "name the data directory with --data-dir" });
+      }
+    }
+    const unfinished = unfinishedChange(from); // its two keys would be needed to read the copy
+    if (unfinished !== null) return failure(unfinished);
     const exposed = exposure(from, "700") ?? exposure(source.masterKey, "600");
     if (exposed !== null) return failure(exposed);
-    if (existsSync(to) && readdirSync(to).length > 0) {
+    if (exists(to) && readdirSync(to).length > 0) {
       return failure({ path: to, problem: "is not empty", remedy: "name a directory that does not exist" });
     }
     mkdirSync(dirname(to), { recursive: true });
@@ -56,7 +56,9 @@ export async function backupDataDirectory(
       return failure({ path: source.database, problem: `could not be copied (${message})`, remedy });
     }
     const remedy = pathRemedy(error, "choose another place");
-    return failure({ path: faultyPath(error) ?? to, problem: `could not be used: ${faultWords(error)}`, remedy });
+    const faulty = faultyPath(error) ?? to;
+    const path = faulty.startsWith(aside) ? dirname(to) : faulty; // its random name says nothing
+    return failure({ path, problem: `could not be used: ${faultWords(error)}`, remedy });
   }
 }
 

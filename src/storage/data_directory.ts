@@ -122,7 +122,9 @@ export function exposure(path: string, mode: "600" | "700"): DataDirectoryProble
   const isForeign = own !== null && own !== uid;
   const remedy = isForeign
     ? `it belongs to user ${uid}, and this runs as ${own}: chown it, or set DATA_DIR to a directory below it, which is then made`
-    : `chmod ${mode} ${path}${own === null ? `, as user ${uid}, who owns it` : ""}`;
+    : own === null
+    ? `chmod ${mode} ${path}, which belongs to user ${uid}; if the server runs as another, chown it, or set DATA_DIR to a directory below it, which is then made`
+    : `chmod ${mode} ${path}`;
   return { path, problem: "can be read or changed by other users", remedy };
 }
 
@@ -166,6 +168,7 @@ function makeMasterKey(keyPath: string): void {
   }
 }
 
-function exists(path: string): boolean {
+/** Throws for a path that is out of reach: it is no absent one. */
+export function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,10 +1,10 @@
 /** The way back from {@link ./backup_data_directory.ts}. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
-import { type DataDirectoryProblem, exposure, masterKeyBytes } from "./data_directory.ts";
+import { type DataDirectoryProblem, exists, exposure, masterKeyBytes } from "./data_directory.ts";
 import { dataFiles } from "./data_files.ts";
 import { copyDurably, renameDurably } from "./durable_file.ts";
 import { requireOwn } from "./open_sqlite_database.ts";
@@ -23,7 +23,7 @@ export function restoreDataDirectory(
   try {
     const problem = findProblem(from);
     if (problem !== null) return failure(problem);
-    if (existsSync(to) && readdirSync(to).length > 0) {
+    if (exists(to) && readdirSync(to).length > 0) {
       const remedy = "nothing was changed; stop the server, move it away, and restore again";
       return failure({ path: to, problem: "is not empty", remedy });
     }
@@ -57,10 +57,10 @@ function findProblem(from: string): DataDirectoryProblem | null {
   const keyPath = join(from, dataFiles.masterKey);
   const remedy = "use another backup";
   for (const file of [path, keyPath]) {
-    if (!existsSync(file)) return { path: file, problem: "does not exist", remedy: "name the directory of a backup" };
+    if (!exists(file)) return { path: file, problem: "does not exist", remedy: "name the directory of a backup" };
   }
   // The copy of a running server's directory, say: part of its data is in the log, and would be lost.
-  if (existsSync(`${path}-wal`)) {
+  if (exists(`${path}-wal`)) {
     return { path: from, problem: "is not a backup: it has a write-ahead log", remedy: "make one with `backup`" };
   }
   if (readFileSync(keyPath).byteLength !== masterKeyBytes) {
