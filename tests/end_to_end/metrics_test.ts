@@ -32,7 +32,7 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = stdout.trim();
   await using server = await startServer(place, {
-    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "3", HEALTH_RATE_LIMIT: "1" },
+    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "3", HEALTH_RATE_LIMIT: "1", ALLOWED_HOSTS: "prometheus.example:9464" },
   });
   const url = await metricsUrl(server);
   assert.equal((await scrape(url)).get("portcullis_open_streams"), 0);
@@ -95,6 +95,7 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   await posted.body?.cancel();
   assert.equal(posted.status, 405);
   assert.equal(await statusWithHost(url, "rebound.example"), 403);
+  assert.equal(await statusWithHost(url, "prometheus.example:9464"), 200);
   const onMain = await fetch(`${server.url}/metrics`);
   await onMain.body?.cancel();
   assert.equal(onMain.status, 404);
@@ -142,6 +143,6 @@ Deno.test("without METRICS_PORT nothing listens for metrics, and a taken port st
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /cannot listen on 127\.0\.0\.1 port \d+ for metrics: .*\nhint: choose another with METRICS_PORT/,
+    /cannot listen on 127\.0\.0\.1 port \d+: .*\nhint: choose another with METRICS_PORT/,
   );
 });

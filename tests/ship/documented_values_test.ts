@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
 import type { Setting } from "../../src/config/setting.ts";
 import { settings } from "../../src/config/settings.ts";
+import { toTextLine } from "../../src/lib/text_line.ts";
 
 const day = 86_400;
 
@@ -135,6 +136,8 @@ Deno.test("documentation: log events and messages that pages quote are those of 
   for (const event of events.filter((name) => !keys.test(name))) {
     assert.ok(all.includes(`"${event}"`), `the log has ${event}`);
   }
+  const line = toTextLine("2026-11-22T09:30:00.000Z", "error", "sweep_failed", { key: "value" });
+  assert.ok(operations.includes(`\`${line}\``), `the page shows ${line}`);
   for (const [name, message] of messages) {
     assert.ok((await page(name)).includes(message), `docs/${name}.md says ${message}`);
     assert.ok(all.includes(message), `the program says ${message}`);
