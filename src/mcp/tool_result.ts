@@ -27,11 +27,9 @@ export function toToolResultText(
   revision: Revision,
   profile: Profile,
 ): string {
-  const encode = (blocks: readonly ContentBlock[]): string =>
-    JSON.stringify(blocks.map((block) => encodeBlock(block, revision, profile)));
   if (!outcome.ok) {
     const { message, partial } = outcome;
-    const content = encode([{ type: "text", text: message }, ...partial?.content ?? []]);
+    const content = encodeBlocks([{ type: "text", text: message }, ...partial?.content ?? []], revision, profile);
     const structured = partial?.structuredContent ?? (outputSchema === undefined ? {} : undefined);
     return structured === undefined
       ? `{"content":${content},"isError":true}`
@@ -39,9 +37,13 @@ export function toToolResultText(
   }
   const structured = outcome.structuredContent === undefined ? "{}" : JSON.stringify(outcome.structuredContent);
   const content = outcome.content.length > 0
-    ? encode(outcome.content)
+    ? encodeBlocks(outcome.content, revision, profile)
     : JSON.stringify([{ type: "text", text: structured }]); // MCP 2025-06-18, server/tools: structured content
   return `{"content":${content},"structuredContent":${structured},"isError":false}`;
+}
+
+function encodeBlocks(blocks: readonly ContentBlock[], revision: Revision, profile: Profile): string {
+  return JSON.stringify(blocks.map((block) => encodeBlock(block, revision, profile)));
 }
 
 /** A content block as this revision and this client's habits have it. */
