@@ -1,6 +1,6 @@
 /** An agent on the command line as a client of the story: its model is scripted to ask for each call. */
 import { type ScriptedModel, startScriptedModel } from "../fixtures/scripted_model.ts";
-import { installFromNpm, type NpmClient } from "./npm_client.ts";
+import { installFromNpm, type NpmClient, type Screen } from "./npm_client.ts";
 import type { MakeClient } from "./story.ts";
 
 /** What differs between agents. */
@@ -13,8 +13,8 @@ export interface Agent {
   readonly signIn: string;
   readonly signOut: string;
   readonly ask: string;
-  /** The file in its home directory whose appearance ends a sign-in that does not end by itself. */
-  readonly signedInFile?: string;
+  /** Where it signs in on a screen of its own. */
+  readonly screen?: Screen;
 }
 
 /** Installs the agent and starts its model. */
@@ -29,7 +29,7 @@ export function agentClient(agent: Agent): (stack: AsyncDisposableStack) => Prom
           if (isConfigured) await client.shell(agent.signOut);
           else await agent.configure(client, endpoint.href, model);
           isConfigured = true;
-          await client.signIn(agent.signIn, person, agent.signedInFile);
+          await client.signIn(agent.signIn, person, agent.screen);
         },
         async tools() {
           model.play([]);

@@ -59,7 +59,7 @@ export const openCode: Agent = {
         model: "anthropic/claude-sonnet-4-5",
         small_model: "anthropic/claude-sonnet-4-5",
         provider: { anthropic: { options } },
-        mcp: { portcullis: { type: "remote", url: endpoint, enabled: true } },
+        mcp: { portcullis: { type: "remote", url: endpoint, enabled: true, timeout: 60_000 } },
         permission: { "*": "allow" },
       }),
     );
@@ -67,4 +67,32 @@ export const openCode: Agent = {
   signIn: "opencode mcp auth portcullis",
   signOut: "opencode mcp logout portcullis",
   ask: "opencode run 'Do it' < /dev/null",
+};
+
+/** Gemini CLI, which signs in on its screen: a command there, and "yes" to opening the browser. */
+export const geminiCli: Agent = {
+  packages: ["@google/gemini-cli@0.61.0"],
+  environment: ({ url }) => ({
+    GEMINI_API_KEY: "scripted",
+    GOOGLE_GEMINI_BASE_URL: url,
+    GEMINI_CLI_TRUST_WORKSPACE: "true",
+    GEMINI_FORCE_FILE_STORAGE: "true", // no keychain
+    TERM: "xterm-256color",
+  }),
+  async configure(client, endpoint) {
+    await Deno.mkdir(`${client.home}/.gemini`, { recursive: true });
+    await Deno.writeTextFile(
+      `${client.home}/.gemini/settings.json`,
+      JSON.stringify({
+        security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
+        general: { enableAutoUpdate: false },
+        privacy: { usageStatisticsEnabled: false },
+        mcpServers: { portcullis: { httpUrl: endpoint, trust: true } },
+      }),
+    );
+  },
+  signIn: "gemini --skip-trust -m gemini-2.5-flash -i '/mcp auth portcullis'",
+  signOut: "rm -f .gemini/mcp-oauth-tokens.json",
+  ask: "gemini --skip-trust --yolo -m gemini-2.5-flash -p 'Do it' < /dev/null",
+  screen: { question: /Do you want to continue/, signedInFile: ".gemini/mcp-oauth-tokens.json" },
 };

@@ -1,6 +1,6 @@
 /** The clients of `deno task interop`, and what each can do. */
 import { agentClient } from "./agent_client.ts";
-import { claudeCode, codex, openCode } from "./agents.ts";
+import { claudeCode, codex, geminiCli, openCode } from "./agents.ts";
 import { inspectorCommandLine } from "./inspector_command_line.ts";
 import { aiSdk } from "./libraries/ai_sdk.ts";
 import { langChain } from "./libraries/langchain.ts";
@@ -11,6 +11,7 @@ import { mcporter, mcporterTraits } from "./mcporter.ts";
 import { giveUpCall } from "./python/given_up_call.ts";
 import { pythonClient } from "./python/story_client.ts";
 import { type MakeClient, tellStory, type Traits } from "./story.ts";
+import { useMcp, useMcpTraits } from "./use_mcp.ts";
 
 /** A client, and what is tried with it. */
 export interface InteropClient {
@@ -55,4 +56,6 @@ export const clients: readonly InteropClient[] = [
   client("Claude Code", agentClient(claudeCode), agent),
   client("Codex", agentClient(codex), { ...agent, cancels: false }),
   client("OpenCode", agentClient(openCode), { ...agent, cancels: false }),
+  client("Gemini CLI", agentClient(geminiCli), { ...agent, cancels: false }),
+  client("use-mcp in Chromium", useMcp, useMcpTraits),
 ];

@@ -10,18 +10,24 @@ export interface NpmClient extends AsyncDisposable {
   readonly home: string;
   /** Runs a command line to its end; gives what it printed. It is ended after `seconds`. */
   shell(command: string, seconds?: number): Promise<string>;
-  /**
-   * The same on a terminal, with a person who approves at the sign-in link that it prints or opens. It is ended when
-   * `untilFile` is there, a path in the home directory.
-   */
-  signIn(command: string, person: Person, untilFile?: string): Promise<string>;
+  /** The same on a terminal, with a person who approves at the sign-in link that it prints, or opens from its screen. */
+  signIn(command: string, person: Person, screen?: Screen): Promise<string>;
   /** Starts a command line, to be ended by its process. */
   spawn(command: string): Deno.ChildProcess;
 }
 
+/** A client that draws on the terminal, where it signs in and does not end by itself. */
+export interface Screen {
+  /** Its question whether to go on. */
+  readonly question: RegExp;
+  /** The file in its home directory that it writes when it has signed in. */
+  readonly signedInFile: string;
+}
+
+const yes = ["y", "\r", "\r"];
 const installSeconds = 300;
 const runSeconds = 90;
-const pollMs = 100;
+const pollMs = 300;
 
 /** Installs `packages` ("name@version") into a fresh prefix. */
 export async function installFromNpm(
@@ -68,25 +74,34 @@ export async function installFromNpm(
     async shell(command, seconds = runSeconds) {
       return new TextDecoder().decode((await start(["sh", "-c", `${command} 2>&1`], seconds).output()).stdout);
     },
-    async signIn(command, person, untilFile) {
+    async signIn(command, person, screen) {
       const child = start(["script", "-qfec", command, "/dev/null"], runSeconds, "piped");
       let said = "";
       const reading = child.stdout.pipeThrough(new TextDecoderStream()).pipeTo(
         new WritableStream({ write: (chunk) => void (said += chunk) }),
       );
+      const terminal = child.stdin.getWriter();
+      const keys = [...yes];
       let isApproved = false;
+      let isSignedIn = false;
       let hasEnded = false;
       const ended = child.status.then(() => hasEnded = true);
       while (!hasEnded) {
         await Promise.race([ended, pause(pollMs)]);
-        const link = findLink(said) ?? (await readText(openedLinks)).split("\n", 1)[0];
+        const link = screen === undefined ? findLink(said) : (await readText(openedLinks)).split("\n", 1)[0];
         if (!isApproved && link !== undefined && link !== "") {
           isApproved = true;
           await (await fetch(await approve(person, new URL(link)))).body?.cancel();
         }
-        if (untilFile !== undefined && await readText(`${home}/${untilFile}`) !== "") child.kill("SIGTERM");
+        if (screen === undefined) continue;
+        const key = screen.question.test(said) ? keys.shift() : undefined;
+        if (key !== undefined) await terminal.write(new TextEncoder().encode(key));
+        if (!isSignedIn && await readText(`${home}/${screen.signedInFile}`) !== "") {
+          isSignedIn = true;
+          child.kill("SIGTERM");
+        }
       }
-      await child.stdin.close().catch(() => {});
+      await terminal.close().catch(() => {});
       await reading;
       await Deno.remove(openedLinks).catch(() => {});
       return said;

@@ -60,6 +60,8 @@ export interface Traits {
   readonly refreshes?: boolean;
   /** Connecting again after its removal is enough for it to sign in again. */
   readonly returns?: boolean;
+  /** Further settings of the server. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** How long an access token lasts: longer than a client takes for a few calls. */
   readonly accessTokenSeconds?: number;
 }
@@ -91,6 +93,7 @@ export async function tellStory(make: MakeClient, traits: Traits = {}): Promise<
     OLLAMA_HOST: ollama.url,
     CLIENT_METADATA_DOCUMENTS: "off",
     ACCESS_TOKEN_LIFETIME: String(refreshes ? accessTokenSeconds : unexpiringSeconds),
+    ...traits.settings,
   };
   const start = () => startServer(place, { env, args: ["--port", String(port)] });
   const administer = async (...command: string[]): Promise<string> => {
