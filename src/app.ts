@@ -166,14 +166,14 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
   const intake = createBodyIntake(intakeBytesFor(Math.max(config.maxBodyBytes, config.maxReadBytes)));
-  const publicIntake = createBodyIntake(
-    intakeBytesFor(Math.max(config.maxPublicBodyBytes, config.maxFormBytes, config.maxOAuthBodyBytes)),
-  );
   const maxOAuthBytes = Math.max(config.maxFormBytes, config.maxOAuthBodyBytes);
+  // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
+  const handshakeIntake = createBodyIntake(intakeBytesFor(config.maxPublicBodyBytes));
+  const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBytes));
   const { credentialKey } = authorizationServer;
   const attempt = (endpoint: Endpoint): Endpoint =>
     limitBodies(
-      publicIntake,
+      oauthIntake,
       maxOAuthBytes,
       limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") }),
     );
@@ -199,7 +199,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
         maxPublicBodyBytes: config.maxPublicBodyBytes,
         bodyTimeoutSeconds: config.bodyTimeoutSeconds,
         intake,
-        publicIntake,
+        publicIntake: handshakeIntake,
         refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
         eventStreams: eventStreamOptionsOf(config),
         log,
@@ -256,7 +256,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       return mcp.openStreams;
     },
     finishBodies: async (milliseconds) =>
-      void await Promise.all([intake.stop(milliseconds), publicIntake.stop(milliseconds)]),
+      void await Promise.all([intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds))),
     drain: mcp.drain,
     hurry: mcp.hurry,
     async close() {

@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
 
 const form = "application/x-www-form-urlencoded";
 const json = "application/json";
+const mebibyte = 1_048_576;
 
 /** Promises a long body, sends a byte of it a second, and gives the answer's head as soon as there is one. */
 async function drip(
@@ -54,6 +56,36 @@ Deno.test("a body that drips is answered 408 when its time is up, whatever it is
   const next = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "tools/list" }, { token });
   assert.equal(next.status, 200);
   await next.body?.cancel();
+});
+
+Deno.test("strangers who take all room for bodies at /mcp keep no client from the OAuth endpoints", async () => {
+  await using place = await makeServerPlace();
+  const env = { TRUST_PROXY: "1", PUBLIC_BODY_LIMIT: String(4 * mebibyte), BODY_TIMEOUT: "300" };
+  await using server = await startServer(place, { env });
+  const { hostname, port, host } = new URL(server.url);
+  let addresses = 0;
+  const nextAddress = (): string => `10.0.${addresses >> 8}.${addresses++ & 255}`;
+  const statusOf = async (path: string): Promise<number> => {
+    const headers = { "content-type": json, "x-forwarded-for": nextAddress() };
+    const response = await fetch(server.url + path, { method: "POST", headers, body: "{}" });
+    await response.body?.cancel();
+    return response.status;
+  };
+  const held: Deno.TcpConn[] = [];
+  try {
+    const sizes = [[4 * mebibyte, 16], [mebibyte, 4], [mebibyte / 4, 4], [mebibyte / 16, 8], [1_000, 8]] as const;
+    for (const bytes of sizes.flatMap(([bytes, count]) => Array<number>(count).fill(bytes))) {
+      const connection = await Deno.connect({ hostname, port: Number(port) });
+      held.push(connection);
+      const head = `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${json}\r\nContent-Length: ${bytes}\r\n`;
+      await connection.write(new TextEncoder().encode(`${head}X-Forwarded-For: ${nextAddress()}\r\n\r\n`));
+    }
+    await until("a handshake that finds no room", async () => await statusOf("/mcp") === 503);
+    assert.equal(await statusOf("/oauth/token"), 400);
+    assert.equal(await statusOf("/oauth/register"), 400);
+  } finally {
+    for (const connection of held) connection.close();
+  }
 });
 
 Deno.test("OAuth bodies past 64 kB are refused before they are read; nobody needs more", async () => {
