@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import type { LogFields } from "../../src/lib/log.ts";
 import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
+import { pause } from "../../src/lib/pause.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite.ts";
 import { until } from "../fixtures/until.ts";
 import { put } from "./contract.ts";
 
@@ -75,4 +77,20 @@ Deno.test("sqlite storage: other files in the data directory, and other processe
   await put(opened.value, ["k"], "last");
   await opened.value.close();
   await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("sqlite storage: opening a database leaves its ctime as it was, which a running server takes for a rename", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
+  const path = `${directory}/portcullis.db`;
+  const changed = async (): Promise<number | undefined> => (await Deno.stat(path)).ctime?.getTime();
+  const running = openSqliteStorage({ path, clock: Date.now });
+  try {
+    const before = await changed();
+    await pause(1_100); // Deno gives this time in whole seconds
+    await openSqliteStorage({ path, clock: Date.now }).close();
+    assert.equal(await changed(), before);
+  } finally {
+    await running.close();
+    await Deno.remove(directory, { recursive: true });
+  }
 });
