@@ -1,5 +1,5 @@
 /** Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded. */
-import { setImmediate } from "node:timers";
+import { pause } from "../lib/pause.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
 import { isObject } from "../lib/is_object.ts";
@@ -38,15 +38,6 @@ const maxAnswerCharacters = 8_000_000;
 /** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
 const maxMessagesAtOnce = 4;
 
-/** Most answers need no wait: without these passes of the event loop between them, fifty would be one long step. */
-const passesBetweenAnswers = 6; // a request of another caller takes several
-
-async function letOthersRun(): Promise<void> {
-  for (let pass = 0; pass < passesBetweenAnswers; pass++) {
-    await new Promise<void>((resolve) => void setImmediate(resolve));
-  }
-}
-
 /** What answers a batch's messages. */
 export interface BatchAnswering {
   /** Answers one of them. */
@@ -81,7 +72,8 @@ export async function answerBatch(
       }
       const pending = answer(message);
       const answered = pending instanceof Promise ? await pending : pending;
-      resting ??= letOthersRun().then(() => void (resting = undefined));
+      // Most answers need no wait: fifty would be one long step. A timer, since only an idle loop looks at connections.
+      resting ??= pause(0).then(() => void (resting = undefined));
       if (!("body" in answered)) continue;
       bodies[index] = answered.body;
       characters += answered.body.length;
