@@ -2,6 +2,7 @@
 import { agentClient } from "./agent_client.ts";
 import { claudeCode, codex, geminiCli, openCode } from "./agents.ts";
 import { inspectorCommandLine } from "./inspector_command_line.ts";
+import { tryInspectorPage } from "./inspector_page.ts";
 import { aiSdk } from "./libraries/ai_sdk.ts";
 import { langChain } from "./libraries/langchain.ts";
 import { mastra } from "./libraries/mastra.ts";
@@ -53,6 +54,7 @@ export const clients: readonly InteropClient[] = [
   client("mcporter", mcporter, mcporterTraits),
   client("Inspector, command line, legacy", inspectorCommandLine("legacy"), { ...commandLine, cancels: false }),
   client("Inspector, command line, modern", inspectorCommandLine("modern"), commandLine),
+  { name: "Inspector, page in Chromium, to the list of tools", story: tryInspectorPage },
   client("Claude Code", agentClient(claudeCode), agent),
   client("Codex", agentClient(codex), { ...agent, cancels: false }),
   client("OpenCode", agentClient(openCode), { ...agent, cancels: false }),

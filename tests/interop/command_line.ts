@@ -6,7 +6,7 @@
 import process from "node:process";
 import { clients, skippedStatus } from "./clients.ts";
 
-const clientSeconds = 300;
+const clientSeconds = 600; // agents start anew for each call, slowly on a busy machine
 const killAfterSeconds = 10;
 const timedOutStatus = 124; // of timeout(1)
 const shownCharacters = 4_000;

@@ -75,7 +75,8 @@ export async function installFromNpm(
       return new TextDecoder().decode((await start(["sh", "-c", `${command} 2>&1`], seconds).output()).stdout);
     },
     async signIn(command, person, screen) {
-      const child = start(["script", "-qfec", command, "/dev/null"], runSeconds, "piped");
+      const wide = screen === undefined ? command : `stty cols 200 rows 50; ${command}`; // so that no line is cut in two
+      const child = start(["script", "-qfec", wide, "/dev/null"], runSeconds, "piped");
       let said = "";
       const reading = child.stdout.pipeThrough(new TextDecoderStream()).pipeTo(
         new WritableStream({ write: (chunk) => void (said += chunk) }),
