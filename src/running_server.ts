@@ -121,14 +121,19 @@ export async function startServer(
   };
   try {
     const ready = Promise.withResolvers<App>();
-    if (team?.opensPort) listeningOn(config.host, config.port, mainRemedy, () => requireFreePort(config));
+    if (team?.opensPort) {
+      listeningOn({ host: config.host, port: config.port, remedy: mainRemedy }, () => requireFreePort(config));
+    }
     const answer: App["fetch"] = (request, peer) =>
       app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
     server = listenPersistently({
       listen: (again) => {
         const on = (port: number) => listen({ ...config, port }, { reusePort: team !== undefined, notice }, answer);
         return again === null
-          ? listeningOn(config.host, config.port, mainRemedy, () => listenFirst(config.port, preferredPort, on))
+          ? listeningOn(
+            { host: config.host, port: config.port, remedy: mainRemedy },
+            () => listenFirst(config.port, preferredPort, on),
+          )
           : on(again);
       },
       log,
@@ -167,10 +172,9 @@ export async function startServer(
     };
     if (metricsPort !== undefined && (team === undefined || team.isFirst)) {
       const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
+      const remedy = "choose another with METRICS_PORT or METRICS_HOST";
       metricsServer = listeningOn(
-        config.metricsHost,
-        metricsPort,
-        "choose another with METRICS_PORT or METRICS_HOST",
+        { host: config.metricsHost, port: metricsPort, use: " for metrics", remedy },
         () => listenForMetrics(config, metricsPort, { gatherReports, startedAt: clock(), log }),
       );
     }
@@ -221,13 +225,21 @@ class ListenError extends Error {
   }
 }
 
-function listeningOn<T>(host: string, port: number, remedy: string, listen: () => T): T {
+interface ListenPlace {
+  readonly host: string;
+  readonly port: number;
+  /** What it is for, where that is not the server itself. */
+  readonly use?: string;
+  readonly remedy: string;
+}
+
+function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, listen: () => T): T {
   try {
     return listen();
   } catch (error) {
     const isReserved = error instanceof Deno.errors.PermissionDenied && port > 0 && port < unreservedPort;
     const rights = `ports below ${unreservedPort} need rights that this user lacks: `;
-    throw new ListenError(`${host} port ${port}`, isReserved ? `${rights}${remedy}` : remedy, error);
+    throw new ListenError(`${host} port ${port}${use}`, isReserved ? `${rights}${remedy}` : remedy, error);
   }
 }
 

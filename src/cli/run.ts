@@ -90,7 +90,7 @@ async function runCommand(
   if (command === undefined) {
     const names = commands.map((each) => each.name);
     say(
-      `error: there is no command ${JSON.stringify(name)}${didYouMean(name, names)}\n` +
+      `error: there is no command ${JSON.stringify(name)}${didYouMean(name, [...names, "help", "version"])}\n` +
         `hint: commands are ${names.join(", ")}; see \`${programName()} --help\`\n`,
     );
     return { status: 2 };

@@ -15,7 +15,7 @@ const wordsByCode: Readonly<Record<string, string>> = {
   EIO: "the disk reports an error",
   EMFILE: "the process has too many open files",
   ENFILE: "the machine has too many open files",
-  EADDRINUSE: "another program listens there",
+  EADDRINUSE: "it is in use: another program listens there",
   EADDRNOTAVAIL: "this machine does not have that address",
   ECONNREFUSED: "nothing listens there",
   ECONNRESET: "the connection was reset",

@@ -5,6 +5,7 @@ import { closestWord } from "../../src/lib/closest_word.ts";
 
 const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["doctro", /there is no command "doctro"; did you mean doctor\?/],
+  ["hlep", /there is no command "hlep"; did you mean help\?/],
   ["help tokne", /there is no command "tokne"; did you mean token\?/],
   ["token", /token needs one of: create, list, revoke/],
   ["token rvoke abc", /there is no `token rvoke`; did you mean revoke\?/],

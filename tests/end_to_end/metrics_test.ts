@@ -143,6 +143,6 @@ Deno.test("without METRICS_PORT nothing listens for metrics, and a taken port st
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /cannot listen on 127\.0\.0\.1 port \d+: .*\nhint: choose another with METRICS_PORT/,
+    /cannot listen on 127\.0\.0\.1 port \d+ for metrics: .*\nhint: choose another with METRICS_PORT/,
   );
 });
