@@ -1,4 +1,5 @@
 /** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
+import { ownerId, users } from "./authorization_server/records/user.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "./config/parsers.ts";
 import { ollamaLimitsOf } from "./configured_limits.ts";
@@ -58,11 +59,19 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   const name = "database";
   const { examineInstallation } = await import("./installation.ts");
-  const found = await examineInstallation(config, systemClock);
+  const found = await examineInstallation(config, { clock: systemClock, lookFor: users.key(ownerId) });
   if (!found.ok) return void (yield { name, state: "broken", text: found.error.problem, remedy: found.error.remedy });
-  yield found.value === "sound"
-    ? { name, state: "well", text: "is whole, can be written, and belongs to the master key" }
-    : { name, state: "warning", text: "does not exist yet", remedy: "the first start makes it" };
+  if (found.value.kind === "absent") {
+    return void (yield { name, state: "warning", text: "does not exist yet", remedy: "the first start makes it" });
+  }
+  yield { name, state: "well", text: "is whole, can be written, and belongs to the master key" };
+  if (config.signIn !== "local" || found.value.isFound) return;
+  yield {
+    name: "owner",
+    state: "warning",
+    text: "there is none yet: people cannot sign in",
+    remedy: "start it and open the set-up link that it prints",
+  };
 }
 
 function* examineWall(config: Config): Generator<Check> {

@@ -15,8 +15,9 @@ import {
   readDataDirectory,
 } from "./storage/data_directory.ts";
 import { dataFiles } from "./storage/data_files.ts";
+import type { AbsentStorage } from "./storage/examine_storage.ts";
 import { openStorage } from "./storage/open_storage.ts";
-import type { Storage } from "./storage/port.ts";
+import type { Storage, StorageKey } from "./storage/port.ts";
 
 /** One installation's lasting state. */
 export interface Installation {
@@ -66,24 +67,26 @@ export async function openInstallation(
 
 /**
  * Whether what a configuration names can be used, and its master key fits; makes and changes nothing. `absent` when
- * there is nothing yet: the first start makes it.
+ * there is nothing yet: the first start makes it. Says, too, whether the entry to look for is there.
  */
 export async function examineInstallation(
   { database, dataDir, masterKey }: Config,
-  clock: Clock,
-): Promise<Result<"sound" | "absent", InstallationProblem>> {
+  { clock, lookFor }: { readonly clock: Clock; readonly lookFor: StorageKey },
+): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, InstallationProblem>> {
   const { examineStorage } = await import("./storage/examine_storage.ts");
   const examined = await examineStorage({
     ...(database === undefined ? {} : { location: database }),
     sqlitePath: join(dataDir, dataFiles.database),
+    lookFor: lookFor,
     clock,
   });
   if (!examined.ok) return examined;
-  if (examined.value.kind === "absent" || examined.value.mark === null) return success("absent");
+  if (examined.value.kind === "absent" || examined.value.mark === null) return success({ kind: "absent" });
   const key = masterKey === undefined ? peekMasterKey(dataDir) : success(masterKey);
   if (!key.ok) return failure(asProblem(key.error));
   if (key.value === null) return failure(asProblem(missingMasterKey(dataDir)));
-  return examined.value.mark === masterKeyMark(createSecretBox(key.value)) ? success("sound") : failure(wrongMasterKey);
+  if (examined.value.mark !== masterKeyMark(createSecretBox(key.value))) return failure(wrongMasterKey);
+  return success({ kind: "sound", isFound: examined.value.isFound });
 }
 
 /** Opens the storage that a configuration names, whatever its master key. */

@@ -80,6 +80,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   examination: ["authorization_server", "config", "lib", "servicenow", "storage"],
   "examination.ts": [
+    "authorization_server",
     "config",
     "configured_limits.ts",
     "examination",
@@ -188,6 +189,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     storage: /data_(directory|files)\.ts$/,
   },
   "examination.ts": {
+    authorization_server: /records\/user\.ts$/,
     servicenow: /play_connection\.ts$/,
     sandbox: /^src\/sandbox\/(?!run_in_worker)/,
     telemetry: /deno_telemetry\.ts$/,

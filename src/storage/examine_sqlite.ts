@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { markKey } from "./bind_master_key.ts";
 import type { AbsentStorage, SoundStorage } from "./examine_storage.ts";
 import { encodeKey } from "./key_text.ts";
+import type { StorageKey } from "./port.ts";
 import { requireOwn, requireSound } from "./open_sqlite_database.ts";
 import { describeSqliteFailure } from "./sqlite_failure.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
@@ -11,7 +12,7 @@ import { UnusableStorageError } from "./unusable_storage.ts";
 const busyTimeoutMilliseconds = 1_000;
 
 /** Throws {@link UnusableStorageError} for one that cannot be read, is damaged, or cannot be written. */
-export function examineSqlite(path: string): SoundStorage | AbsentStorage {
+export function examineSqlite(path: string, lookFor: StorageKey): SoundStorage | AbsentStorage {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path);
@@ -20,10 +21,12 @@ export function examineSqlite(path: string): SoundStorage | AbsentStorage {
     requireSound(database, path, Infinity);
     const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
     if (count === 0) return { kind: "absent" };
-    const row = database.prepare("SELECT value FROM entry WHERE key = ?").get(encodeKey(markKey));
+    const find = database.prepare("SELECT value FROM entry WHERE key = ?");
+    const row = find.get(encodeKey(markKey));
+    const isFound = find.get(encodeKey(lookFor)) !== undefined;
     database.prepare("BEGIN IMMEDIATE").run();
     database.prepare("ROLLBACK").run();
-    return { kind: "sound", mark: row === undefined ? null : JSON.parse(String(row["value"])) };
+    return { kind: "sound", mark: row === undefined ? null : JSON.parse(String(row["value"])), isFound };
   } catch (error) {
     if (error instanceof UnusableStorageError) throw error;
     const { problem, remedy } = describeSqliteFailure(error, path);

@@ -5,6 +5,7 @@ import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import type { StorageProblem } from "./guarded_storage.ts";
+import type { StorageKey } from "./port.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** A storage that can be used. */
@@ -12,6 +13,8 @@ export interface SoundStorage {
   readonly kind: "sound";
   /** Of the master key that it is bound to; `null` when no server has used it yet. */
   readonly mark: unknown;
+  /** Whether the entry that was looked for is there. */
+  readonly isFound: boolean;
 }
 
 /** Nothing is there yet: the first start makes it. */
@@ -19,18 +22,19 @@ export interface AbsentStorage {
   readonly kind: "absent";
 }
 
-/** Opens what is there, looks for damage, and tries to write where that can be taken back. */
+/** Opens what is there, looks for damage and for one entry, and tries to write where that can be taken back. */
 export async function examineStorage(
-  { location, sqlitePath, clock }: {
+  { location, sqlitePath, lookFor, clock }: {
     readonly location?: DatabaseLocation;
     readonly sqlitePath: string;
+    readonly lookFor: StorageKey;
     readonly clock: Clock;
   },
 ): Promise<Result<SoundStorage | AbsentStorage, StorageProblem>> {
   try {
     if (location?.kind === "postgres") {
       const { examinePostgres } = await import("./examine_postgres.ts");
-      return success(await examinePostgres(location));
+      return success(await examinePostgres(location, lookFor));
     }
     if (location?.kind === "deno_kv") {
       const isFile = location.path !== undefined && !/^https?:/.test(location.path);
@@ -41,14 +45,15 @@ export async function examineStorage(
       ]);
       const storage = await openDenoKvStorage({ ...location, clock });
       try {
-        return success({ kind: "sound", mark: await boundMark(storage) });
+        const [mark, entry] = await Promise.all([boundMark(storage), storage.get(lookFor)]);
+        return success({ kind: "sound", mark, isFound: entry !== null });
       } finally {
         await storage.close();
       }
     }
     if (!exists(sqlitePath)) return success({ kind: "absent" });
     const { examineSqlite } = await import("./examine_sqlite.ts");
-    return success(examineSqlite(sqlitePath));
+    return success(examineSqlite(sqlitePath, lookFor));
   } catch (error) {
     if (!(error instanceof UnusableStorageError)) throw error;
     return failure({ problem: error.message, remedy: error.remedy });

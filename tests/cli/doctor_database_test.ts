@@ -2,7 +2,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
-import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
+import { setUpOwner } from "../fixtures/owner.ts";
+import { createPerson } from "../fixtures/person.ts";
+import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 
 const spoilings: readonly [string, (dataDir: string) => Promise<void>, RegExp, RegExp][] = [
   [
@@ -92,3 +95,37 @@ Deno.test("doctor warns of a database that is not there yet, makes none, and fai
   assert.match(linesOf(away.stdout), /^FAIL +database: PostgreSQL database x at 127\.0\.0\.1, port 1, cannot be used/m);
   assert.ok(!away.stdout.includes("hunter2"));
 });
+
+Deno.test("doctor warns until the server has an owner", async () => {
+  await using place = await makeServerPlace();
+  const examine = async (): Promise<string> =>
+    linesOf((await runCommand(["doctor", "--data-dir", place.dataDir])).stdout);
+  {
+    await using server = await startServer(place);
+    assert.match(await examine(), /^warn +owner: there is none yet/m);
+    await setUpOwner(createPerson(server.url), server);
+  }
+  assert.doesNotMatch(await examine(), /owner:/);
+});
+
+const onPostgres = "doctor finds the owner in PostgreSQL, too";
+const found = findPostgres();
+if ("missing" in found) {
+  Deno.test({ name: `SKIPPED ${onPostgres}: ${found.missing}`, ignore: true, fn: () => {} });
+} else {
+  Deno.test(onPostgres, async () => {
+    await using cluster = await startPostgresCluster(found.programs);
+    await using place = await makeServerPlace();
+    const env = { DATABASE_URL: cluster.url };
+    const examine = async (): Promise<string> =>
+      linesOf((await runCommand(["doctor", "--data-dir", place.dataDir], { env })).stdout);
+    {
+      await using server = await startServer(place, { env });
+      assert.match(await examine(), /^warn +owner: there is none yet/m);
+      await setUpOwner(createPerson(server.url), server);
+    }
+    const told = await examine();
+    assert.match(told, /^ok +database: /m);
+    assert.doesNotMatch(told, /owner:/);
+  });
+}
