@@ -32,7 +32,9 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
   try {
     if (location?.kind === "postgres") {
       const { describePostgresFailure, openPostgresStorage } = await import("./postgres.ts");
-      const storage = await openPostgresStorage({ location, clock, limits });
+      const onWait = (): void =>
+        log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
+      const storage = await openPostgresStorage({ location, clock, limits, onWait });
       const describe = (error: unknown): StorageProblem => describePostgresFailure(error, location);
       return success(guardStorage(storage, { describe, log, hangMilliseconds }));
     }

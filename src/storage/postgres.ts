@@ -39,6 +39,8 @@ export interface PostgresStorageOptions {
   /** Several installations can share a database by different schemas. Default `portcullis`. */
   readonly schema?: string;
   readonly limits?: Partial<PostgresLimits>;
+  /** Called once when the server cannot be reached at first and the opening waits for it. */
+  readonly onWait?: () => void;
 }
 
 interface Row {
@@ -49,11 +51,11 @@ interface Row {
 
 /** Connects, and makes or upgrades the schema. Rejects with {@link UnusableStorageError} when that cannot be. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
-  const { location, clock, schema = "portcullis", limits } = options;
+  const { location, clock, schema = "portcullis", limits, onWait } = options;
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) throw new TypeError("A schema's name has only a-z, 0-9 and _");
   const connection = connectPostgres(location, { ...postgresLimits, ...limits });
   try {
-    await connection.whenReachable(() => prepareServer(connection, schema));
+    await connection.whenReachable(() => prepareServer(connection, schema), onWait);
   } catch (error) {
     await connection.close();
     throw toUnusable(error, location);

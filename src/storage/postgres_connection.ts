@@ -30,8 +30,8 @@ export interface PostgresConnection {
   readonly sql: Sql;
   /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */
   query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
-  /** Runs a step again for as long as the server cannot be reached and nothing was done. */
-  whenReachable<T>(step: () => Promise<T>): Promise<T>;
+  /** Runs a step again for as long as the server cannot be reached and nothing was done; calls `onWait` once if so. */
+  whenReachable<T>(step: () => Promise<T>, onWait?: () => void): Promise<T>;
   /** A pool of a single connection of its own, for listening; whoever asks for it ends it. */
   connectListener(handlers: ListenerHandlers): Sql;
   close(): Promise<void>;
@@ -132,8 +132,16 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       throw error;
     }
   };
-  const retry = async <T>(step: () => Promise<T>, repeatable: boolean, milliseconds: number): Promise<T> => {
+  const retry = async <T>(
+    step: () => Promise<T>,
+    { repeatable, milliseconds, onWait }: {
+      repeatable: boolean;
+      milliseconds: number;
+      onWait?: (() => void) | undefined;
+    },
+  ): Promise<T> => {
     const end = performance.now() + milliseconds;
+    let hasWaited = false;
     for (;;) {
       try {
         return await step();
@@ -141,6 +149,8 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         const code = errorCode(error);
         const again = nothingDone.has(code) || (repeatable && lost.has(code));
         if (!again || performance.now() > end) throw error;
+        if (!hasWaited) onWait?.();
+        hasWaited = true;
         await new Promise((resolve) => setTimeout(resolve, retryMilliseconds));
       }
     }
@@ -151,7 +161,10 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       return pool;
     },
     async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
-      const work = retry(() => send<Row>(text, parameters), repeatable, limits.outageTimeoutMilliseconds);
+      const work = retry(() => send<Row>(text, parameters), {
+        repeatable,
+        milliseconds: limits.outageTimeoutMilliseconds,
+      });
       underWay.add(work);
       try {
         return await work;
@@ -161,7 +174,8 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         underWay.delete(work);
       }
     },
-    whenReachable: (step) => retry(step, false, limits.startTimeoutMilliseconds),
+    whenReachable: (step, onWait) =>
+      retry(step, { repeatable: false, milliseconds: limits.startTimeoutMilliseconds, onWait }),
     connectListener: (handlers) => makePool(location, limits, rootCertificate, handlers),
     async close() {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.

@@ -94,6 +94,12 @@ Deno.test("doctor warns of a database that is not there yet, makes none, and fai
   assert.equal(away.code, 1);
   assert.match(linesOf(away.stdout), /^FAIL +database: PostgreSQL database x at 127\.0\.0\.1, port 1, cannot be used/m);
   assert.ok(!away.stdout.includes("hunter2"));
+  const start = await runCommand(["serve", "--port", "0", ...data, "--workspace", place.workspaceDir], { env });
+  assert.equal(start.code, 1);
+  assert.match(
+    start.stderr,
+    /"event":"waiting_for_database","host":"127\.0\.0\.1","port":1\}[^]*\nerror: PostgreSQL database x/,
+  );
 });
 
 Deno.test("doctor warns until the server has an owner", async () => {
