@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
+import { setUpOwner } from "../fixtures/owner.ts";
+import { createPerson } from "../fixtures/person.ts";
 import { startServicenow } from "../fixtures/servicenow.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
@@ -12,6 +14,7 @@ onDisk.test("doctor finds everything well beside a running server with its model
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3" }] });
   await using place = await makeServerPlace();
   await using server = await startServer(place);
+  await setUpOwner(createPerson(server.url), server);
   const { code, stdout, stderr } = await runCommand(["doctor"], {
     env: {
       DATA_DIR: place.dataDir,
