@@ -46,8 +46,10 @@ export async function serve(
     return 2;
   }
   const missing = missingParts(config); // while this thread may still connect
+  const { asked, insisted } = stopRequested(() => performance.now()); // a client may be answered before the start is told
   const server = config.workers > 1 ? await startWorkers(config, entry, say) : startSandboxedServer(config, entry, say);
-  const started = await server.started;
+  const started = await Promise.race([server.started, insisted.then(() => null)]);
+  if (started === null) return 1;
   if (started.kind === "refused") {
     say(started.text);
     return 1;
@@ -57,7 +59,6 @@ export async function serve(
     return 1;
   }
   const { serverUrl, setUpLink } = started;
-  const { asked, insisted } = stopRequested(() => performance.now()); // before the line that tells whoever waits for it that a signal will be heard
   say(welcomeText({ config, serverUrl, setUpLink, missing: await missing }));
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {

@@ -15,12 +15,14 @@ function snippet(language: string): string {
 }
 
 async function isInstalled(program: string): Promise<boolean> {
-  return await new Deno.Command(program, {
-    args: [program === "nginx" ? "-v" : "version"],
-    stderr: "null",
-    stdout: "null",
-  })
-    .output().then(() => true, () => false);
+  const args = [program === "nginx" ? "-v" : "version"];
+  try {
+    await new Deno.Command(program, { args, stderr: "null", stdout: "null" }).output(); // throws, and does not reject
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
 }
 
 Deno.test({

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { examineCertificate } from "../../src/examination/certificate.ts";
 import { hasOpenssl, makeCertificate } from "../fixtures/certificate.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 Deno.test({
-  name: "the served certificate is judged by its dates, its names and its chain",
-  ignore: !hasOpenssl(),
+  ...skippedUnless(
+    hasOpenssl(),
+    "there is no openssl",
+    "the served certificate is judged by its dates, its names and its chain",
+  ),
   fn: async () => {
     const directory = await Deno.makeTempDir();
     try {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { raceFreedomOf } from "../../src/sandbox/race_freedom.ts";
 
 Deno.test("raceFreedomOf() does not claim anything for a directory of a larger file system, or one that is not there", async () => {
@@ -18,8 +19,11 @@ const mayMount = Deno.build.os === "linux" &&
     true;
 
 Deno.test({
-  name: "raceFreedomOf() finds a mount of a whole file system, and is not deceived by one of a part",
-  ignore: !mayMount,
+  ...skippedUnless(
+    mayMount,
+    "this machine lets nobody mount",
+    "raceFreedomOf() finds a mount of a whole file system, and is not deceived by one of a part",
+  ),
   async fn() {
     const directory = Deno.realPathSync(await Deno.makeTempDir());
     const script = `
