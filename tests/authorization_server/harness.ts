@@ -102,19 +102,26 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     databasePath,
     time,
     lines,
-    fetch: async (path, init) => {
-      const url = new URL(path, own);
-      const endpoint = mounted[url.pathname];
-      assert.ok(endpoint, `nothing is mounted at ${url.pathname}`);
-      return await endpoint(new Request(url, { redirect: "manual", ...init }), {
-        address: options.address ?? peer.address,
-      });
-    },
+    fetch: fetchFrom(mounted, own, options.address),
     reasons: () => lines.flatMap(({ fields }) => fields["reason"] === undefined ? [] : [fields["reason"]]),
     async [Symbol.asyncDispose]() {
       await storage.close();
       await Deno.remove(directory, { recursive: true });
     },
+  };
+}
+
+/** Requests to mounted endpoints, from one address. */
+export function fetchFrom(
+  endpoints: Readonly<Record<string, Endpoint>>,
+  origin: string,
+  address: string = peer.address,
+): Harness["fetch"] {
+  return async (path, init) => {
+    const url = new URL(path, origin);
+    const endpoint = endpoints[url.pathname];
+    assert.ok(endpoint, `nothing is mounted at ${url.pathname}`);
+    return await endpoint(new Request(url, { redirect: "manual", ...init }), { address });
   };
 }
 

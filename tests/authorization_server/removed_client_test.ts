@@ -6,11 +6,11 @@ import type { Batch, Storage } from "../../src/storage/port.ts";
 import {
   authorizePath,
   decide,
+  fetchFrom,
   type Harness,
   mount,
   obtainCode,
   openBrowser,
-  peer,
   postForm,
   reachConsent,
   redeem,
@@ -44,15 +44,7 @@ function removingBefore(harness: Harness, family: string, clientId: string): Har
     },
   };
   const mounted = mount(createAuthorizationServer({ ...harness.deps, storage }));
-  return {
-    ...harness,
-    fetch: async (path, init) => {
-      const url = new URL(path, harness.deps.issuer);
-      const endpoint = mounted[url.pathname];
-      assert.ok(endpoint);
-      return await endpoint(new Request(url, { redirect: "manual", ...init }), peer);
-    },
-  };
+  return { ...harness, fetch: fetchFrom(mounted, harness.deps.issuer) };
 }
 
 async function assertNothingLeft(harness: Harness): Promise<void> {

@@ -7,11 +7,11 @@ import {
   authorizePath,
   connect,
   decide,
+  fetchFrom,
   type Harness,
   mount,
   obtainCode,
   openBrowser,
-  peer,
   postForm,
   reachConsent,
   redeem,
@@ -30,15 +30,7 @@ function limited(harness: Harness): Harness {
       limitAttempts(limiter, endpoint, { credentialKey, onRefused: () => {} }),
     ]),
   );
-  return {
-    ...harness,
-    fetch: async (path, init) => {
-      const url = new URL(path, harness.deps.issuer);
-      const endpoint = endpoints[url.pathname];
-      assert.ok(endpoint);
-      return await endpoint(new Request(url, { redirect: "manual", ...init }), peer);
-    },
-  };
+  return { ...harness, fetch: fetchFrom(endpoints, harness.deps.issuer) };
 }
 
 async function exhaust(harness: Harness): Promise<void> {
