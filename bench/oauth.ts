@@ -7,10 +7,10 @@ import process from "node:process";
 import { createChallenges } from "../src/resource_server/challenge.ts";
 import { createGuard } from "../src/resource_server/guard.ts";
 import { createSpellings } from "../src/resource_server/resource_spelling.ts";
-import { createClient } from "../src/authorization_server/manage_clients.ts";
-import { hashSecret, randomId, randomSecret } from "../src/authorization_server/random_secret.ts";
+import { createClient } from "../src/authorization_server/clients/manage_clients.ts";
+import { hashSecret, randomId, randomSecret } from "../src/lib/random_secret.ts";
 import { authorizationCodes } from "../src/authorization_server/records/authorization_code.ts";
-import { createUserDirectory } from "../src/authorization_server/user_directory.ts";
+import { createUserDirectory } from "../src/authorization_server/people/user_directory.ts";
 import {
   basic,
   challenge,

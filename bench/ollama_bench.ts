@@ -9,7 +9,7 @@ import { createOllamaClient } from "../src/ollama/client.ts";
 import { parseOllamaHost } from "../src/ollama/host.ts";
 import { defaultOllamaLimits } from "../src/ollama/limits.ts";
 import { createLocalModel } from "../src/ollama/local_model.ts";
-import { llmGenerateTool } from "../src/tools/llm_generate.ts";
+import { llmGenerateTool } from "../src/tools/llm/llm_generate.ts";
 import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { callTool, noImages, noSignal, testContext } from "../tests/fixtures/ollama_calls.ts";
 import { makeServerPlace, runCommand, startServer } from "../tests/fixtures/running_server.ts";

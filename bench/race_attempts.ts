@@ -1,5 +1,5 @@
 /** Operations of the workspace while {@link ./race_swapper.ts} is at work, counted by what came of them. */
-import { openDiskWorkspace } from "../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../src/workspace/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../src/workspace/path.ts";
 import type { FileContent, Outcome } from "../src/workspace/port.ts";
 

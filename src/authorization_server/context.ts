@@ -1,12 +1,12 @@
 /** What the endpoints of the authorization server are built from. */
-import type { Clock } from "../lib/clock.ts";
-import type { AgreedClock } from "../lib/agreed_clock.ts";
-import type { Log } from "../lib/log.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { AgreedClock } from "../lib/time/agreed_clock.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
-import type { Timers } from "../lib/timers.ts";
+import type { Timers } from "../lib/time/timers.ts";
 import type { Storage } from "../storage/port.ts";
-import type { FetchDocument } from "./document_fetcher.ts";
-import type { ServicenowUse } from "./servicenow_port.ts";
+import type { FetchDocument } from "./documents/document_fetcher.ts";
+import type { ServicenowUse } from "./people/servicenow_port.ts";
 
 /** How long things live, in seconds. */
 export interface Lifetimes {

@@ -1,11 +1,11 @@
 /** The authorization server's metadata (RFC 8414 §2): exactly what exists, and no more. */
-import { assertionAlgorithms } from "./client_assertion.ts";
+import { assertionAlgorithms } from "./clients/client_assertion.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { methodNotAllowed } from "./refusal.ts";
 import { usualScopes } from "./scope.ts";
-import type { SigningKeys } from "./signing_keys.ts";
-import type { GrantTypeName } from "./token.ts";
+import type { SigningKeys } from "./keys/signing_keys.ts";
+import type { GrantTypeName } from "./token/token.ts";
 
 const cacheControl = "public, max-age=300";
 

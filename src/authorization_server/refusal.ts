@@ -2,7 +2,7 @@
  * Every reason for which a protocol endpoint refuses, and what it looks like on the wire. The log gets the reason; the
  * client gets the error code and the vague text that RFC 6749 §5.2 grants.
  */
-import type { Log, LogFields } from "../lib/log.ts";
+import type { Log, LogFields } from "../lib/log/log.ts";
 
 interface WireError {
   readonly error: string;

@@ -1,5 +1,5 @@
 /** Commands of several actions, such as `token create`: finds the action that the words name. */
-import type { Administration } from "../administration.ts";
+import type { Administration } from "../composition/administration.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";

@@ -1,5 +1,5 @@
 /** Being told to stop, by a signal. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
 /** What signals ask for. */
 export interface StopRequest {

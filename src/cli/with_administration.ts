@@ -1,9 +1,9 @@
 /** What the owner's commands share: the installation opened, the work done, the storage closed. */
 import { StorageFault } from "../lib/storage_fault.ts";
-import { type Administration, createAdministration } from "../administration.ts";
+import { type Administration, createAdministration } from "../composition/administration.ts";
 import { describeProblems } from "../config/describe_problems.ts";
-import { openInstallation } from "../installation.ts";
-import { systemClock } from "../lib/clock.ts";
+import { openInstallation } from "../composition/installation.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
 

@@ -1,7 +1,7 @@
 /** The answer to a request that an endpoint could not answer: the database is lost for now, or we have a bug. */
-import { html } from "../lib/html.ts";
-import type { Log } from "../lib/log.ts";
-import { pageResponse } from "../lib/page.ts";
+import { html } from "../lib/page/html.ts";
+import type { Log } from "../lib/log/log.ts";
+import { pageResponse } from "../lib/page/page.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 
 /** Which kind of answer the caller reads. */

@@ -1,7 +1,7 @@
 /** What the protocol layer sees of a request over HTTP. */
 import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "../mcp/exchange.ts";
-import type { Profile } from "../mcp/profile.ts";
+import type { Profile } from "../mcp/sessions/profile.ts";
 import { acceptsEventStream } from "./mcp_accept.ts";
 
 /** The HTTP side of an exchange. A class, since closures would cost each call. */

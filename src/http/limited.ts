@@ -3,7 +3,7 @@ import type { Endpoint } from "../lib/endpoint.ts";
 import { addressKey } from "../lib/address_key.ts";
 import { declaredLength } from "../lib/request_text.ts";
 import { type BodyIntake, intakeRetrySeconds, requestBytes } from "./body_intake.ts";
-import type { RateLimiter } from "./rate_limit.ts";
+import type { RateLimiter } from "../rate_limit/rate_limit.ts";
 
 const successCost = 0.1;
 

@@ -3,16 +3,16 @@
  * body it is decided on the same single parse that is dispatched.
  */
 import type { Peer } from "../lib/endpoint.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 import { declaredLength, readRequestText } from "../lib/request_text.ts";
 import { addressKey } from "../lib/address_key.ts";
 import { tooManyCalls } from "../mcp/admission.ts";
-import { errorCode, refusalCode } from "../mcp/jsonrpc.ts";
+import { errorCode, refusalCode } from "../mcp/messages/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
-import type { Profile } from "../mcp/profile.ts";
+import type { Profile } from "../mcp/sessions/profile.ts";
 import { holdBody, refuseStopping } from "./body_hold.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
 import type { EventStreamOptions } from "./event_stream.ts";
@@ -26,7 +26,7 @@ import {
   refuseLoad,
   type ScopeChallenge,
 } from "./mcp_response.ts";
-import type { Refusal } from "./rate_limit.ts";
+import type { Refusal } from "../rate_limit/rate_limit.ts";
 
 /** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
 export type AuthOutcome =

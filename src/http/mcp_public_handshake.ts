@@ -3,8 +3,8 @@
  * when `initialize` is answered 401: a handshake public to all would leave them stuck.
  */
 import { acceptsAnything, acceptsEventStream, acceptsJsonAlone } from "./mcp_accept.ts";
-import { clientIdentity } from "../mcp/initialize.ts";
-import { kindOfMessage, type RpcCall } from "../mcp/jsonrpc.ts";
+import { clientIdentity } from "../mcp/sessions/initialize.ts";
+import { kindOfMessage, type RpcCall } from "../mcp/messages/jsonrpc.ts";
 
 /** To whom the handshake is public. */
 export interface PublicHandshakeOptions {

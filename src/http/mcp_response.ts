@@ -1,7 +1,7 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
 import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
-import { errorCode, errorText, refusalCode } from "../mcp/jsonrpc.ts";
+import { errorCode, errorText, refusalCode } from "../mcp/messages/jsonrpc.ts";
 import { intakeRetrySeconds } from "./body_intake.ts";
 import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
 import { toLateJsonResponse } from "./late_json.ts";

@@ -4,7 +4,7 @@
  */
 import { addressKey } from "../lib/address_key.ts";
 import { parseIpAddress } from "../lib/ip_address.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { parseForwarded, parseXForwardedFor } from "./forwarded.ts";
 
 const clientsOfProxy = 3;

@@ -1,6 +1,6 @@
 /** The routes: one line for each endpoint, and which protections stand before it. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { toFailedResponse } from "./failed_response.ts";

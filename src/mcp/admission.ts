@@ -1,8 +1,8 @@
 /** Rate limits of calls that do something. */
 import type { Principal } from "../lib/principal.ts";
-import type { McpAnswer } from "./answer.ts";
-import type { Call } from "./call.ts";
-import { errorText, refusalCode, type RpcId } from "./jsonrpc.ts";
+import type { McpAnswer } from "../mcp/answer.ts";
+import type { Call } from "../mcp/calls/call.ts";
+import { errorText, refusalCode, type RpcId } from "../mcp/messages/jsonrpc.ts";
 
 /** Whether a principal may call now, or in how many seconds. */
 export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };

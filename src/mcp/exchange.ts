@@ -1,6 +1,6 @@
 /** One posted body's surroundings, as far as the protocol layer may look at them. */
 import type { Principal } from "../lib/principal.ts";
-import type { Profile } from "./profile.ts";
+import type { Profile } from "./sessions/profile.ts";
 
 /** What the transport tells about one posted body. */
 export interface Exchange {

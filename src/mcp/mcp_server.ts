@@ -1,35 +1,35 @@
 /** The protocol server: takes one parsed body and says what to answer. It knows no HTTP beyond statuses. */
-import { type Clock, systemClock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
+import { type Clock, systemClock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
+import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
-import type { Admit } from "./admission.ts";
+import type { Admit } from "../mcp/admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
-import { type BodyHandler, createBodyHandler } from "./body_handler.ts";
-import { createChangeHub } from "./change_hub.ts";
+import { type BodyHandler, createBodyHandler } from "./messages/body_handler.ts";
+import { createChangeHub } from "./streams/change_hub.ts";
 import type { Exchange } from "./exchange.ts";
-import { answerInitialize } from "./initialize.ts";
-import { createInFlight } from "./in_flight.ts";
+import { answerInitialize } from "./sessions/initialize.ts";
+import { createInFlight } from "./calls/in_flight.ts";
 import type { McpStorage } from "./mcp_storage.ts";
-import { createMessageHandler } from "./message_handler.ts";
-import { createMethodTable } from "./method_table.ts";
-import { createPendingQuestions } from "./pending_questions.ts";
-import type { Profile } from "./profile.ts";
+import { createMessageHandler } from "./messages/message_handler.ts";
+import { createMethodTable } from "./messages/method_table.ts";
+import { createPendingQuestions } from "./questions/pending_questions.ts";
+import type { Profile } from "./sessions/profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
 import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
-import { noticesOf } from "./resource_watch.ts";
+import { noticesOf } from "./streams/resource_watch.ts";
 import { createModernRevision } from "./revisions/modern.ts";
 import type { ServerInfo } from "./revisions/revision.ts";
 import { defaultMcpLimits, type McpLimits, type Runtime } from "./runtime.ts";
-import { createSessionStreams, sessionNotFound } from "./session_streams.ts";
-import { createSessions } from "./session.ts";
-import { createStreamResumption } from "./stream_resumption.ts";
-import { createStreamTable } from "./stream_table.ts";
+import { createSessionStreams, sessionNotFound } from "./streams/session_streams.ts";
+import { createSessions } from "./sessions/session.ts";
+import { createStreamResumption } from "./streams/stream_resumption.ts";
+import { createStreamTable } from "./streams/stream_table.ts";
 import { createTasks } from "./tasks/tasks.ts";
-import type { ToolRegistry } from "./tool_registry.ts";
+import type { ToolRegistry } from "./offers/tool_registry.ts";
 
 /** Everything that the protocol server stands on. */
 export interface McpServerOptions {

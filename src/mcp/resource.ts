@@ -2,7 +2,7 @@
 import type { Principal } from "../lib/principal.ts";
 import type { CacheHint } from "./revisions/revision.ts";
 import type { ToolContext } from "./tool.ts";
-import { createRegistry, type Registry } from "./registry.ts";
+import { createRegistry, type Registry } from "./offers/registry.ts";
 
 /** A resource with a fixed address (MCP schema `Resource`). */
 export interface Resource {

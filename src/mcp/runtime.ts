@@ -1,12 +1,12 @@
 /** What all calls of one server share while they run. */
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
-import type { Timers } from "../lib/timers.ts";
+import type { Timers } from "../lib/time/timers.ts";
 import type { Tracer } from "../lib/tracer.ts";
-import type { InFlight } from "./in_flight.ts";
-import type { PendingQuestions } from "./pending_questions.ts";
-import type { StreamLimits, StreamTable } from "./stream_table.ts";
+import type { InFlight } from "./calls/in_flight.ts";
+import type { PendingQuestions } from "./questions/pending_questions.ts";
+import type { StreamLimits, StreamTable } from "./streams/stream_table.ts";
 import type { Tasks } from "./tasks/tasks.ts";
 
 /** Times and sizes of the protocol layer. */

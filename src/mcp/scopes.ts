@@ -1,8 +1,8 @@
 /** Whether a principal may, and the refusal when it may not. */
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./answer.ts";
-import type { Call } from "./call.ts";
-import { errorText, refusalCode, type RpcId } from "./jsonrpc.ts";
+import type { Call } from "./calls/call.ts";
+import { errorText, refusalCode, type RpcId } from "./messages/jsonrpc.ts";
 
 /** Whether the principal has all of these scopes. */
 export function hasScopes(principal: Principal, scopes: readonly string[]): boolean {

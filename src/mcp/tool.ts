@@ -2,10 +2,10 @@
 import type { z } from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
-import type { ClientAbility } from "./client_capabilities.ts";
-import type { Icon } from "./icon.ts";
+import type { ClientAbility } from "./sessions/client_capabilities.ts";
+import type { Icon } from "./offers/icon.ts";
 import type { LogLevel } from "./log_level.ts";
-import type { Answers, AskFailure, Questions } from "./question.ts";
+import type { Answers, AskFailure, Questions } from "./questions/question.ts";
 
 /** A content block of a tool result (MCP schema `ContentBlock`), as every protocol revision since 2025-03-26 has it. */
 export type ContentBlock =

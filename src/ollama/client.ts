@@ -1,13 +1,13 @@
 /** One Ollama server over HTTP: generation as a stream of events, probes, and an end to every call. */
 import type { z } from "zod";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { readAnswer } from "./answer_stream.ts";
 import { readBounded, readUntil } from "./bounded_body.ts";
 import { emptyAnswer, fromDeadline, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
-import { createHostFetch, type Fetch } from "./direct_fetch.ts";
+import { createHostFetch, type Fetch } from "../ollama/direct_fetch.ts";
 import type { OllamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import type { OllamaLimits } from "./limits.ts";

@@ -3,7 +3,7 @@
  * when the whole takes too long, and remembers which. Two timers a call, however many tokens: the idle timer looks,
  * when it fires, how long ago the last piece came, and goes back to sleep for the rest.
  */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
 /** Why the signal fired. */
 export type DeadlineReason = "cancelled" | "first_byte" | "idle" | "total" | "linger";

@@ -3,7 +3,7 @@
  * proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly. Requests then carry
  * the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only where a proxy is set.
  */
-import type { OllamaHost } from "./host.ts";
+import type { OllamaHost } from "../ollama/host.ts";
 
 /** The call signature of the platform's `fetch`. */
 export type Fetch = typeof globalThis.fetch;

@@ -2,8 +2,8 @@
  * One call over several hosts and attempts. As long as nothing of an answer has arrived, another host is asked when the
  * first is not well, is full, or lacks the model; when all are full or starting, the round is repeated after a pause.
  */
-import type { Clock } from "../lib/clock.ts";
-import { pause } from "../lib/pause.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { pause } from "../lib/time/pause.ts";
 import type { OllamaClient } from "./client.ts";
 import { type OllamaFailure, ollamaFailure, type OllamaFailureCode } from "./failure.ts";
 import type { HostPool } from "./host_pool.ts";

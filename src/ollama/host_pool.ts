@@ -3,7 +3,7 @@
  * checked beforehand; with several a host's health is looked up when it is not known, because a machine that is
  * switched off would otherwise swallow the whole time until the first byte.
  */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Result } from "../lib/result.ts";
 import type { OllamaClient } from "./client.ts";
 import type { OllamaFailure, OllamaFailureCode } from "./failure.ts";

@@ -1,5 +1,5 @@
 /** The local model: bounds and admission before anything is sent, then the first host that answers. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Admission, Refusal } from "./admission.ts";
 import type { OllamaClient } from "./client.ts";
 import { failOver } from "./fail_over.ts";

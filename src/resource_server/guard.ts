@@ -3,7 +3,7 @@
  * from memory, synchronously, for as long as its expiry and the store's change count allow; a revocation by any
  * process moves that count, and the next request looks the grant up again.
  */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Challenges } from "./challenge.ts";
 import type { TokenVerifier } from "./token_verifier.ts";

@@ -1,6 +1,6 @@
 /** The files of the workspace as the resources `workspace:///PATH`. What they hold is data, as it is on the disk. */
 import type { ResourceFamily, ResourceOutcome } from "../mcp/resource.ts";
-import { toResourceContents } from "../tools/file_contents.ts";
+import { toResourceContents } from "../workspace/file_contents.ts";
 import { fileUriTemplate, parseFileUri } from "../workspace/file_uri.ts";
 import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import type { WorkspaceWatches } from "../workspace/shared_watch.ts";

@@ -1,9 +1,9 @@
 /** The files of a workspace in pages, as `resources/list` gives them. */
 import { z } from "zod";
 import type { ResourcePage } from "../mcp/resource.ts";
-import { showName } from "../tools/file_display.ts";
-import { unknownMediaType } from "../tools/file_contents.ts";
-import { mediaTypeOf } from "../tools/media_type.ts";
+import { showName } from "../workspace/file_display.ts";
+import { unknownMediaType } from "../workspace/file_contents.ts";
+import { mediaTypeOf } from "../workspace/media_type.ts";
 import { parseFilePath, rootPath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { walk, type WalkPosition } from "../workspace/walk.ts";

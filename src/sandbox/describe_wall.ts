@@ -1,5 +1,5 @@
 /** The permission wall in words, for `doctor`. */
-import { isPresencePath } from "../storage/data_files.ts";
+import { isPresencePath } from "../storage/data_directory/data_files.ts";
 import type { ServerPermissions } from "./permissions.ts";
 import type { RaceFreedom } from "./race_freedom.ts";
 

@@ -1,7 +1,7 @@
 /** What the main thread and the server's worker say to each other. */
-import type { FetchDocument } from "../authorization_server/document_fetcher.ts";
+import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
-import type { RunningServer, Team } from "../running_server.ts";
+import type { RunningServer, Team } from "../composition/running_server.ts";
 
 /** What one server of several tells of itself. */
 export type ServerReport = NonNullable<ReturnType<RunningServer["report"]>>;

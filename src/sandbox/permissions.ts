@@ -4,7 +4,7 @@
  */
 import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
-import { dataFiles, presencePaths } from "../storage/data_files.ts";
+import { dataFiles, presencePaths } from "../storage/data_directory/data_files.ts";
 
 /** The settings that the permissions follow from. */
 export interface WallSettings extends

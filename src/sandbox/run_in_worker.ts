@@ -1,12 +1,12 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import process from "node:process";
-import type { FetchDocument } from "../authorization_server/document_fetcher.ts";
+import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
-import { systemClock } from "../lib/clock.ts";
-import type { JsonLog } from "../lib/json_log.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import type { JsonLog } from "../lib/log/json_log.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { type RunningServer, startServer, type StartServerOptions, type Team } from "../running_server.ts";
+import { type RunningServer, startServer, type StartServerOptions, type Team } from "../composition/running_server.ts";
 import type { FromWorker, Seat, ServerReport, ToWorker } from "./messages.ts";
 import { giveUpHost, giveUpPath } from "./own_permissions.ts";
 import { listenAddresses, realPathOf, storagePaths } from "./permissions.ts";

@@ -1,9 +1,9 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
-import { createDocumentFetcher, type FetchDocument } from "../authorization_server/document_fetcher.ts";
-import { createInternet } from "../authorization_server/internet.ts";
+import { createDocumentFetcher, type FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
+import { createInternet } from "../authorization_server/documents/internet.ts";
 import type { Config } from "../config/config.ts";
-import { documentLimitsOf } from "../configured_limits.ts";
-import type { WriteLines } from "../lib/json_log.ts";
+import { documentLimitsOf } from "../composition/configured_limits.ts";
+import type { WriteLines } from "../lib/log/json_log.ts";
 import type { Failed, Ready, Refused, Stopped } from "./messages.ts";
 import { giveUp, permissionNames } from "./own_permissions.ts";
 import { startServerThread } from "./server_thread.ts";

@@ -3,9 +3,9 @@
  * started again after a pause that grows; one that ends again and again takes all down, with its reason.
  */
 import type { Config } from "../config/config.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { JsonLog, WriteLines } from "../lib/json_log.ts";
-import { pause } from "../lib/pause.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { JsonLog, WriteLines } from "../lib/log/json_log.ts";
+import { pause } from "../lib/time/pause.ts";
 import type { Failed, Ready, Refused, Seat, ServerReport, Stopped } from "./messages.ts";
 import { giveUp } from "./own_permissions.ts";
 import { documentFetcherOf, type SandboxedServer } from "./sandboxed_server.ts";

@@ -1,7 +1,7 @@
 /** One worker that runs the server with few permissions, as the main thread sees it. */
-import type { FetchDocument } from "../authorization_server/document_fetcher.ts";
+import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
-import type { WriteLines } from "../lib/json_log.ts";
+import type { WriteLines } from "../lib/log/json_log.ts";
 import type { Failed, FromWorker, Ready, Refused, Seat, ServerReport, Stopped, ToWorker } from "./messages.ts";
 import { hostAndPort, realPathOf, serverPermissions } from "./permissions.ts";
 

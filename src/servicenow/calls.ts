@@ -1,10 +1,10 @@
 /** Calls in a person's own name: their token, their share of calls, and one more try when the instance ended the token. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { ServicenowLimits } from "./limits.ts";
-import type { InstanceAccount } from "./link_record.ts";
-import type { ServicenowLinks } from "./links.ts";
+import type { InstanceAccount } from "./links/link_record.ts";
+import type { ServicenowLinks } from "./links/links.ts";
 import type { Caller } from "./port.ts";
 import type { UpstreamFailure } from "./reply.ts";
 import type { Send } from "./send.ts";

@@ -1,8 +1,8 @@
 /** A request with its retries: only what reads is sent again, a few times, within one time limit for all. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowLimits } from "./limits.ts";
-import type { Pause } from "../lib/pause.ts";
+import type { Pause } from "../lib/time/pause.ts";
 import { checkStatus, type UpstreamFailure } from "./reply.ts";
 import { retryAfterSeconds, type Transport, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
 

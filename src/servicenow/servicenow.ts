@@ -1,6 +1,6 @@
 /** Everything that this server does with one ServiceNow instance, put together. */
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
 import { createAttachments } from "./attachments.ts";
@@ -10,18 +10,18 @@ import { createRecordChanges } from "./changes.ts";
 import { createFetchOnce } from "./fetch_once.ts";
 import { parseInstance } from "./instance.ts";
 import type { ServicenowLimits } from "./limits.ts";
-import { createLinkFlow, type LinkFlow } from "./link_flow.ts";
-import { createLinkStore } from "./link_store.ts";
-import { createServicenowLinks, type ServicenowLinks } from "./links.ts";
-import { pause } from "../lib/pause.ts";
+import { createLinkFlow, type LinkFlow } from "./links/link_flow.ts";
+import { createLinkStore } from "./links/link_store.ts";
+import { createServicenowLinks, type ServicenowLinks } from "./links/links.ts";
+import { pause } from "../lib/time/pause.ts";
 import type { ServicenowRecords } from "./port.ts";
 import { createRecordReader } from "./records.ts";
 import { createSearch } from "./search.ts";
 import { createSend } from "./send.ts";
-import { systemTimers } from "../lib/timers.ts";
+import { systemTimers } from "../lib/time/timers.ts";
 import { createTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
 import { createTransport, type Fetch } from "./transport.ts";
-import { askWhoAmI } from "./who_am_i.ts";
+import { askWhoAmI } from "./links/who_am_i.ts";
 
 /** What an instance is used with. */
 export interface ServicenowOptions {

@@ -1,5 +1,5 @@
 /** What the transport has to know of a message before anybody has judged it. */
-import type { RpcId } from "../mcp/jsonrpc.ts";
+import type { RpcId } from "../mcp/messages/jsonrpc.ts";
 
 /** The message's method, if it has one. */
 export function methodOf(message: unknown): string | null {

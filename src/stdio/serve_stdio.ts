@@ -1,11 +1,11 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import type { Exchange } from "../mcp/exchange.ts";
-import type { FrameReader } from "../mcp/message_stream.ts";
-import { errorCode, errorText, refusalCode, type RpcId } from "../mcp/jsonrpc.ts";
+import type { FrameReader } from "../mcp/streams/message_stream.ts";
+import { errorCode, errorText, refusalCode, type RpcId } from "../mcp/messages/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import { cancelledIdOf, methodOf, requestIdOf } from "./message.ts";
 import { type Line, readLines } from "./read_lines.ts";

@@ -1,7 +1,7 @@
 /** The surroundings of one message that came over stdio, which has no headers: they are read off what was agreed. */
 import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "../mcp/exchange.ts";
-import { specProfile } from "../mcp/profile.ts";
+import { specProfile } from "../mcp/sessions/profile.ts";
 
 /** What the opening settled. */
 export interface StdioSession {

@@ -1,6 +1,6 @@
 /** What `doctor` finds out about a storage, without making or changing anything. */
 import { lstatSync } from "node:fs";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DatabaseLocation } from "./database_url.ts";
@@ -33,14 +33,14 @@ export async function examineStorage(
 ): Promise<Result<SoundStorage | AbsentStorage, StorageProblem>> {
   try {
     if (location?.kind === "postgres") {
-      const { examinePostgres } = await import("./examine_postgres.ts");
+      const { examinePostgres } = await import("./postgres/examine.ts");
       return success(await examinePostgres(location, lookFor));
     }
     if (location?.kind === "deno_kv") {
       const isFile = location.path !== undefined && !/^https?:/.test(location.path);
       if (isFile && !exists(location.path)) return success({ kind: "absent" });
       const [{ openDenoKvStorage }, { boundMark }] = await Promise.all([
-        import("./deno_kv.ts"),
+        import("./deno_kv/deno_kv_storage.ts"),
         import("./bind_master_key.ts"),
       ]);
       const storage = await openDenoKvStorage({ ...location, clock });
@@ -52,7 +52,7 @@ export async function examineStorage(
       }
     }
     if (!exists(sqlitePath)) return success({ kind: "absent" });
-    const { examineSqlite } = await import("./examine_sqlite.ts");
+    const { examineSqlite } = await import("./sqlite/examine.ts");
     return success(examineSqlite(sqlitePath, lookFor));
   } catch (error) {
     if (!(error instanceof UnusableStorageError)) throw error;

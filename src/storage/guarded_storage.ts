@@ -3,9 +3,9 @@
  * What the database fails rejects with `StorageUnavailableError`, soon; the log says once that it is away, why, and
  * what to do, and once that it is back.
  */
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
+import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { type Circuit, createCircuit, isCallersMistake } from "./circuit.ts";
 import type { Storage, StorageKey } from "./port.ts";
 

@@ -1,11 +1,11 @@
 /** Opens the storage that the settings ask for. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import { type GuardedStorage, guardStorage, type StorageProblem } from "./guarded_storage.ts";
-import type { PostgresLimits } from "./postgres_connection.ts";
-import type { SqliteStorageOptions } from "./sqlite.ts";
+import type { PostgresLimits } from "./postgres/connection.ts";
+import type { SqliteStorageOptions } from "./sqlite/sqlite_storage.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** What {@link openStorage} takes. */
@@ -31,7 +31,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
   const { location, sqlitePath, clock, log, busyTimeoutMilliseconds = 5_000, postgresLimits: limits = {} } = options;
   try {
     if (location?.kind === "postgres") {
-      const { describePostgresFailure, openPostgresStorage } = await import("./postgres.ts");
+      const { describePostgresFailure, openPostgresStorage } = await import("./postgres/postgres_storage.ts");
       const onWait = (): void =>
         log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
       const storage = await openPostgresStorage({ location, clock, limits, onWait });
@@ -39,7 +39,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
       return success(guardStorage(storage, { describe, log, hangMilliseconds }));
     }
     if (location?.kind === "deno_kv") {
-      const { openDenoKvStorage } = await import("./deno_kv.ts");
+      const { openDenoKvStorage } = await import("./deno_kv/deno_kv_storage.ts");
       const storage = await openDenoKvStorage({ ...location, clock, busyTimeoutMilliseconds });
       const isFile = location.path !== undefined && !/^https?:/.test(location.path);
       return success(guardStorage(storage, {
@@ -62,13 +62,13 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
 async function openGuardedSqlite(options: SqliteStorageOptions, log: Log | undefined): Promise<GuardedStorage> {
   const { path } = options;
   const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }] = await Promise.all([
-    import("./sqlite.ts"),
-    import("./sqlite_failure.ts"),
+    import("./sqlite/sqlite_storage.ts"),
+    import("./sqlite/failure.ts"),
   ]);
   const storage = openSqliteStorage({ ...options, checks: log !== undefined });
   const guarded = guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path), log });
   if (log === undefined) return guarded;
-  const { watchPresence } = await import("./sqlite_presence.ts");
+  const { watchPresence } = await import("./sqlite/presence.ts");
   try {
     const stopWatching = watchPresence(path, (gone) => {
       const problem = `${gone} was deleted, moved or replaced under the running server`;

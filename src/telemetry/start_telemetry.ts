@@ -1,6 +1,6 @@
 /** Telemetry at the start of a server: what it does is told, and what must not be exported is refused. */
 import type { Config } from "../config/config.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 

@@ -1,6 +1,6 @@
 /** Walks a directory of any workspace in the order of names, a directory before what is in it; links are not followed. */
 import { success } from "../lib/result.ts";
-import { createFairTurns, type FairTurns } from "./fair_turns.ts";
+import { createFairTurns, type FairTurns } from "./text/fair_turns.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
 

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "@panva/jose";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createClient } from "../../src/authorization_server/manage_clients.ts";
-import { addUser, resetUser } from "../../src/authorization_server/manage_users.ts";
-import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
-import { rotateSigningKeys } from "../../src/authorization_server/rotate_signing_keys.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
+import { addUser, resetUser } from "../../src/authorization_server/people/manage_users.ts";
+import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
+import { rotateSigningKeys } from "../../src/authorization_server/keys/rotate_signing_keys.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import {
   authorizePath,
   basic,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "@panva/jose";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createClient } from "../../src/authorization_server/manage_clients.ts";
+import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
 import {
   authorizePath,
   type Harness,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isClientDocumentUrl } from "../../src/authorization_server/client_document_url.ts";
+import { isClientDocumentUrl } from "../../src/authorization_server/clients/client_document_url.ts";
 import {
   authorizePath,
   decide,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { defaultDocumentLimits } from "../../src/authorization_server/document_fetcher.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { defaultDocumentLimits } from "../../src/authorization_server/documents/document_fetcher.ts";
+import { pause } from "../../src/lib/time/pause.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
 

@@ -11,12 +11,12 @@ import {
   defaultLimits,
 } from "../../src/authorization_server/context.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
-import type { LogFields } from "../../src/lib/log.ts";
-import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
+import type { LogFields } from "../../src/lib/log/log.ts";
+import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { systemTimers } from "../../src/lib/time/timers.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 
 export const issuer = "https://mcp.test";
 export const resource = `${issuer}/mcp`;

@@ -4,7 +4,7 @@ import {
   createClient,
   listClients,
   removeClient,
-} from "../../src/authorization_server/manage_clients.ts";
+} from "../../src/authorization_server/clients/manage_clients.ts";
 import {
   basic,
   connect,

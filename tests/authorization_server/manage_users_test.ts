@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { removeClient } from "../../src/authorization_server/manage_clients.ts";
-import { hashPassword } from "../../src/authorization_server/password_hash.ts";
+import { removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
+import { hashPassword } from "../../src/authorization_server/people/password_hash.ts";
 import { type Grant, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { addUser, disableUser, enableUser, listUsers, resetUser } from "../../src/authorization_server/manage_users.ts";
-import { createOperatorToken } from "../../src/authorization_server/operator_token.ts";
+import {
+  addUser,
+  disableUser,
+  enableUser,
+  listUsers,
+  resetUser,
+} from "../../src/authorization_server/people/manage_users.ts";
+import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import {
   authorizePath,
   connect,

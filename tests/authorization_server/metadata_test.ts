@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertionAlgorithms } from "../../src/authorization_server/client_assertion.ts";
+import { assertionAlgorithms } from "../../src/authorization_server/clients/client_assertion.ts";
 import {
   authorizePath,
   connect,

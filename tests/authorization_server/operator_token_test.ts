@@ -5,11 +5,11 @@ import {
   listOperatorTokens,
   type OperatorTokenRequest,
   revokeOperatorToken,
-} from "../../src/authorization_server/operator_token.ts";
-import { addUser, disableUser, enableUser, resetUser } from "../../src/authorization_server/manage_users.ts";
-import { hashPassword } from "../../src/authorization_server/password_hash.ts";
+} from "../../src/authorization_server/token/operator_token.ts";
+import { addUser, disableUser, enableUser, resetUser } from "../../src/authorization_server/people/manage_users.ts";
+import { hashPassword } from "../../src/authorization_server/people/password_hash.ts";
 import { operatorTokens } from "../../src/authorization_server/records/operator_token.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { connect, type Harness, isAccepted, passphrase, startHarness } from "./harness.ts";
 
 const request: OperatorTokenRequest = { scope: "files:read, files:write", lifetimeSeconds: 3_600, name: "backup" };

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { createInternet } from "../../src/authorization_server/internet.ts";
+import { createInternet } from "../../src/authorization_server/documents/internet.ts";
 import {
   createDocumentFetcher,
   type DocumentLimits,
   type FetchDocument,
-} from "../../src/authorization_server/document_fetcher.ts";
-import { pause } from "../../src/lib/pause.ts";
+} from "../../src/authorization_server/documents/document_fetcher.ts";
+import { pause } from "../../src/lib/time/pause.ts";
 import { inTime } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
 

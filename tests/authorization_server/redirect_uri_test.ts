@@ -5,7 +5,7 @@ import {
   isSameRedirectUri,
   matchesRedirectUri,
   selectRedirectUri,
-} from "../../src/authorization_server/redirect_uri.ts";
+} from "../../src/authorization_server/clients/redirect_uri.ts";
 
 const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
   https: [

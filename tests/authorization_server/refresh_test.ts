@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
+import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
 import {
   connect,
   type Harness,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createClient, listClients, removeClient } from "../../src/authorization_server/manage_clients.ts";
+import { createClient, listClients, removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
 import { grants } from "../../src/authorization_server/records/grant.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
 import {

@@ -5,8 +5,8 @@ import {
   listSigningKeys,
   replaceSigningKeys,
   rotateSigningKeys,
-} from "../../src/authorization_server/rotate_signing_keys.ts";
-import { createSigningKeys } from "../../src/authorization_server/signing_keys.ts";
+} from "../../src/authorization_server/keys/rotate_signing_keys.ts";
+import { createSigningKeys } from "../../src/authorization_server/keys/signing_keys.ts";
 import { connect, type Harness, isAccepted, refresh, startHarness } from "./harness.ts";
 
 const pace = { leadSeconds: 900, overlapSeconds: 3_600 };

@@ -7,7 +7,7 @@ import { createAuthorizationServer } from "../../src/authorization_server/author
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { mount } from "./harness.ts";
 
 interface Settings {

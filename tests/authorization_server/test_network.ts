@@ -6,9 +6,9 @@ import {
   defaultDocumentLimits,
   type DocumentLimits,
   type FetchDocument,
-} from "../../src/authorization_server/document_fetcher.ts";
-import { createInternet } from "../../src/authorization_server/internet.ts";
-import type { Network } from "../../src/authorization_server/public_document.ts";
+} from "../../src/authorization_server/documents/document_fetcher.ts";
+import { createInternet } from "../../src/authorization_server/documents/internet.ts";
+import type { Network } from "../../src/authorization_server/documents/public_document.ts";
 
 const fixture = (name: string) => readFileSync(fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url)), "utf8");
 const certificate = { cert: fixture("server.pem"), key: fixture("server.key.pem") };

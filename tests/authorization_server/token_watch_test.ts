@@ -1,11 +1,11 @@
 /** Streams outlive the request that showed the token: whoever holds one hears when the token ends before its time. */
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { removeClient } from "../../src/authorization_server/manage_clients.ts";
-import { addUser, disableUser, resetUser } from "../../src/authorization_server/manage_users.ts";
-import { createOperatorToken, revokeOperatorToken } from "../../src/authorization_server/operator_token.ts";
-import { replaceSigningKeys, rotateSigningKeys } from "../../src/authorization_server/rotate_signing_keys.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
+import { addUser, disableUser, resetUser } from "../../src/authorization_server/people/manage_users.ts";
+import { createOperatorToken, revokeOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
+import { replaceSigningKeys, rotateSigningKeys } from "../../src/authorization_server/keys/rotate_signing_keys.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { connect, type Harness, postForm, refresh, startHarness } from "./harness.ts";
 
 /** What is done to a token, and how a test has one. */

@@ -9,7 +9,7 @@ import { createHomeEndpoint, createMcpPage, notFoundPage } from "../../src/http/
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { mount } from "../authorization_server/harness.ts";
 
 export interface RunningServer extends AsyncDisposable {

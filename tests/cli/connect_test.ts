@@ -1,7 +1,7 @@
 /** `connect`: formats as the clients' own documentation has them; scripts/try_clients.ts feeds them to real clients. */
 import assert from "node:assert/strict";
 import { clientFormats, type Connection } from "../../src/cli/client_configurations.ts";
-import { connectCommand } from "../../src/cli/connect.ts";
+import { connectCommand } from "../../src/cli/commands/connect.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { loadConfig } from "../../src/config/config.ts";
 

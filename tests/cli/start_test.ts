@@ -32,14 +32,14 @@ async function loadedWith(entry: string): Promise<ReadonlySet<string>> {
 
 Deno.test("the program starts without packages, databases and the modules of Node that are slow to load", async () => {
   const loaded = [...await loadedWith("main.ts")];
-  assert.ok(loaded.includes("src/cli/serve.ts"), "the graph was read");
+  assert.ok(loaded.includes("src/cli/commands/serve.ts"), "the graph was read");
   const slow = /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|tools|workspace|http)\//;
   assert.deepEqual(loaded.filter((specifier) => slow.test(specifier)), []);
 });
 
 Deno.test("the server starts without what only another configuration uses", async () => {
   const loaded = [...await loadedWith("src/sandbox/server_worker.ts")];
-  assert.ok(loaded.includes("src/tools/file_read.ts"), "the graph was read");
+  assert.ok(loaded.includes("src/tools/files/file_read.ts"), "the graph was read");
   const unused = [
     /^src\/servicenow\/(?!port|failure|tables|limits)/,
     /^src\/tools\/servicenow_tools/,

@@ -1,10 +1,10 @@
 /** A bound's default stands in two places: the table of settings, and the part that tests and benches build alone. */
 import assert from "node:assert/strict";
-import { maxAccessTokenLifetimeSeconds } from "../../src/authorization_server/access_token.ts";
+import { maxAccessTokenLifetimeSeconds } from "../../src/authorization_server/token/access_token.ts";
 import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
-import { defaultDocumentLimits } from "../../src/authorization_server/document_fetcher.ts";
+import { defaultDocumentLimits } from "../../src/authorization_server/documents/document_fetcher.ts";
 import { type Config, loadConfig } from "../../src/config/config.ts";
-import * as configured from "../../src/configured_limits.ts";
+import * as configured from "../../src/composition/configured_limits.ts";
 import { defaultMcpLimits } from "../../src/mcp/runtime.ts";
 import { defaultOllamaLimits } from "../../src/ollama/limits.ts";
 import { defaultServicenowLimits } from "../../src/servicenow/limits.ts";

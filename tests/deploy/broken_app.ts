@@ -1,7 +1,7 @@
 /** Portcullis as it runs on Deno Deploy, with a tool that tries to get out. */
 import { writeSync } from "node:fs";
 import process from "node:process";
-import { serveOnDeploy } from "../../src/cli/serve_on_deploy.ts";
+import { serveOnDeploy } from "../../src/cli/commands/serve_on_deploy.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { attemptTool } from "../sandbox/attempt_tool.ts";
 import { attempts } from "../sandbox/attempts.ts";

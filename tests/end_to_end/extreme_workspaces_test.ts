@@ -1,6 +1,6 @@
 /** What nobody expects in a directory, over HTTP: masses, depths, holes and names of any bytes. Answers stay bounded. */
 import assert from "node:assert/strict";
-import { toSearchCursorText, toWalkCursorText } from "../../src/tools/file_cursor.ts";
+import { toSearchCursorText, toWalkCursorText } from "../../src/tools/files/cursor.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";

@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
-import { dataFiles } from "../../src/storage/data_files.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { dataFiles } from "../../src/storage/data_directory/data_files.ts";
 import { toTemplateValue } from "../../src/workspace/file_uri.ts";
 import { parseDirectoryPath, rootPath } from "../../src/workspace/path.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";

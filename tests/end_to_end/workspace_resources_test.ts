@@ -6,7 +6,7 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time/pause.ts";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { modernRequest, postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";

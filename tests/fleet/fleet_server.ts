@@ -1,7 +1,7 @@
 /** Portcullis with the tools of {@link ./fleet_worker.ts}, started as `serve` starts it. */
 import { readFileSync, writeSync } from "node:fs";
 import process from "node:process";
-import { serve } from "../../src/cli/serve.ts";
+import { serve } from "../../src/cli/commands/serve.ts";
 import { loadConfig } from "../../src/config/config.ts";
 
 process.exit(

@@ -1,8 +1,8 @@
 /** Many people at one address, as behind a proxy that is not trusted, and a stranger among them. */
 import assert from "node:assert/strict";
-import { createClient } from "../../src/authorization_server/manage_clients.ts";
+import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
 import { limitAttempts } from "../../src/http/limited.ts";
-import { createRateLimiter } from "../../src/http/rate_limit.ts";
+import { createRateLimiter } from "../../src/rate_limit/rate_limit.ts";
 import {
   authorizePath,
   connect,

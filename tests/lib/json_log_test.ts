@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createJsonLog } from "../../src/lib/json_log.ts";
+import { createJsonLog } from "../../src/lib/log/json_log.ts";
 import { until } from "../fixtures/until.ts";
 
 Deno.test("the log writes one JSON line an event, keeps audit lines at every level, and drops what is below it", () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createLookout } from "../../src/lib/lookout.ts";
+import { createLookout } from "../../src/lib/time/lookout.ts";
 
 const quiet = { write() {}, flush() {} };
 

@@ -8,9 +8,9 @@ import {
   type RegisteredClient,
   serviceNowProfile,
   specProfile,
-} from "../../src/mcp/profile.ts";
+} from "../../src/mcp/sessions/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
 import { createHarness, principalWith, rpc, toolCall } from "./harness.ts";
 
 const clients: Readonly<Record<string, RegisteredClient>> = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { McpStorageKey } from "../../src/mcp/mcp_storage.ts";
-import { createPipeSender, receiveFromPipe } from "../../src/mcp/stored_pipe.ts";
+import { createPipeSender, receiveFromPipe } from "../../src/mcp/streams/stored_pipe.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 

@@ -1,8 +1,8 @@
-import { serviceNowProfile } from "../../src/mcp/profile.ts";
+import { serviceNowProfile } from "../../src/mcp/sessions/profile.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { toObjectSchema } from "../../src/mcp/tool_schema.ts";
+import { toObjectSchema } from "../../src/mcp/offers/tool_schema.ts";
 import { createHarness, rpc } from "./harness.ts";
 
 const another = defineTool({

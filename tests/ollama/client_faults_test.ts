@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { OllamaFailureCode } from "../../src/ollama/failure.ts";
 import type { OllamaLimits } from "../../src/ollama/limits.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time/pause.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, noSignal, testClient } from "../fixtures/ollama_calls.ts";
 import { type FaultName, trickyText } from "../fixtures/ollama_faults.ts";

@@ -7,10 +7,10 @@ import { parseOllamaHosts } from "../../src/ollama/host.ts";
 import { defaultOllamaLimits } from "../../src/ollama/limits.ts";
 import { createLocalModel } from "../../src/ollama/local_model.ts";
 import { success } from "../../src/lib/result.ts";
-import { llmChatTool } from "../../src/tools/llm_chat.ts";
-import { llmEmbedTool } from "../../src/tools/llm_embed.ts";
-import { llmGenerateTool } from "../../src/tools/llm_generate.ts";
-import { llmModelsTool } from "../../src/tools/llm_models.ts";
+import { llmChatTool } from "../../src/tools/llm/llm_chat.ts";
+import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
+import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
+import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
 import { noSignal } from "../fixtures/ollama_calls.ts";
 
 const hosts = parseOllamaHosts(process.env["OLLAMA_HOST"] ?? "");

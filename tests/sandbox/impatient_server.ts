@@ -2,7 +2,7 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { loadConfig } from "../../src/config/config.ts";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { systemTimers } from "../../src/lib/time/timers.ts";
 import { startSandboxedWorkers } from "../../src/sandbox/sandboxed_workers.ts";
 import { stderrLog } from "../../src/sandbox/stderr_log.ts";
 

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { type ConnectionOptions, type ConnectionStep, playConnection } from "../../src/servicenow/play_connection.ts";
+import {
+  type ConnectionOptions,
+  type ConnectionStep,
+  playConnection,
+} from "../../src/composition/doctor/play/connection.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";

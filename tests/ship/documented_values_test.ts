@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
 import type { Setting } from "../../src/config/setting.ts";
 import { settings } from "../../src/config/settings.ts";
-import { toTextLine } from "../../src/lib/text_line.ts";
+import { toTextLine } from "../../src/lib/log/text_line.ts";
 
 const day = 86_400;
 
@@ -32,55 +32,60 @@ const ofDefaults: readonly (readonly [page: string, words: string, variable: str
 
 /** A page says these words because a file below src/ has this text. */
 const ofConstants: readonly (readonly [page: string, words: string, file: string, text: string])[] = [
-  ["security", "scrypt hashes with N = 2^17", "authorization_server/scrypt.ts", "logCost: 17"],
+  ["security", "scrypt hashes with N = 2^17", "authorization_server/people/scrypt.ts", "logCost: 17"],
   [
     "security",
     "the keys last seen there count for a day",
-    "authorization_server/client_directory.ts",
+    "authorization_server/clients/client_directory.ts",
     "unreachableMilliseconds = 86_400_000",
   ],
-  ["security", "up to 300 characters", "authorization_server/client_document_url.ts", "maxUrlLength = 300"],
-  ["security", "at most 240 times a minute", "authorization_server/document_fetcher.ts", "maxFetchesPerMinute = 240"],
+  ["security", "up to 300 characters", "authorization_server/clients/client_document_url.ts", "maxUrlLength = 300"],
+  [
+    "security",
+    "at most 240 times a minute",
+    "authorization_server/documents/document_fetcher.ts",
+    "maxFetchesPerMinute = 240",
+  ],
   [
     "security",
     "at most a quarter of the fetches",
-    "authorization_server/document_fetcher.ts",
+    "authorization_server/documents/document_fetcher.ts",
     "shareOfFetches = 1 / 4",
   ],
   ["security", "gives one up after 30 seconds", "ollama/admission.ts", "shareMilliseconds = 30_000"],
   [
     "security",
     "gets the same redirect for 30 seconds",
-    "authorization_server/repeated_decision.ts",
+    "authorization_server/browser/repeated_decision.ts",
     "repeatSeconds = 30",
   ],
   [
     "security",
     "So it lasts ten minutes there",
-    "authorization_server/browser_sessions.ts",
+    "authorization_server/browser/browser_sessions.ts",
     "maxSharedSessionSeconds = 600",
   ],
-  ["storage", "the last 20 changes of a workspace", "workspace/store_watch.ts", "keptChanges = 20"],
-  ["storage", "the keys of the last 10,000 changes", "storage/sqlite_change_log.ts", "keptRows = 10_000"],
-  ["storage", "the last 50 keys", "storage/deno_kv_announcements.ts", "keptKeys = 50"],
-  ["storage", "in pieces of 45,000 bytes", "workspace/store_records.ts", "chunkBytes = 45_000"],
+  ["storage", "the last 20 changes of a workspace", "workspace/store/watch.ts", "keptChanges = 20"],
+  ["storage", "the keys of the last 10,000 changes", "storage/sqlite/change_log.ts", "keptRows = 10_000"],
+  ["storage", "the last 50 keys", "storage/deno_kv/announcements.ts", "keptKeys = 50"],
+  ["storage", "in pieces of 45,000 bytes", "workspace/store/records.ts", "chunkBytes = 45_000"],
   ["storage", "larger than 100,000 characters", "mcp/tasks/result_pieces.ts", "maxInlineCharacters = 100_000"],
   ["upgrading", "above 100,000 characters", "mcp/tasks/result_pieces.ts", "maxInlineCharacters = 100_000"],
   ["operations", "The pause is 0.25 s, doubled", "sandbox/sandboxed_workers.ts", "firstPauseMilliseconds: 250"],
   ["operations", "within a minute of the start", "sandbox/sandboxed_workers.ts", "steadyMilliseconds: 60_000"],
   ["operations", "The sixth such crash in a row", "sandbox/sandboxed_workers.ts", "maxQuickEnds: 6"],
-  ["operations", "apart by up to 90 seconds", "authorization_server/access_token.ts", "clockLeewaySeconds = 90"],
-  ["operations", "a queue of 1 MB", "lib/json_log.ts", "maxWaitingCharacters = 1_048_576"],
-  ["operations", "waits at most 20 ms", "lib/json_log.ts", "gatherMilliseconds = 20"],
+  ["operations", "apart by up to 90 seconds", "authorization_server/token/access_token.ts", "clockLeewaySeconds = 90"],
+  ["operations", "a queue of 1 MB", "lib/log/json_log.ts", "maxWaitingCharacters = 1_048_576"],
+  ["operations", "waits at most 20 ms", "lib/log/json_log.ts", "gatherMilliseconds = 20"],
   ["operations", "for 30 s, the task has failed", "mcp/tasks/task_store.ts", "presumedDeadMs = 30_000"],
-  ["operations", "steady for an hour", "lib/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
+  ["operations", "steady for an hour", "lib/time/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
   ["operations", "after each 0.2 s", "storage/circuit.ts", "probePauseMilliseconds = 200"],
   ["operations", "at most one each second", "http/storage_probe.ts", "probeLifetimeMilliseconds = 1_000"],
-  ["operations", "all of it up to 16 MB", "storage/open_sqlite_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
-  ["operations", "up to 256 MB", "storage/open_sqlite_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
-  ["operations", "four times a second", "storage/sqlite_presence.ts", "lookEveryMilliseconds = 250"],
-  ["operations", "from 0.5 ms to 5 min", "metrics/metrics.ts", "durationBounds = [0.0005,"],
-  ["operations", "PostgreSQL (13 or later)", "storage/postgres.ts", "leastServerVersion = 130_000"],
+  ["operations", "all of it up to 16 MB", "storage/sqlite/open_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
+  ["operations", "up to 256 MB", "storage/sqlite/open_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
+  ["operations", "four times a second", "storage/sqlite/presence.ts", "lookEveryMilliseconds = 250"],
+  ["operations", "from 0.5 ms to 5 min", "telemetry/metrics/metrics.ts", "durationBounds = [0.0005,"],
+  ["operations", "PostgreSQL (13 or later)", "storage/postgres/postgres_storage.ts", "leastServerVersion = 130_000"],
   ["operations", "half a second or more after", "cli/stop_requested.ts", "sameSignalMilliseconds = 500"],
 ];
 
@@ -145,7 +150,7 @@ Deno.test("documentation: log events and messages that pages quote are those of 
 });
 
 Deno.test("documentation: the table of metrics names every metric, and no other", async () => {
-  const source = await Deno.readTextFile(`${root}src/metrics/exposition.ts`);
+  const source = await Deno.readTextFile(`${root}src/telemetry/metrics/exposition.ts`);
   const served = new Set([...source.matchAll(/"((?:portcullis|process)_[a-z_]+)"/g)].map(([, name = ""]) => name));
   const rows = (await Deno.readTextFile(`${root}docs/operations.md`)).split("\n").filter((line) =>
     /^\| `(portcullis|process)_/.test(line)

@@ -1,5 +1,5 @@
 /** The fleet: instances that come and go, the network between them and their clients, and what the checks collect. */
-import type { App } from "../../src/app.ts";
+import type { App } from "../../src/composition/app.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { type Random, seeded } from "../soak/random.ts";
 import { limits, serverUrl, startInstance } from "./instance.ts";

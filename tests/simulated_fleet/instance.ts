@@ -1,12 +1,12 @@
 /** One instance of the fleet: the real server, wired as it is in production, on simulated time and storage. */
 import { z } from "zod";
-import { type App, buildApp } from "../../src/app.ts";
+import { type App, buildApp } from "../../src/composition/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createPause } from "../../src/lib/pause.ts";
+import { createPause } from "../../src/lib/time/pause.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import type { Timers } from "../../src/lib/timers.ts";
-import type { Log, LogFields } from "../../src/lib/log.ts";
+import type { Timers } from "../../src/lib/time/timers.ts";
+import type { Log, LogFields } from "../../src/lib/log/log.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";

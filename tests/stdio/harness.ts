@@ -2,11 +2,11 @@
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { createJsonLog } from "../../src/lib/json_log.ts";
+import { createJsonLog } from "../../src/lib/log/json_log.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createMcpServer } from "../../src/mcp/mcp_server.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
 import { serveStdio, type StdioOptions } from "../../src/stdio/serve_stdio.ts";
 
 /** A served client. */

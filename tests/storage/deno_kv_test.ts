@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { StorageFault } from "../../src/lib/storage_fault.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openDenoKvStorage } from "../../src/storage/deno_kv.ts";
+import { openDenoKvStorage } from "../../src/storage/deno_kv/deno_kv_storage.ts";
 import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";

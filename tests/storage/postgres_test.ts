@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/database_url.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time/pause.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openPostgresStorage } from "../../src/storage/postgres.ts";
+import { openPostgresStorage } from "../../src/storage/postgres/postgres_storage.ts";
 import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { put, testStorageContract } from "./contract.ts";

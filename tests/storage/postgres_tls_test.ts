@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { PostgresLocation } from "../../src/storage/database_url.ts";
-import { openPostgresStorage } from "../../src/storage/postgres.ts";
+import { openPostgresStorage } from "../../src/storage/postgres/postgres_storage.ts";
 import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put } from "./contract.ts";
 import { findPostgres, startPostgresCluster } from "./postgres_cluster.ts";

@@ -1,7 +1,7 @@
 /** The log of changes where the disk fails: whoever begins to watch then is not to bring the server down. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { createSqliteChangeLog } from "../../src/storage/sqlite_change_log.ts";
+import { createSqliteChangeLog } from "../../src/storage/sqlite/change_log.ts";
 import { inTime } from "../fixtures/until.ts";
 
 Deno.test("a watch that begins while the database fails is told that anything may have changed once it is back", async () => {

@@ -1,10 +1,10 @@
 /** A database whose files are taken away while it is open. */
 import assert from "node:assert/strict";
-import type { LogFields } from "../../src/lib/log.ts";
+import type { LogFields } from "../../src/lib/log/log.ts";
 import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time/pause.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { put } from "./contract.ts";
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
 import { workspaceFilesResource } from "../../src/resources/workspace_files.ts";
-import { fileListTool } from "../../src/tools/file_list.ts";
-import { fileReadTool } from "../../src/tools/file_read.ts";
-import { fileReadManyTool } from "../../src/tools/file_read_many.ts";
-import { fileSearchTool } from "../../src/tools/file_search.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileReadManyTool } from "../../src/tools/files/file_read_many.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
 import { principalWith } from "../mcp/harness.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { directoryCreateTool } from "../../src/tools/directory_create.ts";
-import { fileDeleteTool } from "../../src/tools/file_delete.ts";
-import { fileEditTool } from "../../src/tools/file_edit.ts";
-import { fileInfoTool } from "../../src/tools/file_info.ts";
-import { fileCopyTool, fileMoveTool } from "../../src/tools/file_move.ts";
-import { fileWriteTool } from "../../src/tools/file_write.ts";
+import { directoryCreateTool } from "../../src/tools/files/directory_create.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileInfoTool } from "../../src/tools/files/file_info.ts";
+import { fileCopyTool, fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_edit replaces the one occurrence and answers with the diff", () =>

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileReadManyTool } from "../../src/tools/file_read_many.ts";
+import { fileReadManyTool } from "../../src/tools/files/file_read_many.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read_many reads what can be read, in order, and says of the rest why not", () =>

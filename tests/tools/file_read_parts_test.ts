@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fileListTool } from "../../src/tools/file_list.ts";
-import { fileReadTool } from "../../src/tools/file_read.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read gives the lines that head, tail and the range ask for", () =>

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { fileListTool } from "../../src/tools/file_list.ts";
-import { fileReadTool } from "../../src/tools/file_read.ts";
-import { fileWriteTool } from "../../src/tools/file_write.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
 import type { Tool, ToolOutcome } from "../../src/mcp/tool.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { callTool } from "../workspace/call_tool.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";
 import { z } from "zod";

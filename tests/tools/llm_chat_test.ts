@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { failure, success } from "../../src/lib/result.ts";
-import { llmChatTool } from "../../src/tools/llm_chat.ts";
-import type { ReadImage } from "../../src/tools/llm_image.ts";
-import { llmGenerateTool } from "../../src/tools/llm_generate.ts";
+import { llmChatTool } from "../../src/tools/llm/llm_chat.ts";
+import type { ReadImage } from "../../src/tools/llm/image.ts";
+import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { callTool, codeOf, messageOf, noImages, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { llmEmbedTool } from "../../src/tools/llm_embed.ts";
+import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { callTool, codeOf, messageOf, structured, testModel } from "../fixtures/ollama_calls.ts";
 

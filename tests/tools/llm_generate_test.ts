@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { OllamaLimits } from "../../src/ollama/limits.ts";
 import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
-import { llmGenerateTool } from "../../src/tools/llm_generate.ts";
-import { defaultProgressPace, type ProgressPace } from "../../src/tools/llm_progress.ts";
+import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
+import { defaultProgressPace, type ProgressPace } from "../../src/tools/llm/progress.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import {
   callTool as call,

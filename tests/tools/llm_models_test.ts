@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describeModels, type HostEntry, type ModelEntry } from "../../src/ollama/models_report.ts";
-import { llmModelsTool } from "../../src/tools/llm_models.ts";
-import { llmTools } from "../../src/tools/llm_tools.ts";
+import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
+import { llmTools } from "../../src/tools/llm/llm_tools.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, callTool, codeOf, gather, noImages, noSignal, structured, testModel } from "../fixtures/ollama_calls.ts";
 

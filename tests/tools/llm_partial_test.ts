@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import type { OllamaLimits } from "../../src/ollama/limits.ts";
 import type { ToolOutcome } from "../../src/mcp/tool.ts";
-import { llmChatTool } from "../../src/tools/llm_chat.ts";
-import { llmGenerateTool } from "../../src/tools/llm_generate.ts";
+import { llmChatTool } from "../../src/tools/llm/llm_chat.ts";
+import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { type Play, type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import { callTool, codeOf, messageOf, noImages, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { isTooDeep, type JsonSchema, schemaProblem } from "../../src/tools/llm_schema.ts";
-import { checkAgainstSchema } from "../../src/tools/llm_schema_check.ts";
+import { isTooDeep, type JsonSchema, schemaProblem } from "../../src/tools/llm/schema.ts";
+import { checkAgainstSchema } from "../../src/tools/llm/schema_check.ts";
 
 const person: JsonSchema = {
   type: "object",

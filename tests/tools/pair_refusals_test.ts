@@ -1,12 +1,12 @@
 /** A refusal of file_move or file_copy names the path that is in the way, and never the other. */
 import assert from "node:assert/strict";
-import { fileCopyTool, fileMoveTool } from "../../src/tools/file_move.ts";
-import type { DiskWorkspaceOptions } from "../../src/workspace/disk_workspace.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { fileCopyTool, fileMoveTool } from "../../src/tools/files/file_move.ts";
+import type { DiskWorkspaceOptions } from "../../src/workspace/disk/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";
 import { at } from "../workspace/contract.ts";
 import { failureOf } from "./with_workspace.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { Tool, ToolOutcome } from "../../src/mcp/tool.ts";
-import { workspaceFiles } from "../../src/tools/servicenow_files.ts";
-import { servicenowTools } from "../../src/tools/servicenow_tools.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { workspaceFiles } from "../../src/tools/servicenow/files.ts";
+import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
 import { offeredScopes } from "../../src/scopes.ts";
 import { sysId } from "../fixtures/servicenow_data.ts";

@@ -1,7 +1,7 @@
 /** Calls file tools on a disk workspace of their own. */
 import assert from "node:assert/strict";
 import type { ContentBlock, Tool } from "../../src/mcp/tool.ts";
-import { type DiskWorkspaceOptions, openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { type DiskWorkspaceOptions, openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { callTool } from "../workspace/call_tool.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";

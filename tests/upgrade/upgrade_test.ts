@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { loadConfig } from "../../src/config/config.ts";
-import { startServer } from "../../src/running_server.ts";
+import { startServer } from "../../src/composition/running_server.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";

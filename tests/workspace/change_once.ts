@@ -1,6 +1,6 @@
 /** Makes one change in a workspace, and says how many steps it took: run with {@link ./killing_fs.ts} as node:fs. */
 import { changeCount } from "./killing_fs.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/workspace/path.ts";
 
 const [root, what] = Deno.args;

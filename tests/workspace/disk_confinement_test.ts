@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { parseDirectoryPath, parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { walk } from "../../src/workspace/walk.ts";

@@ -1,4 +1,4 @@
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { testWorkspaceContract } from "./contract.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { until } from "../fixtures/until.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { at } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";

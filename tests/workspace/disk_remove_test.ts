@@ -1,6 +1,6 @@
 /** Deletions while another process saves: only what was judged is deleted, and every newer version stays. */
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { until } from "../fixtures/until.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createDirectoryScans, type DirectoryScans } from "../../src/workspace/disk_scan.ts";
+import { createDirectoryScans, type DirectoryScans } from "../../src/workspace/disk/scan.ts";
 
 const later = (): number => Date.now() + 60_000; // when the last change is long ago
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
 import { success } from "../../src/lib/result.ts";
-import { createStaging } from "../../src/workspace/disk_staging.ts";
+import { createStaging } from "../../src/workspace/disk/staging.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import { until } from "../fixtures/until.ts";
 
@@ -34,7 +34,7 @@ Deno.test("a staging directory that disappears is made again by whoever needs it
 
 Deno.test("workers that make the staging directory of a new workspace at the same moment all write there", async () => {
   const source = `
-    import { createStaging } from ${JSON.stringify(new URL("../../src/workspace/disk_staging.ts", import.meta.url))};
+    import { createStaging } from ${JSON.stringify(new URL("../../src/workspace/disk/staging.ts", import.meta.url))};
     import { closeSync } from "node:fs";
     onmessage = ({ data: { path, device, inode, id, gate } }) => {
       let ids = 0;

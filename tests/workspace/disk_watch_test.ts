@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AccessPatterns } from "../../src/workspace/access_rules.ts";
-import { createDiskWatch } from "../../src/workspace/disk_watch.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { createDiskWatch } from "../../src/workspace/disk/watch.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { WorkspaceChange } from "../../src/workspace/watch.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { at } from "./contract.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace, WorkspaceLimits } from "../../src/workspace/port.ts";
 import { makeConfinedBase } from "./confined_base.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { fingerprintTree, makeConfinedBase } from "./confined_base.ts";

@@ -1,5 +1,5 @@
 /** Uses every operation of a disk workspace once, and prints what each gave; run with permissions for it alone. */
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/workspace/path.ts";
 
 const [root] = Deno.args;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Storage } from "../../src/storage/port.ts";
 import { parseFilePath } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
+import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import type { ConfinedBase } from "./confined_base.ts";
 
 /** Runs a case's setup in the workspace's directory. */

@@ -1,7 +1,7 @@
 /** Kill -9 of a process that writes, 1,000 times (KILL_ROUNDS): old or new, never a mix, and nothing left over. */
 import assert from "node:assert/strict";
 import process from "node:process";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import { quickDirectory } from "./property_runs.ts";
 

@@ -3,7 +3,7 @@
  * find entries by some of them. On one where spellings are exact, the rules alone refuse all but 8.3 names.
  */
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { fingerprintTree } from "./confined_base.ts";
 import { at } from "./contract.ts";

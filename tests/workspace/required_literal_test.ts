@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { RE2JS, RE2JSException } from "re2js";
-import { requiredLiteral } from "../../src/workspace/required_literal.ts";
+import { requiredLiteral } from "../../src/workspace/text/required_literal.ts";
 
 const cases: readonly (readonly [expression: string, literal: string | null])[] = [
   ["needle", "needle"],

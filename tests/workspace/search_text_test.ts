@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createLinePattern } from "../../src/workspace/line_pattern.ts";
-import { searchText } from "../../src/workspace/search_text.ts";
+import { createLinePattern } from "../../src/workspace/text/line_pattern.ts";
+import { searchText } from "../../src/workspace/text/search_text.ts";
 
 const piece = fc.constantFrom("a", "b", "ab", "\n", "\n", " ", "é", "\r");
 const texts = fc.array(piece, { maxLength: 200 }).map((pieces) => pieces.join(""));

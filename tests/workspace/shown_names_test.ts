@@ -1,9 +1,9 @@
 /** Names in a workspace may be anything that a file system takes: no answer holds them raw where that could mislead. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fileListTool } from "../../src/tools/file_list.ts";
-import { fileSearchTool } from "../../src/tools/file_search.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
 

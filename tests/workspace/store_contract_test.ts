@@ -1,6 +1,6 @@
-import { systemClock } from "../../src/lib/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
-import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import { testWorkspaceContract } from "./contract.ts";
 
 testWorkspaceContract("store-backed workspace", (settings) => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { Storage, StoredEntry } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { defaultWorkspaceLimits, type Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store_workspace.ts";
+import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import { at, tree } from "./contract.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { replaceText } from "../../src/workspace/text_edit.ts";
+import { replaceText } from "../../src/workspace/text/edit.ts";
 
 const bounds = { name: "n.txt", maxBytes: 1_000_000, maxDiffCharacters: 50_000 };
 

@@ -2,7 +2,7 @@
  * Changes the workspace given as argument until it is killed: writers of all kinds at once, so that a kill meets several
  * of them in the midst of their work. What is done is acknowledged on standard output, at once.
  */
-import { openDiskWorkspace } from "../../src/workspace/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/workspace/path.ts";
 import type { Outcome } from "../../src/workspace/port.ts";
 

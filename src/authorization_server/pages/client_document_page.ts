@@ -1,6 +1,6 @@
 /** The page for an application that names itself by a web address, where its description there is of no use. */
-import type { ClientDocumentProblem } from "../client_metadata_document.ts";
-import type { DocumentProblem } from "../public_document.ts";
+import type { ClientDocumentProblem } from "../clients/client_metadata_document.ts";
+import type { DocumentProblem } from "../documents/public_document.ts";
 import { messagePage } from "./message_page.ts";
 
 // One text for whatever the network did: told apart, a refused private address and a closed port would let a stranger

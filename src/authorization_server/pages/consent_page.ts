@@ -1,9 +1,9 @@
 /** The page on which a person decides what a client may do. */
-import { durationWords } from "../../lib/duration_words.ts";
-import { type Html, html } from "../../lib/html.ts";
+import { durationWords } from "../../lib/time/duration_words.ts";
+import { type Html, html } from "../../lib/page/html.ts";
 import { scopeCatalogue, type ScopeDefinition } from "../../scopes.ts";
-import { pageResponse } from "../../lib/page.ts";
-import { nativeApplicationOf } from "../native_redirect_uri.ts";
+import { pageResponse } from "../../lib/page/page.ts";
+import { nativeApplicationOf } from "../clients/native_redirect_uri.ts";
 
 /** What the consent page shows. */
 export interface ConsentPage {

@@ -1,5 +1,5 @@
 /** The page that stands in for a redirect which must not happen, and for every other dead end. */
-import { html } from "../../lib/html.ts";
+import { html } from "../../lib/page/html.ts";
 import { messagePage } from "./message_page.ts";
 
 const dead = {

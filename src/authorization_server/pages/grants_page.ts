@@ -1,10 +1,10 @@
 /** The page on which a person sees what has access in their name, revokes it, and signs out. */
-import { durationWords } from "../../lib/duration_words.ts";
-import { type Html, html } from "../../lib/html.ts";
+import { durationWords } from "../../lib/time/duration_words.ts";
+import { type Html, html } from "../../lib/page/html.ts";
 import { scopeCatalogue } from "../../scopes.ts";
-import type { OperatorTokenSummary } from "../operator_token.ts";
+import type { OperatorTokenSummary } from "../token/operator_token.ts";
 import type { Grant } from "../records/grant.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { pageResponse } from "../../lib/page/page.ts";
 
 /** What the grants page shows. */
 export interface GrantsPage {

@@ -1,6 +1,6 @@
 /** A page that says something and asks nothing. */
-import { type Html, html } from "../../lib/html.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { type Html, html } from "../../lib/page/html.ts";
+import { pageResponse } from "../../lib/page/page.ts";
 
 /** What it says. */
 export interface MessagePage {

@@ -1,6 +1,6 @@
 /** The page for a bad request of an application that nobody approved here yet: the person decides whether to go back. */
-import { html } from "../../lib/html.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { html } from "../../lib/page/html.ts";
+import { pageResponse } from "../../lib/page/page.ts";
 
 /** What the page says. */
 export interface RefusedRequestPage {

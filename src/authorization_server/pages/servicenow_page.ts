@@ -1,7 +1,7 @@
 /** The pages around a person's account of the ServiceNow instance. */
-import { type Html, html } from "../../lib/html.ts";
-import type { InstanceSignIn, VisitRefusal } from "../servicenow_port.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { type Html, html } from "../../lib/page/html.ts";
+import type { InstanceSignIn, VisitRefusal } from "../people/servicenow_port.ts";
+import { pageResponse } from "../../lib/page/page.ts";
 import { messagePage } from "./message_page.ts";
 
 /** What the page about a person's link shows. */

@@ -1,6 +1,6 @@
 /** The pages of the first start: choose a passphrase, then connect. */
-import { html } from "../../lib/html.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { html } from "../../lib/page/html.ts";
+import { pageResponse } from "../../lib/page/page.ts";
 
 /** What the set-up page shows. */
 export interface SetUpPage {

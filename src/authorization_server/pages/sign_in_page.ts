@@ -1,6 +1,6 @@
 /** The page that asks for the passphrase. */
-import { type Html, html } from "../../lib/html.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { type Html, html } from "../../lib/page/html.ts";
+import { pageResponse } from "../../lib/page/page.ts";
 
 /** What the sign-in page shows. */
 export interface SignInPage {

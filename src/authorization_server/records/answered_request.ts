@@ -1,6 +1,6 @@
 /** Authorization requests that were answered a moment ago: a browser that sends a decision twice gets its answer twice. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const answeredRequestSchema = z.object({
   /** SHA-256 of the cookie of the browser that decided. */

@@ -1,6 +1,6 @@
 /** Authorization codes. A redeemed one stays as a mark until its grant ends, so that a replay is noticed. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const authorizationCodeSchema = z.object({
   grantId: z.string(),

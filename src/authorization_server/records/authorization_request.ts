@@ -1,6 +1,6 @@
 /** Authorization requests that wait for a person. Kept here, so that nothing in a page's form can change them. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const authorizationRequestSchema = z.object({
   clientId: z.string(),

@@ -1,6 +1,6 @@
 /** Signed-in browsers. A session may spare the passphrase, never the consent. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const browserSessionSchema = z.object({
   userId: z.string(),

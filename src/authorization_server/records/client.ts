@@ -1,6 +1,6 @@
 /** OAuth clients: registered by themselves (RFC 7591) or made by the operator. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const clientSchema = z.object({
   id: z.string(),

@@ -1,6 +1,6 @@
 /** Grants: what a person allowed a client. Every token hangs on one; deleting it ends them all. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily, type Stored } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily, type Stored } from "./record_family.ts";
 import type { Batch, Storage } from "../../storage/port.ts";
 
 const grantSchema = z.object({

@@ -1,6 +1,6 @@
 /** Access tokens made on the command line, by somebody who can read the data directory anyway. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const operatorTokenSchema = z.object({
   id: z.string(),

@@ -1,6 +1,6 @@
 /** Access tokens revoked one by one (RFC 7009), kept until they would have ended anyway. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 /** `["revoked_token", jti]`, expiring. */
 export const revokedTokens: RecordFamily<{ revokedAt: number }> = defineRecordFamily(

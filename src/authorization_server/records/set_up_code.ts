@@ -3,7 +3,7 @@
  * that another instance can print the same link: the seed alone tells nobody the code.
  */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const setUpCodeSchema = z.object({ codeHash: z.string(), seed: z.string() });
 

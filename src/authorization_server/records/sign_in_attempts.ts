@@ -1,6 +1,6 @@
 /** Attempts to sign in that failed or are being checked, counted for the throttle. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 /** Attempts that count together. */
 export interface SignInAttempts {

@@ -1,6 +1,6 @@
 /** Keys that sign access tokens. The private half is sealed under the installation's master key. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const signingKeySchema = z.object({
   kid: z.string(),

@@ -1,6 +1,6 @@
 /** Client assertions that were used, kept until they end (RFC 7523 §3 rule 7). */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 /** `["used_assertion", SHA-256 of client and jti]`, expiring. */
 export const usedAssertions: RecordFamily<{ clientId: string }> = defineRecordFamily(

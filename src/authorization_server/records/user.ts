@@ -1,6 +1,6 @@
 /** People who may sign in. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "../record_family.ts";
+import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const userSchema = z.object({
   /** The name they sign in with, which is also the `sub` of their tokens; never given to somebody else later. */

@@ -4,8 +4,8 @@
  */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { metaOf } from "../meta.ts";
-import { errorCode, mcpErrorCode, type RpcCall } from "../jsonrpc.ts";
+import { metaOf } from "../messages/meta.ts";
+import { errorCode, mcpErrorCode, type RpcCall } from "../messages/jsonrpc.ts";
 import { claimsModern, envelopeFault, modernVersion, protocolVersionKey } from "./envelope.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";
 import type { Revision } from "./revision.ts";

@@ -1,6 +1,6 @@
 /** The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25. */
-import { noCapabilities } from "../client_capabilities.ts";
-import { errorCode, mcpErrorCode } from "../jsonrpc.ts";
+import { noCapabilities } from "../sessions/client_capabilities.ts";
+import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
 import type { ContentBlock } from "../tool.ts";
 import type { Revision } from "./revision.ts";
 

@@ -1,7 +1,7 @@
 /** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
-import { parseClientCapabilities } from "../client_capabilities.ts";
-import { metaOf } from "../meta.ts";
-import { errorCode, mcpErrorCode, refusalCode } from "../jsonrpc.ts";
+import { parseClientCapabilities } from "../sessions/client_capabilities.ts";
+import { metaOf } from "../messages/meta.ts";
+import { errorCode, mcpErrorCode, refusalCode } from "../messages/jsonrpc.ts";
 import { isLogLevel } from "../log_level.ts";
 import { clientCapabilitiesKey, logLevelKey, modernVersion } from "./envelope.ts";
 import { latestLegacyRevision } from "./legacy.ts";

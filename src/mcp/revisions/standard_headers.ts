@@ -1,6 +1,6 @@
 /** The headers that repeat parts of a modern request's body, so that gateways may route by them (SEP-2243). */
 import { isObject } from "../../lib/is_object.ts";
-import type { RpcCall } from "../jsonrpc.ts";
+import type { RpcCall } from "../messages/jsonrpc.ts";
 import type { HeaderSource } from "./classify.ts";
 import { decodeHeaderValue } from "./header_value.ts";
 

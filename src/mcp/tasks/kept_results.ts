@@ -1,5 +1,5 @@
 /** How much of the results of each person's tasks this process has stored and that is still kept. */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 
 /** Characters of one person's large results that are kept at the same time. */
 const maxKeptCharacters = 64_000_000;

@@ -1,14 +1,14 @@
 /** A task where it runs: its record as it changes, each change stored and told, and what others leave for it. */
-import type { Clock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
-import { createLookout } from "../../lib/lookout.ts";
-import type { Pause } from "../../lib/pause.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { createLookout } from "../../lib/time/lookout.ts";
+import type { Pause } from "../../lib/time/pause.ts";
 import type { Result } from "../../lib/result.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
-import type { Timers } from "../../lib/timers.ts";
+import type { Timers } from "../../lib/time/timers.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { McpStorage } from "../mcp_storage.ts";
-import type { Answers, AskFailure, Questions } from "../question.ts";
+import type { Answers, AskFailure, Questions } from "../questions/question.ts";
 import type { ProgressUpdate } from "../tool.ts";
 import { endOf } from "./task_ends.ts";
 import { createTaskQuestions } from "./task_questions.ts";

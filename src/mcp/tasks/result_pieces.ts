@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../jsonrpc.ts";
+import { errorCode } from "../messages/jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
 
 /** So many characters of JSON have less than 524,288 bytes as a JSON string, whatever they are. */

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../jsonrpc.ts";
+import { errorCode } from "../messages/jsonrpc.ts";
 import { maxTaskResultCharacters } from "./result_pieces.ts";
 import type { TaskRecord } from "./task_record.ts";
 

@@ -1,7 +1,7 @@
 /** Publishes what becomes of tasks that other instances run, for those who listen here. */
-import type { Log } from "../../lib/log.ts";
-import { createLookout } from "../../lib/lookout.ts";
-import type { Timers } from "../../lib/timers.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { createLookout } from "../../lib/time/lookout.ts";
+import type { Timers } from "../../lib/time/timers.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import { type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { taskKey, type TaskStore } from "./task_store.ts";

@@ -1,6 +1,13 @@
 /** The questions of one task, asked through `tasks/get` and answered through `tasks/update`. */
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type Answer, type Answers, type AskFailure, parseAnswer, type Question, type Questions } from "../question.ts";
+import {
+  type Answer,
+  type Answers,
+  type AskFailure,
+  parseAnswer,
+  type Question,
+  type Questions,
+} from "../questions/question.ts";
 
 /** The questions of one task. */
 export interface TaskQuestions {

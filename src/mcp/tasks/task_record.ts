@@ -1,7 +1,7 @@
 /** A task as it is stored, and as its client sees it (SEP-2663). */
 import { z } from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
-import type { Questions } from "../question.ts";
+import type { Questions } from "../questions/question.ts";
 
 const status = z.enum(["working", "input_required", "completed", "failed", "cancelled"]);
 

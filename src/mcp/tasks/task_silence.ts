@@ -2,7 +2,7 @@
  * How long a task's record has stayed as it is, by this instance's own timers. Stamps of the instance that runs the task
  * say nothing here: its clock may be a minute off, or jump.
  */
-import type { Timers } from "../../lib/timers.ts";
+import type { Timers } from "../../lib/time/timers.ts";
 
 /** How many tasks are remembered; the one seen first is forgotten first, and counts anew. */
 const maxTasks = 10_000;

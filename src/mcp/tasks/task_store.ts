@@ -1,7 +1,7 @@
 /** Tasks in the storage, and what other processes leave there for the one that runs a task. */
-import type { Clock } from "../../lib/clock.ts";
-import { systemTimers, type Timers } from "../../lib/timers.ts";
-import { errorCode } from "../jsonrpc.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { systemTimers, type Timers } from "../../lib/time/timers.ts";
+import { errorCode } from "../messages/jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
 import { withResultPieces } from "./result_pieces.ts";
 import { createTaskSilence } from "./task_silence.ts";

@@ -2,12 +2,12 @@
  * The tasks extension (SEP-2663): calls that were handed out. A task lives in the storage; the process that runs it
  * keeps its running half and says now and then that it lives, so that another process can tell when it does not.
  */
-import type { Clock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
-import { createPause, type Pause } from "../../lib/pause.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { createPause, type Pause } from "../../lib/time/pause.ts";
 import type { Principal } from "../../lib/principal.ts";
-import { systemTimers, type Timers } from "../../lib/timers.ts";
-import type { ChangeHub } from "../change_hub.ts";
+import { systemTimers, type Timers } from "../../lib/time/timers.ts";
+import type { ChangeHub } from "../streams/change_hub.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import { hasScopes } from "../scopes.ts";
 import { createKeptResults } from "./kept_results.ts";

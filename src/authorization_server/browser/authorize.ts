@@ -1,0 +1,136 @@
+/** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
+import { addressKey } from "../../lib/address_key.ts";
+import {
+  type AuthorizationError,
+  errorLocation,
+  errorResponse,
+  type ResponseTarget,
+} from "./authorization_response.ts";
+import type { ClientDirectory } from "../clients/client_directory.ts";
+import type { Endpoint } from "../../lib/endpoint.ts";
+import { hiddenText } from "./hidden_text.ts";
+import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
+import { clientDocumentPage } from "../pages/client_document_page.ts";
+import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
+import { refusedRequestPage } from "../pages/refused_request_page.ts";
+import { hashSecret, randomSecret } from "../../lib/random_secret.ts";
+import { type AuthorizationRequest, authorizationRequests } from "../records/authorization_request.ts";
+import { type Client, clients } from "../records/client.ts";
+import { classifyRedirectUri } from "../clients/redirect_uri.ts";
+import { toParameters } from "../request_body.ts";
+import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
+
+/** What the endpoint needs besides what all browser endpoints share. */
+export interface AuthorizeDeps extends InteractionDeps {
+  readonly findForAuthorization: ClientDirectory["findForAuthorization"];
+  readonly resource: string;
+  readonly isAcceptedResource: (values: readonly string[]) => boolean;
+  readonly offeredScopes: readonly string[];
+}
+
+/** Builds the authorization endpoint. */
+export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
+  const { issuer, log, limits, browsers, users, findForAuthorization } = deps;
+  return async (request, peer) => {
+    if (request.method !== "GET") return methodNotAllowedPage("GET");
+    const url = new URL(request.url);
+    const clientId = url.searchParams.get("client_id") ?? "";
+    let loggedClient = hiddenText(deps.secrets, clientId);
+    const refused = (reason: string): void =>
+      log.write("audit", "authorization", { outcome: "refused", reason, client: loggedClient, address: peer.address });
+    const deadEnd = (reason: DeadEnd): Response => {
+      refused(reason);
+      return errorPage(reason);
+    };
+    if (url.search.length > limits.maxQueryBytes) return deadEnd("request_too_long");
+    if (deps.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");
+    const parameters = toParameters(url.searchParams);
+    // Repeated parameters and control characters: no honest client sends them, and parsers disagree about them.
+    if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
+      return deadEnd("malformed_request");
+    }
+    const found = await findForAuthorization(clientId, addressKey(peer.address));
+    if (!found.ok) {
+      if (found.error === "unknown_client") return deadEnd("unknown_client");
+      refused(found.error);
+      return clientDocumentPage(found.error);
+    }
+    const client = found.value;
+    loggedClient = client.id;
+    const sendBack = async (
+      target: ResponseTarget,
+      error: AuthorizationError,
+      description: string,
+    ): Promise<Response> => {
+      refused(error);
+      if (!await isStranger(deps, client, target)) return errorResponse(issuer, target, error, { description });
+      return refusedRequestPage({
+        clientName: client.name,
+        domain: client.origin === "metadata_document" ? new URL(client.id).host : null,
+        problem: description,
+        location: errorLocation(issuer, target, { error, description }),
+      });
+    };
+    const verdict = validateAuthorizationRequest(client, parameters.value, deps);
+    switch (verdict.kind) {
+      case "local":
+        return deadEnd(verdict.reason);
+      case "redirect":
+        return await sendBack(verdict.target, verdict.error, verdict.description);
+      case "valid": {
+        const session = await browsers.signedIn(request);
+        if (verdict.request.withoutPages) {
+          // Consent is asked on every authorization, so this can never succeed.
+          const error = session === null ? "login_required" : "consent_required";
+          return await sendBack(verdict.request, error, "prompt=none cannot be satisfied");
+        }
+        const browser = browsers.identify(request);
+        const handle = randomSecret();
+        const kept = await keepRequest(deps, { handle, browserHash: browser.hash, clientId }, verdict.request);
+        const waiting = { handle, client, request: kept };
+        const signedIn = verdict.request.forceSignIn ? null : session;
+        return signedIn === null
+          ? await showSignIn(deps, { kind: "request", waiting }, { cookies: browser.cookies })
+          : showConsent(deps, waiting, signedIn, { cookies: browser.cookies });
+      }
+    }
+  };
+}
+
+/**
+ * Whether this is a client that anybody may have put on the web or registered a minute ago, and that no person here
+ * approved. A redirect
+ * that its bad request brings about would make this server an open redirector (RFC 9700 §4.11.2).
+ */
+async function isStranger(
+  { storage }: AuthorizeDeps,
+  client: Client,
+  { redirectUri }: ResponseTarget,
+): Promise<boolean> {
+  if (client.origin === "metadata_document") return await clients.read(storage, client.id) === null;
+  // A program on the person's own machine is no site that a link could lead to.
+  return client.origin === "registered" && client.usedAt === null && client.isVouchedFor !== true &&
+    classifyRedirectUri(redirectUri) === "https";
+}
+
+async function keepRequest(
+  { storage, clock, lifetimes, resource }: AuthorizeDeps,
+  { handle, browserHash, clientId }: { handle: string; browserHash: string; clientId: string },
+  request: ValidAuthorizationRequest,
+): Promise<AuthorizationRequest> {
+  const now = clock();
+  const value: AuthorizationRequest = {
+    clientId,
+    redirectUri: request.redirectUri,
+    state: request.state,
+    codeChallenge: request.codeChallenge,
+    scopes: [...request.scopes],
+    resource,
+    browserHash,
+    signInAfter: request.forceSignIn ? now : 0,
+    createdAt: now,
+  };
+  const expiresAt = now + lifetimes.authorizationRequestLifetimeSeconds * 1_000;
+  await storage.commit({ puts: [authorizationRequests.put(hashSecret(handle), value, expiresAt)] });
+  return value;
+}

@@ -1,0 +1,140 @@
+/** `/oauth/consent`: the person's decision, and the authorization code that follows from it. */
+import { readBrowserForm } from "./browser_form.ts";
+import type { SignedIn } from "./browser_sessions.ts";
+import { clientStillThere } from "../clients/client_check.ts";
+import type { Endpoint, Peer } from "../../lib/endpoint.ts";
+import {
+  findPending,
+  type InteractionDeps,
+  type Pending,
+  showConsent,
+  showSignIn,
+  signedInByPage,
+  signedInFor,
+} from "./interaction.ts";
+import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
+import { hashSecret, randomId } from "../../lib/random_secret.ts";
+import { unchanged } from "../records/record_family.ts";
+import { authorizationCodes } from "../records/authorization_code.ts";
+import { clients, unusedClientId, unusedClients } from "../records/client.ts";
+import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./repeated_decision.ts";
+import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
+import type { Batch } from "../../storage/port.ts";
+
+/** Builds the consent endpoint. */
+export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
+  const { log, limits, browsers } = deps;
+  return async (request, peer) => {
+    const browser = browsers.identify(request);
+    const gone = (): Response => {
+      const reason = browser.isNew ? "cookie_missing" : "request_gone";
+      log.write("audit", "consent", { outcome: "refused", reason, address: peer.address });
+      return errorPage(reason);
+    };
+    if (request.method === "GET") {
+      const handle = new URL(request.url).searchParams.get("request") ?? "";
+      const pending = await findPending(deps, handle, browser);
+      if (pending === null) return gone();
+      const signedIn = await signedInFor(deps, pending, request);
+      return signedIn === null
+        ? await showSignIn(deps, { kind: "request", waiting: pending })
+        : showConsent(deps, pending, signedIn);
+    }
+    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const form = await readBrowserForm(request, limits);
+    if (!form.ok) return errorPage(form.error);
+    const pending = await findPending(deps, form.value.get("request") ?? "", browser);
+    if (pending === null) return await repeatDecision(deps, browser, form.value) ?? gone();
+    const signedIn = await signedInFor(deps, pending, request) ??
+      (browsers.cookiesReachOtherPorts ? await signedInByPage(deps, pending, form.value) : null);
+    if (signedIn === null) return await showSignIn(deps, { kind: "request", waiting: pending });
+    // Another person signed in meanwhile, in another tab: show whose consent this would be.
+    if (form.value.get("account") !== signedIn.account.id) {
+      return showConsent(deps, pending, signedIn, {
+        problem: "The account changed. Look again before you decide.",
+        ticked: form.value.getAll("scope"),
+      });
+    }
+    const response = await decide(deps, { pending, signedIn, peer }, form.value) ??
+      await repeatDecision(deps, browser, form.value) ?? gone();
+    if (browsers.cookiesReachOtherPorts && response.status === 303) {
+      response.headers.append("set-cookie", await browsers.signOut(request));
+    }
+    return response;
+  };
+}
+
+/** Carries the decision out; `null` when the same page was answered a moment ago. */
+async function decide(
+  deps: InteractionDeps,
+  { pending, signedIn, peer }: { pending: Pending; signedIn: SignedIn; peer: Peer },
+  form: URLSearchParams,
+): Promise<Response | null> {
+  const { storage, log, clock } = deps;
+  const { request, handle, stored } = pending;
+  const fields = { user: signedIn.account.id, client: pending.client.id, address: peer.address };
+  const isAllowed = form.get("decision") === "allow";
+  const answered = rememberDecision({ handle, request, form, isAllowed }, clock);
+  const ticked = new Set(form.getAll("scope"));
+  const scopes = request.scopes.filter((name) => ticked.has(name)); // what was not requested cannot be added
+  if (isAllowed && scopes.length === 0) {
+    return showConsent(deps, pending, signedIn, { problem: "Tick at least one, or choose Deny.", ticked: scopes });
+  }
+  const approval = isAllowed ? approve(deps, pending, signedIn, scopes) : { puts: [], deletes: [] };
+  const committed = await retryOnConflict(async () => {
+    const clientCheck = await clientStillThere(storage, pending.client);
+    const waiting = await storage.get(stored.key);
+    if (clientCheck === null || waiting?.version !== stored.version) return false;
+    const done = await storage.commit({
+      checks: [unchanged(stored), clientCheck],
+      puts: [answered, ...approval.puts],
+      deletes: [stored.key, ...approval.deletes],
+    });
+    return done || conflict;
+  });
+  if (!committed) return null;
+  log.write("audit", "consent", {
+    outcome: isAllowed ? "allowed" : "denied",
+    ...(isAllowed ? { scopes } : {}),
+    ...fields,
+  });
+  return decisionResponse(deps, { handle, target: request, isAllowed });
+}
+
+/** The writes that store the code and keep the client. */
+function approve(
+  { secrets, clock, lifetimes }: InteractionDeps,
+  { handle, request, client }: Pending,
+  { account }: SignedIn,
+  scopes: string[],
+): Required<Pick<Batch, "puts" | "deletes">> {
+  const now = clock();
+  const expiresAt = now + lifetimes.authorizationCodeLifetimeSeconds * 1_000;
+  const { clientId, redirectUri, codeChallenge, resource } = request;
+  const record = {
+    grantId: randomId(),
+    clientId,
+    userId: account.id,
+    credentialHash: account.credentialHash,
+    redirectUri,
+    codeChallenge,
+    scopes,
+    resource,
+    createdAt: now,
+    expiresAt,
+    redeemedAt: null,
+  };
+  const isFirstUse = client.origin === "registered" && client.usedAt === null;
+  // A metadata document is kept from here on, so that refreshing does not depend on its web server.
+  const snapshotUntil = now + lifetimes.refreshTokenLifetimeSeconds * 1_000;
+  return {
+    puts: [
+      authorizationCodes.put(hashSecret(codeOf(secrets, handle)), record, expiresAt),
+      ...(isFirstUse ? [clients.put(client.id, { ...client, usedAt: now })] : []),
+      ...(client.origin === "metadata_document"
+        ? [clients.put(client.id, { ...client, usedAt: now }, snapshotUntil)]
+        : []),
+    ],
+    deletes: isFirstUse ? [unusedClients.key(...unusedClientId(client))] : [],
+  };
+}

@@ -1,0 +1,172 @@
+/** Shows the page that a waiting authorization request needs next: sign-in or consent. */
+import { Buffer } from "node:buffer";
+import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
+import type { AuthorizationServerDeps } from "../context.ts";
+import { type ConsentPage, consentPage } from "../pages/consent_page.ts";
+import { errorPage } from "../pages/error_page.ts";
+import { type SignInPage, signInPage } from "../pages/sign_in_page.ts";
+import { csrfToken } from "./csrf.ts";
+import { equalInConstantTime, hashSecret } from "../../lib/random_secret.ts";
+import type { Stored } from "../records/record_family.ts";
+import { type AuthorizationRequest, authorizationRequests } from "../records/authorization_request.ts";
+import type { Client } from "../records/client.ts";
+import type { Account, UserDirectory } from "../people/user_directory.ts";
+
+/** What the browser endpoints share. */
+export interface InteractionDeps
+  extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"> {
+  readonly users: UserDirectory;
+  readonly browsers: Browsers;
+  readonly findClient: (id: string) => Promise<Client | null>;
+  /** Sends people to sign in somewhere else than here. */
+  readonly signInElsewhere?: SignInElsewhere;
+}
+
+/** A request that waits for a person, and whose it is. */
+export interface Waiting {
+  readonly handle: string;
+  readonly request: AuthorizationRequest;
+  readonly client: Client;
+}
+
+/** A waiting request that was read back, for a commit that uses it up. */
+export interface Pending extends Waiting {
+  readonly stored: Stored<AuthorizationRequest>;
+}
+
+/** Where the pages live, relative to whatever host the browser used. */
+export function pathsOf(
+  issuer: string,
+): Readonly<Record<"home" | "signIn" | "signOut" | "consent" | "setUp" | AccountPage, string>> {
+  const base = new URL(issuer).pathname.replace(/\/$/, "");
+  return {
+    home: `${base}/`,
+    signIn: `${base}/oauth/sign-in`,
+    signOut: `${base}/oauth/sign-out`,
+    consent: `${base}/oauth/consent`,
+    grants: `${base}/oauth/grants`,
+    setUp: `${base}/setup`,
+    servicenowLink: `${base}/servicenow/link`,
+  };
+}
+
+/** The waiting request of a handle; `null` when it is gone or belongs to another browser (CSRF, session swapping). */
+export async function findPending(deps: InteractionDeps, handle: string, browser: Browser): Promise<Pending | null> {
+  if (handle === "") return null;
+  const stored = await authorizationRequests.read(deps.storage, hashSecret(handle));
+  if (stored === null || !browser.hashes.includes(stored.value.browserHash)) return null;
+  const client = await deps.findClient(stored.value.clientId);
+  return client === null ? null : { handle, request: stored.value, client, stored };
+}
+
+/** Who is signed in and counts for this request; `prompt=login` wants a sign-in younger than the request. */
+export async function signedInFor(deps: InteractionDeps, waiting: Waiting, request: Request): Promise<SignedIn | null> {
+  const signedIn = await deps.browsers.signedIn(request);
+  return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
+}
+
+/** What only a consent page carries: that it was shown to this signed-in person, for this request. */
+function proofOf({ secrets }: InteractionDeps, { handle, request }: Waiting, account: Account): string {
+  const parts = [handle, request.browserHash, account.id, account.credentialHash];
+  return Buffer.from(secrets.authenticate("consent-page", parts.join(" "))).toString("base64url");
+}
+
+/** Whom a posted consent page was shown to. Stands in for the session where sessions end with each decision. */
+export async function signedInByPage(
+  deps: InteractionDeps,
+  waiting: Waiting,
+  form: URLSearchParams,
+): Promise<SignedIn | null> {
+  const account = await deps.users.find(form.get("account") ?? "");
+  if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(deps, waiting, account))) return null;
+  return { account, signedInAt: waiting.request.signInAfter };
+}
+
+/** A page about a person's own account. */
+export type AccountPage = "grants" | "servicenowLink";
+
+/** What somebody signs in for: a waiting request, or a page about their own account. */
+export type SignInPurpose =
+  | { readonly kind: "request"; readonly waiting: Waiting }
+  | { readonly kind: "account"; readonly browser: Browser; readonly next: AccountPage };
+
+/** The response that sends a browser to sign in elsewhere; `browserHash` is the only browser that may come back. */
+export type SignInElsewhere = (
+  next: { readonly requestHandle: string } | { readonly page: AccountPage },
+  options: { readonly browserHash: string; readonly cookies: readonly string[] },
+) => Promise<Response>;
+
+/** The sign-in page. */
+export async function showSignIn(
+  deps: InteractionDeps,
+  purpose: SignInPurpose,
+  extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
+    /** Ask who it is even where the owner is the only person. */
+    readonly asOther?: boolean;
+  } = {},
+): Promise<Response> {
+  const { signIn } = pathsOf(deps.issuer);
+  const { asOther = false, ...shown } = extra;
+  if (deps.signInElsewhere !== undefined) {
+    const cookies = extra.cookies ?? [];
+    return purpose.kind === "request"
+      ? await deps.signInElsewhere({ requestHandle: purpose.waiting.handle }, {
+        browserHash: purpose.waiting.request.browserHash,
+        cookies,
+      })
+      : await deps.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
+  }
+  if (!await deps.users.hasOwner()) return errorPage("not_set_up");
+  return signInPage({
+    action: purpose.kind === "account" ? `${signIn}?next=${purpose.next}` : signIn,
+    hidden: purpose.kind === "request"
+      ? { name: "request", value: purpose.waiting.handle }
+      : { name: "csrf", value: csrfToken(deps.secrets, purpose.browser) },
+    purpose: purpose.kind === "request"
+      ? { kind: "request", clientName: purpose.waiting.client.name }
+      : { kind: purpose.next },
+    askUserName: asOther || await deps.users.hasNamedUsers(),
+    ...shown,
+  });
+}
+
+/** The consent page of a waiting request. */
+export function showConsent(
+  deps: InteractionDeps,
+  waiting: Waiting,
+  signedIn: SignedIn,
+  extra: Pick<ConsentPage, "problem" | "cookies" | "ticked"> = {},
+): Response {
+  const { client, request, handle } = waiting;
+  const { lifetimes } = deps;
+  const paths = pathsOf(deps.issuer);
+  return consentPage({
+    action: paths.consent,
+    grantsPath: paths.grants,
+    otherAccountPath: `${paths.signIn}?${new URLSearchParams({ request: handle })}`,
+    lifetime: client.grantTypes.includes("refresh_token")
+      ? { seconds: lifetimes.refreshTokenLifetimeSeconds, idleSeconds: lifetimes.refreshIdleLifetimeSeconds }
+      : { seconds: lifetimes.accessTokenLifetimeSeconds, idleSeconds: null },
+    handle,
+    proof: proofOf(deps, waiting, signedIn.account),
+    clientName: client.name,
+    identity: identityOf(client),
+    redirectUri: request.redirectUri,
+    resource: request.resource,
+    userId: signedIn.account.id,
+    userName: signedIn.account.displayName,
+    scopes: request.scopes,
+    ...extra,
+  });
+}
+
+function identityOf(client: Client): ConsentPage["identity"] {
+  switch (client.origin) {
+    case "registered":
+      return { kind: "unverified" };
+    case "operator":
+      return { kind: "operator" };
+    case "metadata_document":
+      return { kind: "domain", domain: new URL(client.id).host };
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * The rules of the authorization endpoint, in the order that keeps it from being an open redirector: the client, then
+ * its redirect URI, and only then everything that may be told to the client by redirect (RFC 6749 §4.1.2.1).
+ */
+import type { AuthorizationError, ResponseTarget } from "./authorization_response.ts";
+import { isCodeChallenge } from "../token/pkce.ts";
+import type { Client } from "../records/client.ts";
+import { selectRedirectUri } from "../clients/redirect_uri.ts";
+import type { Parameters } from "../request_body.ts";
+import { knownScopes, parseScope } from "../scope.ts";
+
+/** What a valid request asks for. */
+export interface ValidAuthorizationRequest extends ResponseTarget {
+  readonly codeChallenge: string;
+  readonly scopes: readonly string[];
+  /** `prompt=login`: the passphrase again, whatever the session says. */
+  readonly forceSignIn: boolean;
+  /** `prompt=none`: answer without showing a page (OpenID Connect Core §3.1.2.1). */
+  readonly withoutPages: boolean;
+}
+
+/** The judgement of a request. */
+export type AuthorizationVerdict =
+  | { readonly kind: "valid"; readonly request: ValidAuthorizationRequest }
+  /** Tell the person, redirect nowhere. */
+  | { readonly kind: "local"; readonly reason: "redirect_uri_not_registered" }
+  | {
+    readonly kind: "redirect";
+    readonly target: ResponseTarget;
+    readonly error: AuthorizationError;
+    readonly description: string;
+  };
+
+/** What a request is judged by. */
+export interface AuthorizationRules {
+  readonly isAcceptedResource: (values: readonly string[]) => boolean;
+  readonly offeredScopes: readonly string[];
+}
+
+/** Judges the parameters of a request by a known client. */
+export function validateAuthorizationRequest(
+  client: Client,
+  parameters: Parameters,
+  { isAcceptedResource, offeredScopes }: AuthorizationRules,
+): AuthorizationVerdict {
+  const requested = parameters.get("redirect_uri");
+  const redirectUri = selectRedirectUri(requested, client.redirectUris);
+  if (redirectUri === null) return { kind: "local", reason: "redirect_uri_not_registered" };
+  const target: ResponseTarget = { redirectUri, state: parameters.get("state") ?? null };
+  const refused = findProblem(client, parameters, isAcceptedResource);
+  if (refused !== null) return { kind: "redirect", target, error: refused[0], description: refused[1] };
+  const scopes = requestedScopes(client, parameters.get("scope"), offeredScopes);
+  return {
+    kind: "valid",
+    request: {
+      ...target,
+      codeChallenge: parameters.get("code_challenge") ?? "",
+      scopes,
+      forceSignIn: promptsOf(parameters).includes("login"),
+      withoutPages: promptsOf(parameters).includes("none"),
+    },
+  };
+}
+
+function findProblem(
+  client: Client,
+  parameters: Parameters,
+  isAcceptedResource: (values: readonly string[]) => boolean,
+): readonly [AuthorizationError, string] | null {
+  // RFC 9101 objects would override what was checked here.
+  if (parameters.get("request") !== undefined) return ["request_not_supported", "request is not supported"];
+  if (parameters.get("request_uri") !== undefined) return ["request_uri_not_supported", "request_uri is not supported"];
+  const responseType = parameters.get("response_type");
+  if (responseType === undefined) return ["invalid_request", "response_type is missing"];
+  if (responseType !== "code") return ["unsupported_response_type", "response_type must be code"];
+  if ((parameters.get("response_mode") ?? "query") !== "query") {
+    return ["invalid_request", "response_mode must be query"];
+  }
+  if (!client.grantTypes.includes("authorization_code")) {
+    return ["unauthorized_client", "The client is not registered for the authorization code grant"];
+  }
+  const challenge = parameters.get("code_challenge");
+  if (challenge === undefined) return ["invalid_request", "code_challenge is missing"]; // OAuth 2.1 §4.1.1
+  // An absent method would mean plain (RFC 7636 §4.3), which lets whoever sees the request redeem the code.
+  if (parameters.get("code_challenge_method") !== "S256") {
+    return ["invalid_request", "code_challenge_method must be S256"];
+  }
+  if (!isCodeChallenge(challenge)) return ["invalid_request", "code_challenge is not an S256 challenge"];
+  if (!isAcceptedResource(parameters.getAll("resource"))) {
+    return ["invalid_target", "The requested resource is not this server's"]; // RFC 8707 §2
+  }
+  return null;
+}
+
+function promptsOf(parameters: Parameters): string[] {
+  return (parameters.get("prompt") ?? "").split(" ");
+}
+
+/**
+ * The offered ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). A request without a known one, as
+ * of clients that ask every server for `openid offline_access`, gets the default: what the client registered, or all. A
+ * client is not held to what it registered, since the person decides about each scope and clients step up to scopes that
+ * they learn of later (MCP authorization, scope challenges).
+ */
+function requestedScopes(client: Client, scope: string | undefined, offered: readonly string[]): readonly string[] {
+  const requested = knownScopes(parseScope(scope ?? ""), offered);
+  if (requested.length > 0) return requested;
+  const registered = knownScopes(client.scopes, offered);
+  return registered.length > 0 ? registered : offered;
+}

@@ -1,0 +1,149 @@
+/** Looks clients up, wherever they come from: storage, or a metadata document at the URL that is their id. */
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { SecretBox } from "../../lib/secret_box.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { Storage } from "../../storage/port.ts";
+import { isClientDocumentUrl } from "./client_document_url.ts";
+import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata_document.ts";
+import type { Lifetimes, Limits } from "../context.ts";
+import type { FetchDocument } from "../documents/document_fetcher.ts";
+import { hiddenText } from "../browser/hidden_text.ts";
+import type { DocumentProblem } from "../documents/public_document.ts";
+import { type Stored, unchanged } from "../records/record_family.ts";
+import { type Client, clients } from "../records/client.ts";
+
+/** Why there is no client of an id. */
+export type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
+
+/** Finds clients. `asker` is on whose behalf a document is fetched, see {@link FetchDocument}. */
+export interface ClientDirectory {
+  /** For a new authorization: a metadata document is as fresh as its headers demand. */
+  findForAuthorization(id: string, asker: string): Promise<Result<Client, ClientProblem>>;
+  /** For a step that follows: the client as it was when the person saw it. */
+  find(id: string, asker: string): Promise<Client | null>;
+  /**
+   * For the keys of a client with a metadata document: the document as fresh as its headers demand, so that a key that
+   * was withdrawn is worth nothing; while it cannot be reached, what was last read of it, for a day.
+   */
+  findForKeys(id: string, asker: string): Promise<Client | null>;
+}
+
+/** Problems that pass by themselves. A publisher who answers with something else has withdrawn the document. */
+const unreachable: ReadonlySet<ClientProblem> = new Set<ClientProblem>([
+  "unresolvable_host",
+  "connection_failed",
+  "timed_out",
+  "host_unavailable",
+]);
+const unreachableMilliseconds = 86_400_000;
+/** That a document still says the same is noted no oftener than this. */
+const noteSeenMilliseconds = 3_600_000;
+
+interface KnownDocument {
+  readonly client: Client;
+  readonly fetchedAt: number;
+  readonly freshUntil: number;
+}
+
+/** Builds the directory; without `fetchDocument` there are no metadata documents. */
+export function createClientDirectory(options: {
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  /** For how long documents in memory are fresh. */
+  readonly elapsed: Clock;
+  readonly log: Log;
+  readonly fetchDocument: FetchDocument | undefined;
+  readonly limits: Pick<Limits, "clientCaches">;
+  readonly lifetimes: Pick<
+    Lifetimes,
+    "authorizationRequestLifetimeSeconds" | "authorizationCodeLifetimeSeconds" | "refreshTokenLifetimeSeconds"
+  >;
+}): ClientDirectory {
+  const { storage, secrets, clock, elapsed, log, fetchDocument, lifetimes } = options;
+  const { documentSeconds, maxDocumentSeconds, maxDocuments } = options.limits.clientCaches;
+  // As long as a person may think about the consent page, and its code lives, the document that it shows stays the same.
+  const followUpSeconds = lifetimes.authorizationRequestLifetimeSeconds + lifetimes.authorizationCodeLifetimeSeconds;
+  const documents = new Map<string, KnownDocument>();
+
+  const remember = (document: KnownDocument): void => {
+    documents.delete(document.client.id);
+    const oldest = documents.keys().next();
+    if (documents.size >= maxDocuments && !oldest.done) documents.delete(oldest.value);
+    documents.set(document.client.id, document);
+  };
+  const fetchClient = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
+    if (fetchDocument === undefined) return failure("unknown_client");
+    const fetched = await fetchDocument(id, asker);
+    const now = clock();
+    const parsed = fetched.ok ? parseClientDocument(id, fetched.value.json, now) : fetched;
+    if (!parsed.ok) {
+      const client = hiddenText(secrets, id);
+      log.write("audit", "client_document", {
+        outcome: "refused",
+        reason: parsed.error,
+        host: new URL(id).host,
+        client,
+      });
+      return parsed;
+    }
+    const maxAge = fetched.ok ? fetched.value.maxAgeSeconds : 0;
+    const fetchedAt = elapsed();
+    const freshUntil = fetchedAt + Math.min(maxAge ?? documentSeconds, maxDocumentSeconds) * 1_000;
+    remember({ client: parsed.value, fetchedAt, freshUntil });
+    return parsed;
+  };
+  const stored = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
+
+  const findPublished = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
+    const known = documents.get(id);
+    return known !== undefined && elapsed() < known.freshUntil ? success(known.client) : await fetchClient(id, asker);
+  };
+  /** So that a key that was seen withdrawn stays so while the document cannot be reached, after a restart too. */
+  const keepKeys = async (approved: Stored<Client>, { authentication, jwks, jwksUri, registeredAt }: Client) => {
+    const { documentSeenAt, usedAt } = approved.value;
+    if (usedAt === null) return;
+    const isSame = JSON.stringify([approved.value.jwks, approved.value.jwksUri]) === JSON.stringify([jwks, jwksUri]);
+    if (isSame && registeredAt < (documentSeenAt ?? usedAt) + noteSeenMilliseconds) return;
+    const kept = { ...approved.value, authentication, jwks, jwksUri, documentSeenAt: registeredAt };
+    await storage.commit({
+      checks: [unchanged(approved)],
+      puts: [clients.put(kept.id, kept, usedAt + lifetimes.refreshTokenLifetimeSeconds * 1_000)],
+    });
+  };
+
+  return {
+    async findForAuthorization(id, asker) {
+      if (!isClientDocumentUrl(id)) {
+        const client = id === "" ? null : await stored(id);
+        return client === null ? failure("unknown_client") : success(client);
+      }
+      return await findPublished(id, asker);
+    },
+    async find(id, asker) {
+      if (!isClientDocumentUrl(id)) return await stored(id);
+      const known = documents.get(id);
+      const now = elapsed();
+      if (known !== undefined && (now < known.freshUntil || now < known.fetchedAt + followUpSeconds * 1_000)) {
+        return known.client;
+      }
+      // A client that somebody approved keeps working while its document cannot be reached.
+      const approved = await stored(id);
+      if (approved !== null) return approved;
+      const fetched = await fetchClient(id, asker);
+      return fetched.ok ? fetched.value : null;
+    },
+    async findForKeys(id, asker) {
+      const published = await findPublished(id, asker);
+      const approved = await clients.read(storage, id);
+      if (published.ok) {
+        if (approved !== null) await keepKeys(approved, published.value);
+        return published.value;
+      }
+      if (!unreachable.has(published.error) || approved === null) return null;
+      const { documentSeenAt, usedAt } = approved.value;
+      return clock() < (documentSeenAt ?? usedAt ?? 0) + unreachableMilliseconds ? approved.value : null;
+    },
+  };
+}

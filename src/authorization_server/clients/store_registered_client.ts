@@ -1,0 +1,35 @@
+/** Keeps registered clients within bounds: unused ones expire, and make room for new ones; used ones are never touched. */
+import type { AuthorizationServerDeps } from "../context.ts";
+import { type Client, clients, unusedClientId, unusedClients } from "../records/client.ts";
+import { unchanged } from "../records/record_family.ts";
+import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
+
+/** Stores a new client. `false` when too many unused ones are too young to be evicted. */
+export function storeRegisteredClient(
+  { storage, limits, lifetimes, clock }: Pick<AuthorizationServerDeps, "storage" | "limits" | "lifetimes" | "clock">,
+  client: Client,
+): Promise<boolean> {
+  return retryOnConflict(async () => {
+    const now = clock();
+    const expiresAt = now + lifetimes.unusedClientLifetimeSeconds * 1_000;
+    const puts = [
+      clients.put(client.id, client, expiresAt),
+      unusedClients.put(unusedClientId(client), { clientId: client.id }, expiresAt),
+    ];
+    const unused = await unusedClients.list(storage, { limit: limits.maxUnusedClients });
+    const oldest = unused[0];
+    if (unused.length < limits.maxUnusedClients || oldest === undefined) {
+      await storage.commit({ puts });
+      return true;
+    }
+    const victim = await clients.read(storage, oldest.value.clientId);
+    // A flood of registrations must not push out a client whose person is just reading the consent page.
+    if (victim !== null && now - victim.value.registeredAt < limits.unusedClientGraceSeconds * 1_000) return false;
+    const evicted = await storage.commit({
+      checks: [unchanged(oldest), ...(victim === null ? [] : [unchanged(victim)])],
+      deletes: [oldest.key, ...(victim === null ? [] : [victim.key])],
+      puts,
+    });
+    return evicted ? true : conflict;
+  });
+}

@@ -1,0 +1,129 @@
+/** The operator's commands on people: add, list, disable, enable, reset. They work while the server runs. */
+import type { Clock } from "../../lib/time/clock.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { Storage } from "../../storage/port.ts";
+import { deleteOperatorTokensOf } from "../token/operator_token.ts";
+import { hashPassword, passphraseProblem } from "./password_hash.ts";
+import { randomId } from "../../lib/random_secret.ts";
+import { type Stored, unchanged } from "../records/record_family.ts";
+import { deleteGrants, subjectGrants } from "../records/grant.ts";
+import { ownerId, type User, users } from "../records/user.ts";
+import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
+
+/** What the commands work on. */
+export interface ManageUsersDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+}
+
+/** A command that cannot be carried out: which argument, and what to do, for the terminal. */
+export interface UserProblem {
+  readonly field: "name" | "passphrase";
+  readonly message: string;
+}
+
+/** A user as lists show one. */
+export type UserSummary = Omit<User, "passwordHash" | "epoch">;
+
+const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
+
+/** No stored user has this name. */
+export function noSuchUser(name: string): UserProblem {
+  const message = name === ownerId
+    ? "there is no owner yet; start the server and open the set-up link that it prints"
+    : `there is no user ${JSON.stringify(name)}; \`users list\` shows the names`;
+  return { field: "name", message };
+}
+
+/** Why a name cannot be given to a new user, or `null`. */
+export async function newNameProblem(
+  { storage }: Pick<ManageUsersDeps, "storage">,
+  name: string,
+): Promise<UserProblem | null> {
+  if (!namePattern.test(name)) {
+    const message =
+      "a name has 1 to 32 lower-case letters, digits, dots and hyphens, and begins with a letter or digit";
+    return { field: "name", message };
+  }
+  return await users.read(storage, name) === null ? null : takenName(name);
+}
+
+/** Why nothing can be changed about a user, or `null`. */
+export async function existingNameProblem(
+  { storage }: Pick<ManageUsersDeps, "storage">,
+  name: string,
+): Promise<UserProblem | null> {
+  return name === "" || await users.read(storage, name) === null ? noSuchUser(name) : null;
+}
+
+function takenName(name: string): UserProblem {
+  return { field: "name", message: `there is a user ${name} already; \`users reset ${name}\` sets a new passphrase` };
+}
+
+/** Adds a user. Names are lower-case and are never given to another person later. */
+export async function addUser(
+  { storage, clock }: ManageUsersDeps,
+  { name, passphrase }: { readonly name: string; readonly passphrase: string },
+): Promise<Result<UserSummary, UserProblem>> {
+  const unfit = await newNameProblem({ storage }, name);
+  if (unfit !== null) return failure(unfit);
+  const problem = passphraseProblem(passphrase);
+  if (problem !== null) return failure({ field: "passphrase", message: problem });
+  const now = clock();
+  const summary: UserSummary = { id: name, disabled: false, createdAt: now, passwordChangedAt: now };
+  const added = await storage.commit({
+    checks: [{ key: users.key(name), version: null }],
+    puts: [users.put(name, { ...summary, epoch: randomId(), passwordHash: await hashPassword(passphrase) })],
+  });
+  return added ? success(summary) : failure(takenName(name));
+}
+
+/** Everybody, by name. */
+export async function listUsers({ storage }: ManageUsersDeps): Promise<UserSummary[]> {
+  const stored = await Array.fromAsync(users.all(storage));
+  return stored.map(({ value }) => summarise(value));
+}
+
+/** Locks somebody out: sessions, grants and tokens end at once. */
+export function disableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
+  return changeUser(deps, name, (user) => ({ ...user, disabled: true }));
+}
+
+/** Lets somebody sign in again; the grants from before are not restored. */
+export function enableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
+  return changeUser(deps, name, (user) => ({ ...user, disabled: false }));
+}
+
+/** Sets a new passphrase: sessions end, and so does every grant that was approved under the old one. */
+export async function resetUser(
+  deps: ManageUsersDeps,
+  { name, passphrase }: { readonly name: string; readonly passphrase: string },
+): Promise<Result<UserSummary, UserProblem>> {
+  const problem = passphraseProblem(passphrase);
+  if (problem !== null) return failure({ field: "passphrase", message: problem });
+  const passwordHash = await hashPassword(passphrase);
+  const passwordChangedAt = deps.clock();
+  return await changeUser(deps, name, (user) => ({ ...user, passwordHash, passwordChangedAt }));
+}
+
+/** Changes a user. The new epoch cuts off grants and tokens with that one commit; removing them afterwards is tidying, but for tokens without an epoch. */
+function changeUser(
+  { storage }: ManageUsersDeps,
+  name: string,
+  change: (user: User) => User,
+): Promise<Result<UserSummary, UserProblem>> {
+  return retryOnConflict(async (): Promise<Result<UserSummary, UserProblem> | typeof conflict> => {
+    const stored: Stored<User> | null = name === "" ? null : await users.read(storage, name);
+    if (stored === null) return failure(noSuchUser(name));
+    const changed = { ...change(stored.value), epoch: randomId() };
+    if (!await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] })) return conflict;
+    const index = await Array.fromAsync(subjectGrants.all(storage, name));
+    await deleteGrants(storage, index.map(({ value }) => ({ id: value.grantId, subject: name })));
+    await deleteOperatorTokensOf(storage, name);
+    return success(summarise(changed));
+  });
+}
+
+function summarise({ passwordHash: _hash, epoch: _epoch, ...summary }: User): UserSummary {
+  return summary;
+}

@@ -1,0 +1,123 @@
+/**
+ * Signing in by an account of the ServiceNow instance: the way there, and `/servicenow/callback`, which takes people
+ * back. Only the browser that was sent is taken back (CVE-2026-27124), and whoever comes back still has to consent.
+ */
+import { randomBytes } from "node:crypto";
+import { Buffer } from "node:buffer";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Storage } from "../../storage/port.ts";
+import type { Endpoint } from "../../lib/endpoint.ts";
+import {
+  type AccountPage,
+  findPending,
+  type InteractionDeps,
+  pathsOf,
+  type SignInElsewhere,
+} from "../browser/interaction.ts";
+import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
+import { redirectResponse, seeOther } from "../../lib/page/page.ts";
+import { servicenowProblemPage } from "../pages/servicenow_page.ts";
+import { randomId } from "../../lib/random_secret.ts";
+import { users } from "../records/user.ts";
+import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
+
+/** What the endpoints need besides what all browser endpoints share. */
+export interface ServicenowDeps extends InteractionDeps {
+  readonly instance: InstanceSignIn;
+}
+
+const requestPrefix = "request ";
+const pagePrefix = "page ";
+
+/** Sends people to the instance. What they come back to is kept there under seal, not in the URL. */
+export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
+  return async (next, { browserHash, cookies }) => {
+    const handle = "page" in next ? pagePrefix + next.page : requestPrefix + next.requestHandle;
+    const { url } = await instance.begin({ browser: browserHash, purpose: { kind: "sign_in", handle } });
+    return redirectResponse(302, url, cookies);
+  };
+}
+
+/** Builds `/servicenow/callback`. */
+export function createServicenowCallback(deps: ServicenowDeps): Endpoint {
+  const { instance, browsers, log, limits, issuer } = deps;
+  return async (request, peer) => {
+    if (request.method !== "GET") return methodNotAllowedPage("GET");
+    const { search, searchParams } = new URL(request.url);
+    if (search.length > limits.maxQueryBytes) return errorPage("request_too_long");
+    const signedIn = await browsers.signedIn(request);
+    const finished = await instance.finish({
+      parameters: searchParams,
+      browsers: browsers.identify(request).hashes,
+      subject: signedIn?.account.id ?? null,
+      signal: request.signal,
+    });
+    if (!finished.ok) {
+      const { reason } = finished.error;
+      log.write("audit", "servicenow_callback", { outcome: "refused", reason, address: peer.address });
+      return servicenowProblemPage(reason, pathsOf(issuer).servicenowLink);
+    }
+    const { purpose, subject } = finished.value;
+    log.write("audit", "servicenow_callback", { outcome: purpose.kind, user: subject, address: peer.address });
+    return purpose.kind === "link"
+      ? seeOther(pathsOf(issuer).servicenowLink)
+      : await startSession(deps, request, finished.value, purpose.handle);
+  };
+}
+
+async function startSession(
+  deps: ServicenowDeps,
+  request: Request,
+  { subject, account: { name } }: FinishedVisit,
+  handle: string,
+): Promise<Response> {
+  const { browsers, issuer, storage, clock } = deps;
+  const paths = pathsOf(issuer);
+  const next = await nextOf(deps, request, handle);
+  if (next === null) return errorPage("request_gone");
+  await addUser(storage, clock, { id: subject, displayName: name });
+  const account = await deps.users.find(subject);
+  if (account === null) {
+    await deps.instance.unlink(subject); // whoever may not come in leaves no tokens here
+    return servicenowProblemPage("disabled", paths.servicenowLink);
+  }
+  return seeOther(next, [await browsers.signIn(request, account)]);
+}
+
+async function nextOf(deps: ServicenowDeps, request: Request, handle: string): Promise<string | null> {
+  const paths = pathsOf(deps.issuer);
+  if (handle.startsWith(pagePrefix)) {
+    const page = handle.slice(pagePrefix.length);
+    const known: readonly AccountPage[] = ["grants", "servicenowLink"];
+    const found = known.find((each) => each === page);
+    return found === undefined ? null : paths[found];
+  }
+  const requestHandle = handle.slice(requestPrefix.length);
+  const pending = await findPending(deps, requestHandle, deps.browsers.identify(request));
+  return pending === null ? null : `${paths.consent}?${new URLSearchParams({ request: requestHandle })}`;
+}
+
+/** Makes the person a user at their first sign-in. A user who is there, disabled or not, stays as they are. */
+async function addUser(
+  storage: Storage,
+  clock: Clock,
+  { id, displayName }: { readonly id: string; readonly displayName: string },
+): Promise<void> {
+  const now = clock();
+  const user = {
+    id,
+    displayName: displayName.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "").slice(0, 100) || id,
+    passwordHash: unknownPasswordHash(),
+    epoch: randomId(),
+    disabled: false,
+    createdAt: now,
+    passwordChangedAt: now,
+  };
+  await storage.commit({ checks: [{ key: users.key(id), version: null }], puts: [users.put(id, user)] });
+}
+
+/** A hash like any other, of no passphrase that anybody knows. */
+function unknownPasswordHash(): string {
+  const random = (bytes: number): string => Buffer.from(randomBytes(bytes)).toString("base64").replace(/=+$/, "");
+  return `$argon2id$v=19$m=47104,t=1,p=1$${random(16)}$${random(32)}`;
+}

@@ -1,0 +1,150 @@
+/** `/setup`: the first start. The person with the link from the console chooses the owner's passphrase, once. */
+import { Buffer } from "node:buffer";
+import { readBrowserForm } from "../browser/browser_form.ts";
+import type { AuthorizationServerDeps } from "../context.ts";
+import type { Endpoint, Peer } from "../../lib/endpoint.ts";
+import { pathsOf } from "../browser/interaction.ts";
+import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
+import { setUpDonePage, setUpPage } from "../pages/set_up_page.ts";
+import { seeOther } from "../../lib/page/page.ts";
+import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
+import { hashSecret, matchesHash, randomId } from "../../lib/random_secret.ts";
+import { type Stored, unchanged } from "../records/record_family.ts";
+import { type SetUpCode, setUpCodes } from "../records/set_up_code.ts";
+import { ownerId, users } from "../records/user.ts";
+import type { UserDirectory } from "./user_directory.ts";
+
+const repeatSeconds = 30;
+
+/** What set-up works with. */
+export interface SetUpDeps extends
+  Pick<
+    AuthorizationServerDeps,
+    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"
+  > {
+  readonly users: UserDirectory;
+  readonly passwords: PasswordHasher;
+}
+
+/**
+ * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
+ * link that is still good is given again, for installations of several instances.
+ */
+export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promise<string | null> {
+  const { issuer, storage, secrets, clock, lifetimes } = deps;
+  for (;;) {
+    if (await deps.users.hasOwner()) return null;
+    const found = await setUpCodes.read(storage, "current");
+    const seed = isShared && found !== null ? found.value.seed : randomId();
+    const code = Buffer.from(secrets.authenticate("set-up-link", seed)).toString("base64url");
+    const issued = await storage.commit({
+      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
+      puts: [
+        setUpCodes.put(
+          "current",
+          { codeHash: hashSecret(code), seed },
+          clock() + lifetimes.setUpLinkLifetimeSeconds * 1_000,
+        ),
+      ],
+    });
+    if (issued) return `${issuer}/setup?code=${code}`;
+  }
+}
+
+/** Builds the set-up endpoint. */
+export function createSetUpEndpoint(deps: SetUpDeps): Endpoint {
+  return async (request, peer) => {
+    if (request.method === "GET") {
+      const { searchParams } = new URL(request.url);
+      if (searchParams.has("ready") && await deps.users.hasOwner()) {
+        return setUpDonePage(deps.resource, pathsOf(deps.issuer).grants);
+      }
+      const code = searchParams.get("code") ?? "";
+      const found = await findCode(deps, code);
+      return typeof found === "string" ? refused(deps, peer, found) : showPage(deps, code);
+    }
+    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const form = await readBrowserForm(request, deps.limits);
+    if (!form.ok) return errorPage(form.error);
+    const code = form.value.get("code") ?? "";
+    const passphrase = form.value.get("passphrase") ?? "";
+    const found = await findCode(deps, code);
+    if (typeof found === "string") {
+      return await isRepeated(deps, code, passphrase) ? readyResponse(deps) : refused(deps, peer, found);
+    }
+    const problem = passphraseProblem(passphrase) ??
+      (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
+    if (problem !== null) return showPage(deps, code, problem);
+    return await makeOwner(deps, { code, found, passphrase, peer });
+  };
+}
+
+function refused({ log }: SetUpDeps, peer: Peer, reason: DeadEnd): Response {
+  log.write("audit", "set_up", { outcome: "refused", reason, address: peer.address });
+  return errorPage(reason);
+}
+
+function showPage({ issuer }: SetUpDeps, code: string, problem?: string): Response {
+  return setUpPage({
+    action: pathsOf(issuer).setUp,
+    code,
+    minCharacters: minPassphraseCharacters,
+    ...(problem === undefined ? {} : { problem }),
+  });
+}
+
+async function findCode(deps: SetUpDeps, code: string): Promise<Stored<SetUpCode> | DeadEnd> {
+  if (await deps.users.hasOwner()) return "already_set_up";
+  const stored = await setUpCodes.read(deps.storage, "current");
+  return stored !== null && matchesHash(code, stored.value.codeHash) ? stored : "set_up_link_invalid";
+}
+
+async function makeOwner(
+  deps: SetUpDeps,
+  { code, found, passphrase, peer }: {
+    code: string;
+    found: Stored<SetUpCode>;
+    passphrase: string;
+    peer: Peer;
+  },
+): Promise<Response> {
+  const { storage, passwords, clock, log } = deps;
+  const passwordHash = await passwords.hash(passphrase);
+  if (passwordHash === "busy") return showPage(deps, code, "The server is busy. Try again in a moment.");
+  const now = clock();
+  const owner = {
+    id: ownerId,
+    passwordHash,
+    epoch: randomId(),
+    disabled: false,
+    createdAt: now,
+    passwordChangedAt: now,
+  };
+  // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
+  const claimed = await storage.commit({
+    checks: [unchanged(found), { key: users.key(ownerId), version: null }],
+    puts: [
+      users.put(ownerId, owner),
+      setUpCodes.put("used", { codeHash: found.value.codeHash, seed: "" }, now + repeatSeconds * 1_000),
+    ],
+    deletes: [found.key],
+  });
+  if (!claimed) {
+    return await isRepeated(deps, code, passphrase) ? readyResponse(deps) : refused(deps, peer, "set_up_link_invalid");
+  }
+  log.write("audit", "set_up", { outcome: "claimed", user: ownerId, address: peer.address });
+  return readyResponse(deps);
+}
+
+/** To a page that a reload shows again. */
+function readyResponse({ issuer }: SetUpDeps): Response {
+  return seeOther(`${pathsOf(issuer).setUp}?ready`);
+}
+
+/** Whether this is the form that made the owner, sent a second time: a browser shows the answer to the second. */
+async function isRepeated({ storage, passwords }: SetUpDeps, code: string, passphrase: string): Promise<boolean> {
+  const used = await setUpCodes.read(storage, "used");
+  if (used === null || !matchesHash(code, used.value.codeHash)) return false;
+  const owner = await users.read(storage, ownerId);
+  return owner !== null && await passwords.verify(passphrase, owner.value.passwordHash) === true;
+}

@@ -1,0 +1,69 @@
+/** A family of stored records: one key prefix, one schema that everything read is parsed with. */
+import type { z } from "zod";
+import { parseStored } from "../../lib/storage_fault.ts";
+import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../../storage/port.ts";
+
+/** A record as it was read, with the version that a later commit may insist on. */
+export interface Stored<T> {
+  readonly key: StorageKey;
+  readonly value: T;
+  readonly version: string;
+}
+
+/** Typed access to the entries below one prefix. Reading throws when an entry does not fit its schema. */
+export interface RecordFamily<T> {
+  key(...id: [string, ...string[]]): StorageKey;
+  read(storage: Storage, ...id: [string, ...string[]]): Promise<Stored<T> | null>;
+  /** The records below `id`, or of the whole family, in key order; those `after` a key. */
+  list(
+    storage: Storage,
+    options: { readonly limit: number; readonly below?: readonly string[]; readonly after?: StorageKey },
+  ): Promise<Stored<T>[]>;
+  /** All records below `id`, or of the whole family, page by page. */
+  all(storage: Storage, ...below: string[]): AsyncGenerator<Stored<T>>;
+  put(id: string | readonly [string, ...string[]], value: T, expiresAt?: number): Put;
+}
+
+const pageSize = 200;
+
+/** Describes a family by its key prefix and schema. */
+export function defineRecordFamily<Schema extends z.ZodType>(
+  name: string,
+  schema: Schema,
+): RecordFamily<z.output<Schema>> {
+  const parse = (entry: StoredEntry): Stored<z.output<Schema>> => ({
+    key: entry.key,
+    value: parseStored(schema, entry.value, name),
+    version: entry.version,
+  });
+  return {
+    key: (...id) => [name, ...id],
+    async read(storage, ...id) {
+      const entry = await storage.get([name, ...id]);
+      return entry === null ? null : parse(entry);
+    },
+    async list(storage, { below = [], ...range }) {
+      return (await storage.list([name, ...below], range)).map(parse);
+    },
+    async *all(storage, ...below) {
+      let after: StorageKey | undefined;
+      do {
+        const page = await storage.list([name, ...below], {
+          limit: pageSize,
+          ...(after === undefined ? {} : { after }),
+        });
+        yield* page.map(parse);
+        after = page.length < pageSize ? undefined : page.at(-1)?.key;
+      } while (after !== undefined);
+    },
+    put(id, value, expiresAt) {
+      const key: StorageKey = typeof id === "string" ? [name, id] : [name, ...id];
+      return expiresAt === undefined ? { key, value } : { key, value, expiresAt };
+    },
+  };
+}
+
+/** The condition that a record is still as it was read. */
+export function unchanged(stored: Stored<unknown>): VersionCheck {
+  return { key: stored.key, version: stored.version };
+}

@@ -1,0 +1,101 @@
+/** Tells the resource server whom a bearer token speaks for, and whether that still holds. */
+import type { Log } from "../../lib/log/log.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { effectiveScopes } from "../../scopes.ts";
+import type { Storage } from "../../storage/port.ts";
+import type { AccessTokenClaims, AccessTokenProblem, AccessTokens } from "./access_token.ts";
+import { findOperatorToken, operatorClientId } from "./operator_token.ts";
+import { grants } from "../records/grant.ts";
+import { operatorTokens } from "../records/operator_token.ts";
+import { revokedTokens } from "../records/revoked_token.ts";
+import type { SigningKeys } from "../keys/signing_keys.ts";
+import { createTokenWatch, type TokenWatch } from "./token_watch.ts";
+import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
+
+/** Why a bearer token is refused. */
+export type TokenProblem = AccessTokenProblem | "refresh_token_as_bearer" | "unknown_operator_token" | "revoked_token";
+
+/** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
+export interface Verifier {
+  verify(token: string): Promise<Result<Principal, TokenProblem>>;
+  /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
+  isLive(principal: Principal): Promise<boolean>;
+  /** Tells when {@link Verifier.isLive} turns false. */
+  readonly watch: TokenWatch;
+  /** Moves whenever anything was stored: {@link Verifier.isLive} needs asking again only then. */
+  changeCount(): number | Promise<number>;
+}
+
+/** Whether a verified access token is alive: not revoked, its grant still there, and its person still the same. */
+export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId">) => Promise<boolean>;
+
+/** Builds the check. */
+export function createLivenessCheck(storage: Storage, users: UserDirectory): LivenessCheck {
+  return async ({ grantId, tokenId }) => {
+    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    return grant !== null && revoked === null && await isLiveGrant(users, grant.value);
+  };
+}
+
+/** Builds the verifier. */
+export function createVerifier(
+  { storage, users, signingKeys, accessTokens, isLiveToken, log, timers }: {
+    readonly storage: Storage;
+    readonly log: Log;
+    readonly timers?: Timers | undefined;
+    readonly signingKeys: Pick<SigningKeys, "find">;
+    readonly users: UserDirectory;
+    readonly accessTokens: AccessTokens;
+    readonly isLiveToken: LivenessCheck;
+  },
+): Verifier {
+  const keyIds = new WeakMap<Principal, string>();
+  const isLive = async (principal: Principal): Promise<boolean> => {
+    if (principal.clientId !== operatorClientId) {
+      // A key that was withdrawn ends the tokens that were verified before, too.
+      const keyId = keyIds.get(principal);
+      if (keyId !== undefined && await signingKeys.find(keyId) === null) return false;
+      return await isLiveToken(principal);
+    }
+    const token = await operatorTokens.read(storage, principal.tokenId);
+    return token !== null && await users.isLiveToken(token.value);
+  };
+  const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
+    const found = await findOperatorToken(storage, token);
+    if (found === null) return failure("unknown_operator_token");
+    const { id, userId, scopes, expiresAt } = found;
+    const principal: Principal = {
+      subject: userId,
+      clientId: operatorClientId,
+      grantId: id,
+      tokenId: id,
+      scopes: effectiveScopes(scopes),
+      expiresAt,
+    };
+    return await isLive(principal) ? success(principal) : failure("revoked_token");
+  };
+  return {
+    async verify(token) {
+      if (token.startsWith("pct_")) return await verifyOperatorToken(token);
+      if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
+      const verified = await accessTokens.verify(token);
+      if (!verified.ok) return verified;
+      const { subject, clientId, grantId, tokenId, keyId, scopes, expiresAt } = verified.value;
+      const principal: Principal = {
+        subject,
+        clientId,
+        grantId,
+        tokenId,
+        scopes: effectiveScopes(scopes),
+        expiresAt,
+      };
+      keyIds.set(principal, keyId);
+      return await isLive(principal) ? success(principal) : failure("revoked_token");
+    },
+    isLive,
+    watch: createTokenWatch({ storage, isLive, keyIdOf: (principal) => keyIds.get(principal), log, timers }),
+    changeCount: () => storage.changeCount(),
+  };
+}

@@ -1,0 +1,22 @@
+/** `backup`: the data directory, as it is now, to another directory. */
+import type { Command } from "../command.ts";
+import { type CopyCommand, runCopyCommand } from "../copy_command.ts";
+
+const backup: CopyCommand = {
+  name: "backup",
+  elsewhere: "back it up with the database's own tools, and keep a copy of master.key",
+  copy: async (to, from) => {
+    const { backupDataDirectory } = await import("../../storage/data_directory/backup.ts");
+    return backupDataDirectory({ from, to });
+  },
+  done: (files, to) => `${files} are in ${to}; anyone who can read them owns this installation`,
+};
+
+/** Works beside a running server. */
+export const backupCommand: Command = {
+  name: "backup",
+  summary: "copies the database and the master key, also while the server runs",
+  usage: ["backup DIRECTORY [--data-dir D]   DIRECTORY must not exist, or be empty"],
+  flags: {},
+  run: (context) => runCopyCommand(backup, context),
+};

@@ -1,0 +1,132 @@
+/** `clients create|list|remove`: OAuth clients that the operator makes, and an eye on those that registered themselves. */
+import type { Administration } from "../../composition/administration.ts";
+import { type Action, administered, runAction } from "../action.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import { printTable } from "../table.ts";
+
+/** Works beside a running server. */
+export const clientsCommand: Command = {
+  name: "clients",
+  summary: "makes OAuth clients for machines and programs, lists and removes clients",
+  usage: [
+    'clients create --name N --scope "files:read" --grant client_credentials [--auth-method private_key_jwt --jwks FILE]',
+    "clients create --name N --scope S --grant authorization_code --redirect-uri URI[,URI]",
+    "clients list",
+    "clients remove ID",
+  ],
+  words: ["create", "list", "remove"],
+  flags: {
+    name: "what people see",
+    scope: "what the client may have, names separated by spaces",
+    grant: "client_credentials or authorization_code; both, comma-separated",
+    "redirect-uri": "where people are sent back to, comma-separated",
+    "auth-method": "none, client_secret_basic, client_secret_post, client_secret_any (default) or private_key_jwt",
+    jwks: "a file with the client's public keys (JWK set)",
+    "secret-ttl": "life of the secret in seconds (default: no end)",
+  },
+  run: (context) => runAction(clientsCommand, actions, context),
+};
+
+const actions: readonly Action[] = [
+  {
+    name: "create",
+    words: [],
+    flags: ["name", "scope", "grant", "redirect-uri", "auth-method", "jwks", "secret-ttl"],
+    run: administered(create),
+  },
+  { name: "list", words: [], run: administered(list) },
+  { name: "remove", words: ["ID"], run: administered(remove) },
+];
+
+type ClientRequest = Parameters<Administration["createClient"]>[0];
+
+async function create(administration: Administration, { flags, print, say }: CommandContext): Promise<ExitStatus> {
+  const request = await requestOf(flags);
+  if (typeof request === "string") {
+    say(`error: ${request}\n`);
+    return 2;
+  }
+  const created = await administration.createClient(request);
+  if (!created.ok) {
+    say(`error: --${created.error.field} ${created.error.message}\n`);
+    return 2;
+  }
+  const { client, secret } = created.value;
+  print(`client_id=${client.id}\n`);
+  if (secret !== null) {
+    print(`client_secret=${secret}\n`);
+    say("the secret is shown this once\n");
+  }
+  return 0;
+}
+
+/** The request that the flags describe, or what is wrong with them. */
+async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
+  const { name = "", scope = "", grant = "client_credentials", jwks } = flags;
+  const grants = itemsOf(grant);
+  const grantTypes = grantNames.filter((known) => grants.includes(known));
+  if (grantTypes.length !== grants.length) return `--grant must be of: ${grantNames.join(", ")}`;
+  const method = flags["auth-method"];
+  const authentication = authenticationMethods.find((known) => known === method);
+  if (method !== undefined && authentication === undefined) {
+    return `--auth-method must be one of: ${authenticationMethods.join(", ")}`;
+  }
+  const ttl = flags["secret-ttl"];
+  if (ttl !== undefined && !/^\d{1,10}$/.test(ttl)) return "--secret-ttl must be a whole number of seconds";
+  const keys = jwks === undefined ? undefined : await Deno.readTextFile(jwks).catch(() => null);
+  if (keys === null) return "--jwks names a file that cannot be read";
+  return {
+    name,
+    scope,
+    grantTypes,
+    redirectUris: itemsOf(flags["redirect-uri"] ?? ""),
+    ...(authentication === undefined ? {} : { authentication }),
+    ...(keys === undefined ? {} : { jwks: keys }),
+    ...(ttl === undefined ? {} : { secretLifetimeSeconds: Number(ttl) }),
+  };
+}
+
+const grantNames = ["authorization_code", "client_credentials"] as const;
+const authenticationMethods = [
+  "none",
+  "client_secret_basic",
+  "client_secret_post",
+  "client_secret_any",
+  "private_key_jwt",
+] as const;
+
+function itemsOf(text: string): string[] {
+  return text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+}
+
+async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
+  const clients = await administration.listClients();
+  await printTable({
+    columns: ["ID", "ORIGIN", "SINCE", "APPROVED", "GRANT TYPES", "NAME"],
+    rows: clients.map(({ id, origin, registeredAt, usedAt, grantTypes, name }) => [
+      id,
+      origin,
+      new Date(registeredAt).toISOString(),
+      // Approvals of a client that the operator made are not recorded: it stays without one.
+      origin === "operator" ? "-" : usedAt === null ? "never" : new Date(usedAt).toISOString(),
+      grantTypes.join(","),
+      name,
+    ]),
+    whenEmpty: "there are no clients; one that registers appears here, and `clients create` makes one",
+  }, context);
+  return 0;
+}
+
+async function remove(
+  administration: Administration,
+  { say }: CommandContext,
+  [id = ""]: readonly string[],
+): Promise<ExitStatus> {
+  const removed = await administration.removeClient(id);
+  say(
+    removed
+      ? "removed, with everything it was granted\n"
+      : `error: there is no client ${JSON.stringify(id)}\nhint: \`clients list\` shows the ids\n`,
+  );
+  return removed ? 0 : 1;
+}

@@ -1,0 +1,132 @@
+/** `connect`: prints the exact configuration with which a client reaches this server. */
+import type { Config } from "../../config/config.ts";
+import { describeProblems } from "../../config/describe_problems.ts";
+import { parseServerUrl } from "../../config/parsers.ts";
+import { didYouMean } from "../../lib/closest_word.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { serverUrlFor } from "../../composition/server_url.ts";
+import {
+  type ClientConfiguration,
+  type ClientFormat,
+  clientFormats,
+  type Connection,
+} from "../client_configurations.ts";
+import { thisProgram } from "../this_program.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+
+const clientNames = clientFormats.map(({ name }) => name);
+
+/** With a client's name, standard output is the configuration alone, so that a shell can send it to its file. */
+export const connectCommand: Command = {
+  name: "connect",
+  summary: "prints how a client connects, in its own format",
+  usage: [
+    "connect [CLIENT] [--url URL] [--token-variable NAME]",
+    "connect [CLIENT] --transport stdio",
+    `CLIENT is one of: ${clientNames.join(", ")}`,
+  ],
+  words: clientNames,
+  flags: {
+    transport: "http (the default), or stdio, where the client starts the program itself",
+    url: "the server's address, when it is not the one that the settings give",
+    "token-variable": "environment variable that holds an access token, for a client without a browser",
+  },
+  run: connect,
+};
+
+function connect(context: CommandContext): ExitStatus {
+  const { words, print, say } = context;
+  const [name, ...more] = words;
+  const chosen = name === undefined ? clientFormats : clientFormats.filter((client) => client.name === name);
+  if (chosen.length === 0 || more.length > 0) {
+    const problem = more.length > 0
+      ? "connect takes one client"
+      : `there is no client ${JSON.stringify(name)}${didYouMean(name ?? "", clientNames)}`;
+    say(`error: ${problem}\nhint: clients are ${clientNames.join(", ")}\n`);
+    return 2;
+  }
+  const reached = reach(context);
+  if (!reached.ok) {
+    say(reached.error);
+    return 2;
+  }
+  const { connection, notes } = reached.value;
+  if (name === undefined) {
+    print(chosen.flatMap((client) => section(client, client.configure(connection), notes)).join("\n"));
+    return 0;
+  }
+  const configuration = chosen[0]?.configure(connection) ?? null;
+  if (configuration === null) {
+    say(`error: ${chosen[0]?.title} cannot connect in that way\nhint: leave the flags out\n`);
+    return 1;
+  }
+  say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes].join("\n")}\n\n`);
+  print(`${configuration.text}\n`);
+  return 0;
+}
+
+function section(
+  { title }: ClientFormat,
+  configuration: ClientConfiguration | null,
+  moreNotes: readonly string[],
+): string[] {
+  if (configuration === null) return [];
+  const { place, text, notes } = configuration;
+  return [`# ${title}: ${place}`, ...[...notes, ...moreNotes].map((note) => `# ${note}`), text, ""];
+}
+
+/** A way to the server, and what a client on it may lack. */
+interface Reached {
+  readonly connection: Connection;
+  readonly notes: readonly string[];
+}
+
+function reach({ flags, loadConfig }: CommandContext): Result<Reached, string> {
+  const { transport = "http", url, "token-variable": tokenVariable } = flags;
+  if (transport !== "http" && transport !== "stdio") return failure("error: --transport must be http or stdio\n");
+  if (tokenVariable !== undefined && !/^[A-Za-z_]\w*$/.test(tokenVariable)) {
+    return failure("error: --token-variable must be the name of an environment variable\n");
+  }
+  if (transport === "http" && url !== undefined) return reachUrl(url, tokenVariable);
+  const config = loadConfig();
+  if (!config.ok) return failure(describeProblems(config.error));
+  return transport === "stdio" ? success(reachByStdio(config.value)) : reachConfigured(config.value, tokenVariable);
+}
+
+/** The directories go along, since a client starts the program in a directory and an environment of its own. */
+function reachByStdio({ dataDir, workspaceDir }: Config): Reached {
+  const { command, args } = thisProgram();
+  return {
+    connection: {
+      kind: "stdio",
+      command,
+      args: [...args, "stdio", "--data-dir", dataDir, "--workspace", workspaceDir],
+    },
+    notes: ["Other settings, such as OLLAMA_HOST, have to be in the environment that the client gives its servers."],
+  };
+}
+
+function reachUrl(url: string, tokenVariable: string | undefined): Result<Reached, string> {
+  const parsed = parseServerUrl(url.replace(/\/mcp\/?$/, ""));
+  if (!parsed.ok) return failure(`error: --url ${parsed.error}\n`);
+  return success({ connection: overHttp(parsed.value, tokenVariable), notes: [] });
+}
+
+function reachConfigured(config: Config, tokenVariable: string | undefined): Result<Reached, string> {
+  if (config.serverUrl === undefined && config.port === 0) {
+    return failure(
+      "error: port 0 says nothing about the address\nhint: give the one that the server printed, with --url\n",
+    );
+  }
+  const which = config.clientMetadataDocuments
+    ? "a client that does not identify itself by an https address"
+    : "every client";
+  const notes = config.registration === "open" || tokenVariable !== undefined ? [] : [
+    `REGISTRATION is ${config.registration}: ${which} needs --token-variable, or \`clients create\`.`,
+  ];
+  return success({ connection: overHttp(serverUrlFor(config, config.port), tokenVariable), notes });
+}
+
+function overHttp(serverUrl: string, tokenVariable: string | undefined): Connection {
+  return { kind: "http", serverUrl, ...(tokenVariable === undefined ? {} : { tokenVariable }) };
+}

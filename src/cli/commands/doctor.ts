@@ -1,0 +1,44 @@
+/** `doctor`: looks at everything the server needs and says, a line each, whether it is well and what to do if not, then how many are. */
+import type { Check } from "../../composition/doctor/check.ts";
+import { describeProblems } from "../../config/describe_problems.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+
+/** Exits 0 when nothing is broken; a warning breaks nothing. */
+export const doctorCommand: Command = {
+  name: "doctor",
+  summary: "checks settings, directories, database, port, public address, Ollama and ServiceNow",
+  usage: ["doctor [--data-dir D] [--workspace W] [--server-url U] [--servicenow]"],
+  takesNoWords: true,
+  flags: {},
+  switches: { servicenow: "plays ServiceNow's connection sequence against the running server" },
+  run: runDoctor,
+};
+
+async function runDoctor({ flags, loadConfig, print }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    const text = describeProblems(config.error).replace(/^error: /, "").trimEnd();
+    print(line({ name: "configuration", state: "broken", text }));
+    return 1;
+  }
+  print(line({ name: "configuration", state: "well", text: "every setting is usable" }));
+  const { examine, playServicenow } = await import("../../composition/doctor/examination.ts"); // see action.ts
+  const counts = { well: 1, note: 0, warning: 0, broken: 0 };
+  const checks = flags["servicenow"] === undefined
+    ? examine(config.value, () => performance.now())
+    : playServicenow(config.value);
+  for await (const check of checks) {
+    print(line(check));
+    counts[check.state] += 1;
+  }
+  const { well, warning, broken } = counts;
+  print(`\nsummary: ${well} ok, ${warning} warn, ${broken} FAIL\n`);
+  return broken === 0 ? 0 : 1;
+}
+
+const marks = { well: "ok   ", note: "note ", warning: "warn ", broken: "FAIL " } as const;
+
+function line({ name, state, text, remedy }: Check): string {
+  const advice = remedy === undefined ? "" : `\n      hint: ${remedy}`;
+  return `${marks[state]} ${name}: ${text}${advice}\n`;
+}

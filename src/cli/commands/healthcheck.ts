@@ -1,0 +1,32 @@
+/** `healthcheck`: asks the server on this machine how it is; for containers, which have no curl. */
+import { describeProblems } from "../../config/describe_problems.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+
+/** Exits 0 when `/health` of the configured port answers 200, else 1. */
+export const healthcheckCommand: Command = {
+  name: "healthcheck",
+  summary: "exits 0 when the server on this machine is well",
+  usage: ["healthcheck [--host H] [--port P]"],
+  takesNoWords: true,
+  flags: {},
+  run: healthcheck,
+};
+
+async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const { host, port, tls } = config.value;
+  const { askHealth, healthTimeoutMilliseconds } = await import("../../lib/ask_health.ts"); // see action.ts
+  const outcome = await askHealth({
+    host,
+    port,
+    usesTls: tls !== undefined,
+    signal: AbortSignal.timeout(healthTimeoutMilliseconds),
+  });
+  if (typeof outcome !== "string" && outcome.status === 200) return 0;
+  say(`error: /health on port ${port} ${typeof outcome === "string" ? outcome : `answered ${outcome.status}`}\n`);
+  return 1;
+}

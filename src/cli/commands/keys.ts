@@ -1,0 +1,101 @@
+/** `keys rotate|list|rotate-master`: a new signing key while tokens under the old one live on; a new master key. */
+import type { Administration } from "../../composition/administration.ts";
+import { describeProblems } from "../../config/describe_problems.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { type Action, administered, runAction } from "../action.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import { installationProblem } from "../installation_problem.ts";
+import { printTable } from "../table.ts";
+
+/** Works beside a running server. */
+export const keysCommand: Command = {
+  name: "keys",
+  summary: "changes the key that signs access tokens, lists such keys, changes the master key",
+  usage: ["keys rotate [--now]", "keys list", "keys rotate-master   while no server runs"],
+  words: ["rotate", "list", "rotate-master"],
+  flags: {},
+  switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },
+  run: (context) => runAction(keysCommand, actions, context),
+};
+
+const actions: readonly Action[] = [
+  { name: "rotate", words: [], flags: ["now"], run: administered(rotate) },
+  { name: "list", words: [], run: administered(list) },
+  // Not administered: an installation that is in the middle of this opens for nothing else.
+  { name: "rotate-master", words: [], run: rotateMaster },
+];
+
+async function rotate(
+  administration: Administration,
+  { loadConfig, flags, say }: CommandContext,
+): Promise<ExitStatus> {
+  if (flags["now"] !== undefined) {
+    const { kid, withdrawn } = await administration.replaceKeys();
+    say(
+      `key ${kid} signs from now on; ${withdrawn.length} withdrawn, and with them every access token: clients refresh\n` +
+        "other resource servers may accept the withdrawn keys for 5 minutes, the time for which they may cache the key set\n",
+    );
+    return 0;
+  }
+  const config = loadConfig();
+  if (!config.ok) return 2;
+  const rotation = await administration.rotateKeys({
+    leadSeconds: config.value.signingKeyLeadSeconds,
+    overlapSeconds: config.value.accessTokenLifetimeSeconds,
+  });
+  if (rotation.kind === "under_way") {
+    say(
+      `error: a rotation is under way: key ${rotation.kid} signs from ${timeOf(rotation.signsFrom)}\n` +
+        "hint: nothing was changed; `keys rotate --now` is for a key that may have leaked\n",
+    );
+    return 1;
+  }
+  const { kid, signsFrom, previousUntil } = rotation;
+  say(
+    previousUntil === null
+      ? `key ${kid} is the first, and signs\n`
+      : `key ${kid} is published and signs from ${timeOf(signsFrom)}; the one before verifies until ${
+        timeOf(previousUntil)
+      }\n`,
+  );
+  return 0;
+}
+
+async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
+  const keys = await administration.listKeys();
+  await printTable({
+    columns: ["KEY", "STATE", "MADE", "CHANGES"],
+    rows: keys.map(({ kid, state, createdAt, changesAt }) => [
+      kid,
+      state,
+      timeOf(createdAt),
+      changesAt === null ? "" : `${state === "active" ? "until" : "signs from"} ${timeOf(changesAt)}`,
+    ]),
+    whenEmpty: "there are no signing keys yet; the first start of the server makes one",
+  }, context);
+  return 0;
+}
+
+async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const { rotateMasterKey } = await import("../../composition/rotate_master_key.ts"); // see action.ts
+  const rotated = await rotateMasterKey(config.value, systemClock);
+  if (!rotated.ok) {
+    say(installationProblem(rotated.error));
+    return 1;
+  }
+  const { signingKeys, links } = rotated.value;
+  say(
+    `master.key is new; sealed anew: ${signingKeys} signing keys, ${links} linked accounts\n` +
+      "clients stay signed in; backups from before open under the key that is in them; other instances need this one\n",
+  );
+  return 0;
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,24 @@
+/** `restore`: a backup becomes the data directory. */
+import type { Command } from "../command.ts";
+import { type CopyCommand, runCopyCommand } from "../copy_command.ts";
+
+const restore: CopyCommand = {
+  name: "restore",
+  elsewhere: "restore it with the database's own tools, and put master.key back",
+  copy: async (from, to) => {
+    const { restoreDataDirectory } = await import("../../storage/data_directory/restore.ts");
+    return restoreDataDirectory({ from, to });
+  },
+  done: (files, _, { dataDir }) =>
+    `${files} are in ${dataDir}\n` +
+    "hint: what was revoked after the backup was made is valid again: revoke it once more",
+};
+
+/** Never overwrites anything. */
+export const restoreCommand: Command = {
+  name: "restore",
+  summary: "makes a data directory out of a backup",
+  usage: ["restore DIRECTORY [--data-dir D]   the data directory must not exist, or be empty"],
+  flags: {},
+  run: (context) => runCopyCommand(restore, context),
+};

@@ -1,0 +1,102 @@
+/** `serve`: starts the server behind the permission wall, says where, and stops it in good order. */
+import type { Config } from "../../config/config.ts";
+import { describeProblems } from "../../config/describe_problems.ts";
+import { serverWorkerUrl } from "../../sandbox/server_worker_url.ts";
+import { type SandboxedServer, startSandboxedServer } from "../../sandbox/sandboxed_server.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import { missingParts } from "../missing_parts.ts";
+import { stopRequested } from "../stop_requested.ts";
+import { welcomeText } from "../welcome.ts";
+
+/** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "starts the server (the default)",
+  usage: ["serve [--host H] [--port P] [--workers N] [--data-dir D] [--workspace W] [--server-url U]"],
+  takesNoWords: true,
+  flags: {},
+  isServer: true,
+  run: (context) => serve(context, serverWorkerUrl()),
+};
+
+/**
+ * Runs the server until it is told to stop. `entry` is the module of its worker, which calls `runServerInWorker`: a
+ * program built on this one names its own there, with further tools.
+ */
+export async function serve(
+  { loadConfig, print, say }: CommandContext,
+  entry: URL,
+): Promise<ExitStatus> {
+  const loaded = loadConfig();
+  if (!loaded.ok) {
+    say(describeProblems(loaded.error));
+    return 2;
+  }
+  const config = loaded.value;
+  if (config.onDeploy) {
+    if (entry.href !== serverWorkerUrl().href) {
+      say(
+        "error: on Deno Deploy there is no worker\nhint: call serveOnDeploy of src/cli/commands/serve_on_deploy.ts instead\n",
+      );
+      return 1;
+    }
+    const { serveOnDeploy } = await import("./serve_on_deploy.ts");
+    return await serveOnDeploy(config, { print, say }, []);
+  }
+  if (config.workers > 1 && Deno.build.os !== "linux") {
+    say("error: several workers on one port need Linux\nhint: leave WORKERS out\n");
+    return 2;
+  }
+  const missing = missingParts(config); // while this thread may still connect
+  const { asked, insisted } = stopRequested(() => performance.now()); // a client may be answered before the start is told
+  const server = config.workers > 1 ? await startWorkers(config, entry, say) : startSandboxedServer(config, entry, say);
+  const started = await Promise.race([server.started, insisted.then(() => null)]);
+  if (started === null) return 1;
+  if (started.kind === "refused") {
+    say(started.text);
+    return 1;
+  }
+  if (started.kind === "failed") {
+    say(`error: the server could not start: ${started.reason}\n`);
+    return 1;
+  }
+  const { serverUrl, setUpLink } = started;
+  say(welcomeText({ config, serverUrl, setUpLink, missing: await missing }));
+  print(`portcullis listening on ${serverUrl}\n`);
+  const stopping = asked.then(() => {
+    server.stop();
+    return wait((config.shutdownDelaySeconds + config.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds);
+  });
+  const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
+  if (ended === "insisted") return 1;
+  if (ended === "too late") {
+    say("error: the server does not stop: something in it keeps its thread busy\n");
+    return 1;
+  }
+  if (ended.kind === "stopped") return 0;
+  say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
+  return 1;
+}
+
+/** Loaded only where it is used, as every command's work is. */
+async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
+  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemTimers }] = await Promise.all([
+    import("../../sandbox/sandboxed_workers.ts"),
+    import("../../sandbox/stderr_log.ts"),
+    import("../../lib/time/timers.ts"),
+  ]);
+  const log = stderrLog(config, say);
+  return startSandboxedWorkers(config, entry, {
+    log,
+    writeLog: say,
+    clock: systemTimers.elapsed,
+    policy: restartPolicy,
+  });
+}
+
+/** How much longer than the time for requests in flight a server may take to close everything. */
+const unresponsiveMilliseconds = 10_000;
+
+function wait(milliseconds: number): Promise<"too late"> {
+  return new Promise((resolve) => void setTimeout(() => resolve("too late"), milliseconds));
+}

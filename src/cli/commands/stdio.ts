@@ -1,0 +1,70 @@
+/** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
+import { describeProblems } from "../../config/describe_problems.ts";
+import { giveUp } from "../../sandbox/own_permissions.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { createJsonLog } from "../../lib/log/json_log.ts";
+import { createOutput } from "../../lib/log/output.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import { installationProblem } from "../installation_problem.ts";
+import { stopRequested } from "../stop_requested.ts";
+
+/** Standard output carries the protocol and nothing else; the log goes to standard error. */
+export const stdioCommand: Command = {
+  name: "stdio",
+  summary: "serves one client over standard input and output",
+  usage: ["stdio [--data-dir D] [--workspace W]"],
+  takesNoWords: true,
+  flags: {},
+  isServer: true,
+  run: stdio,
+};
+
+async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) {
+    say(describeProblems(config.error));
+    return 2;
+  }
+  const { openInstallation } = await import("../../composition/installation.ts"); // see action.ts
+  const { runStdio } = await import("../../composition/stdio_app.ts");
+  const log = createJsonLog({
+    write: say,
+    level: config.value.logLevel,
+    format: config.value.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
+    clock: systemClock,
+  });
+  const installation = await openInstallation(config.value, systemClock, log);
+  if (!installation.ok) {
+    say(installationProblem(installation.error));
+    return 1;
+  }
+  // Files and network stay whole here: under a grant of everything, Deno gives up only whole kinds.
+  giveUp(["env", "run", "ffi", "sys", "import"]);
+  if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
+  const stdout = createOutput(Deno.stdout);
+  const stop = new AbortController();
+  const { asked, insisted } = stopRequested(() => performance.now());
+  void asked.then(() => stop.abort());
+  try {
+    const serving = runStdio(config.value, {
+      ...installation.value,
+      input: Deno.stdin.readable,
+      output: new WritableStream({
+        async write(bytes) {
+          if (!await stdout.write(bytes)) throw new Error("standard output cannot be written");
+        },
+      }),
+      stop: stop.signal,
+      log,
+      clock: systemClock,
+    });
+    const served = await Promise.race([serving, insisted.then(() => null)]);
+    if (served === null) return 1;
+    if (served.ok) return 0;
+    say(installationProblem(served.error));
+    return 1;
+  } finally {
+    await log.flush();
+    await installation.value.storage.close();
+  }
+}

@@ -1,0 +1,79 @@
+/** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
+import type { Administration } from "../../composition/administration.ts";
+import { type Action, administered, runAction } from "../action.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import { printTable } from "../table.ts";
+
+const defaultLifetimeSeconds = "3600";
+
+/** Works while the server runs, and before set-up: whoever can read the data directory is the owner. */
+export const tokenCommand: Command = {
+  name: "token",
+  summary: "makes, lists and revokes access tokens for scripts",
+  usage: [
+    'token create --scope "files:read files:write" [--ttl SECONDS] [--name N] [--user U]',
+    "token list",
+    "token revoke ID",
+  ],
+  words: ["create", "list", "revoke"],
+  flags: {
+    scope: "what the token allows, names separated by spaces",
+    ttl: `its life in seconds (default ${defaultLifetimeSeconds})`,
+    name: "a note to recognise it by",
+    user: "the user it acts for (default the owner)",
+  },
+  run: (context) => runAction(tokenCommand, actions, context),
+};
+
+const actions: readonly Action[] = [
+  { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(create) },
+  { name: "list", words: [], run: administered(list) },
+  { name: "revoke", words: ["ID"], run: administered(revoke) },
+];
+
+async function create(administration: Administration, { flags, print, say }: CommandContext): Promise<ExitStatus> {
+  const { scope = "", ttl = defaultLifetimeSeconds, name, user } = flags;
+  const created = await administration.createToken({
+    scope,
+    lifetimeSeconds: /^\d{1,9}$/.test(ttl) ? Number(ttl) : Number.NaN,
+    ...(name === undefined ? {} : { name }),
+    ...(user === undefined ? {} : { userId: user }),
+  });
+  if (!created.ok) {
+    say(`error: --${created.error.field} ${created.error.message}\n`);
+    return 2;
+  }
+  const { token, summary } = created.value;
+  say(`token ${summary.id}, until ${new Date(summary.expiresAt).toISOString()}; it is shown this once\n`);
+  print(`${token}\n`);
+  return 0;
+}
+
+async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
+  const tokens = await administration.listTokens();
+  await printTable({
+    columns: ["ID", "EXPIRES", "USER", "SCOPES", "NAME"],
+    rows: tokens.map(({ id, userId, scopes, expiresAt, name }) => [
+      id,
+      new Date(expiresAt).toISOString(),
+      userId,
+      scopes.join(" "),
+      name,
+    ]),
+    whenEmpty: "there are no tokens; make one with: token create --scope files:read",
+  }, context);
+  return 0;
+}
+
+async function revoke(
+  administration: Administration,
+  { say }: CommandContext,
+  [id = ""]: readonly string[],
+): Promise<ExitStatus> {
+  if (await administration.revokeToken(id)) {
+    say("revoked; the next request with it is refused\n");
+    return 0;
+  }
+  say(`error: there is no token ${JSON.stringify(id)}\nhint: \`token list\` shows the ids\n`);
+  return 1;
+}

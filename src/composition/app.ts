@@ -1,0 +1,289 @@
+/** The composition root: a configuration and an opened installation in, a request handler out. */
+import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
+import type { Registration } from "../authorization_server/context.ts";
+import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
+import type { Config } from "../config/config.ts";
+import { isLoopbackHost } from "../config/parsers.ts";
+import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import {
+  createHealthEndpoint,
+  createLivenessEndpoint,
+  createReadinessEndpoint,
+  type HealthOptions,
+} from "../http/health.ts";
+import { createHomeEndpoint, createMcpPage } from "../http/home.ts";
+import { createIconsEndpoint, serverIcons, toolIcons } from "../http/icons.ts";
+import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
+import { limitAttempts, limitBodies, limitRequests } from "../http/limited.ts";
+import { createMcpEndpoint } from "../http/mcp_endpoint.ts";
+import { knownNames } from "../http/origin.ts";
+import { createRouter } from "../http/router.ts";
+import { createStorageProbe } from "../http/storage_probe.ts";
+import { createServerCardEndpoints } from "../http/server_card.ts";
+import type { Installation } from "./installation.ts";
+import { createAgreedClock } from "../lib/time/agreed_clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import { summariseStrangers } from "../lib/log/summarised_log.ts";
+import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import { watchWallClock } from "../lib/time/wall_clock_watch.ts";
+import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
+import { createProfiles } from "../mcp/sessions/profile.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { scopesOf } from "./offered_scopes.ts";
+import { callerKey, createProtocolServer, ownServerInfo } from "./protocol_server.ts";
+import { createChallenges } from "../resource_server/challenge.ts";
+import { createGuard } from "../resource_server/guard.ts";
+import { createRateLimits } from "./rate_limits.ts";
+import { createResourceMetadataEndpoint } from "../resource_server/metadata.ts";
+import { createSpellings } from "../resource_server/resource_spelling.ts";
+import { serverUrlSpellings } from "./server_url.ts";
+import { openServicenow, servicenowUseOf } from "./servicenow_wiring.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { createToolbox } from "./toolbox.ts";
+import { version } from "../version.ts";
+
+/** A built server. */
+export interface App {
+  /** Answers any request. */
+  readonly fetch: Endpoint;
+  /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
+  issueSetUpLink(): Promise<string | null>;
+  /** How many event streams are open. */
+  readonly openStreams: number;
+  /** From here on `/health/ready` answers 503; everything else goes on. */
+  announceStop(): void;
+  /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
+  finishBodies(milliseconds: number): Promise<void>;
+  /** Ends the streams that last, so that a shutdown waits for running calls only. */
+  drain(): void;
+  /** Asks the calls that run to answer now with what they have. */
+  hurry(): void;
+  /** Gives back everything but the installation. */
+  close(): Promise<void>;
+}
+
+/** What a server stands on. */
+export interface AppDependencies extends Installation {
+  /** The issuer: an origin without a trailing slash. */
+  readonly serverUrl: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  /** Fetches client metadata documents; see `createDocumentFetcher`. */
+  readonly fetchDocument: FetchDocument;
+  /** Tools beside those that the configuration gives; see docs/tools.md. */
+  readonly extraTools?: readonly Tool[];
+  /** What is counted where somebody reads it. */
+  readonly metrics?: Metrics;
+  readonly telemetry: Telemetry;
+}
+
+const maxRememberedClients = 10_000;
+
+/** The authorization server has the client credentials grant, which MCP knows as an extension (ext-auth). */
+const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credentials";
+
+/** Wires every part. Rejects when the workspace cannot be used. */
+export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
+  const { clock, timers = systemTimers } = given;
+  const log = summariseStrangers(given.log, {
+    windowSeconds: config.logRepeatWindowSeconds,
+    maxKinds: config.logMaxRepeatKinds,
+    maxLines: config.logMaxLinesOfKind,
+    timers,
+  });
+  const agreedClock = createAgreedClock(clock, timers);
+  const dependencies = { ...given, log, timers, agreedClock };
+  const { serverUrl, storage, secrets, metrics, telemetry } = dependencies;
+  const resource = `${serverUrl}/mcp`;
+  const spellings = serverUrlSpellings(serverUrl);
+  const scopes = scopesOf(config);
+  const limits = createRateLimits(config, dependencies);
+  const servicenow = await openServicenow(config, {
+    ...dependencies,
+    calls: limits.servicenowCalls,
+    fetch: telemetry.fetch,
+  });
+
+  const authorizationServer = createAuthorizationServer({
+    issuer: serverUrl,
+    resource,
+    resourceAliases: spellings.map((url) => `${url}/mcp`),
+    scopes,
+    storage,
+    secrets,
+    clock,
+    timers,
+    agreedClock,
+    log,
+    registration: registrationOf(config),
+    ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
+    lifetimes: lifetimesOf(config),
+    limits: authorizationLimitsOf(config),
+    ...(servicenow === null ? {} : { servicenow: servicenowUseOf(config, servicenow) }),
+    ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
+  });
+
+  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
+  const challenges = createChallenges({ spellingOf, scopes });
+  const guard = createGuard({
+    verifier: authorizationServer.verifier,
+    challenges,
+    clock,
+    maxCachedTokens: config.maxCachedTokens,
+  });
+
+  const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry });
+  const profiles = createProfiles({
+    defaultSetting: config.compatibility,
+    findClient: async (clientId) => {
+      const redirectHosts = await authorizationServer.redirectHosts(clientId);
+      return redirectHosts === null ? null : { setting: "auto", redirectHosts };
+    },
+    namePattern: config.publicClientPattern,
+    hostPattern: /(^|\.)service-now\.com$/i,
+    toolFailureIsProtocolError: config.toolFailures === "error",
+    maxRememberedClients,
+  });
+
+  const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
+  const mcp = createProtocolServer(config, {
+    ...dependencies,
+    tracer: telemetry.tracer,
+    serverInfo,
+    extensions: [clientCredentialsExtension],
+    tools: [...toolbox.tools, ...dependencies.extraTools ?? []].map((tool) => withIcons(tool, serverUrl)),
+    resources: toolbox.resources,
+    prompts: toolbox.prompts,
+    noteClient: profiles.noteName,
+    toolCalls: limits.toolCalls,
+    watchToken: authorizationServer.verifier.watch,
+    ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
+  });
+
+  const serverCard = createServerCardEndpoints({ resource, serverInfo });
+  const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
+  const intake = createBodyIntake(intakeBytesFor(Math.max(config.maxBodyBytes, config.maxReadBytes)));
+  const maxOAuthBytes = Math.max(config.maxFormBytes, config.maxOAuthBodyBytes);
+  // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
+  const handshakeIntake = createBodyIntake(intakeBytesFor(config.maxPublicBodyBytes));
+  const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBytes));
+  const { credentialKey } = authorizationServer;
+  const attempt = (endpoint: Endpoint): Endpoint =>
+    limitBodies(
+      oauthIntake,
+      maxOAuthBytes,
+      limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") }),
+    );
+  let draining = false;
+  const health: HealthOptions = {
+    version,
+    probeStorage: createStorageProbe({ storage, timers }),
+    isDraining: () => draining,
+  };
+  const pages = { resource, isSetUp: authorizationServer.isSetUp };
+  const fetch = createRouter(
+    {
+      mcp: createMcpEndpoint({
+        mcp,
+        authenticate: guard.authenticate,
+        challenge: challenges,
+        profileOf: profiles.of,
+        createRequestId: () => crypto.randomUUID(),
+        publicInitialize: config.publicInitialize,
+        publicClientPattern: config.publicClientPattern,
+        isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
+        maxBodyBytes: config.maxBodyBytes,
+        maxPublicBodyBytes: config.maxPublicBodyBytes,
+        bodyTimeoutSeconds: config.bodyTimeoutSeconds,
+        intake,
+        publicIntake: handshakeIntake,
+        refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
+        eventStreams: eventStreamOptionsOf(config),
+        log,
+        onTokenRefused: () => metrics?.countRefusedToken(),
+      }),
+      protectedResourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
+      authorizationServerMetadata: authorizationServer.metadata,
+      jwks: authorizationServer.jwks,
+      register: attempt(
+        limitRequests(limits.registrations, authorizationServer.register, refusedBy("registration")),
+      ),
+      authorize: attempt(authorizationServer.authorize),
+      signIn: attempt(authorizationServer.signIn),
+      consent: attempt(authorizationServer.consent),
+      setUp: attempt(authorizationServer.setUp),
+      token: attempt(authorizationServer.token),
+      revoke: attempt(authorizationServer.revoke),
+      introspect: attempt(authorizationServer.introspect),
+      grants: attempt(authorizationServer.grants),
+      signOut: attempt(authorizationServer.signOut),
+      ...(authorizationServer.servicenow === null ? {} : {
+        servicenowCallback: attempt(authorizationServer.servicenow.callback),
+        servicenowLink: attempt(authorizationServer.servicenow.link),
+      }),
+      health: limitRequests(limits.healthChecks, createHealthEndpoint(health), refusedBy("health")),
+      live: createLivenessEndpoint(),
+      ready: limitRequests(limits.healthChecks, createReadinessEndpoint(health), refusedBy("health")),
+      icons: createIconsEndpoint(),
+      serverCard: serverCard.card,
+      catalog: serverCard.catalog,
+      home: createHomeEndpoint(pages),
+      mcpPage: createMcpPage(pages),
+    },
+    knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
+    log,
+    [
+      ...(telemetry.tracer.exports ? [{ onRequest: telemetry.nameRequest }] : []),
+      ...(metrics === undefined ? [] : [{ onAnswer: metrics.countAnswer }]),
+    ],
+  );
+
+  const wallClock = watchWallClock({ clock, timers, log });
+  const stopSweeping = timers.every(config.sweepIntervalSeconds * 1_000, () => {
+    if (!wallClock.isSteady()) return;
+    storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
+  });
+  return {
+    fetch,
+    issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralHosts(config) }),
+    announceStop() {
+      draining = true;
+    },
+    get openStreams() {
+      return mcp.openStreams;
+    },
+    finishBodies: async (milliseconds) =>
+      void await Promise.all([intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds))),
+    drain: mcp.drain,
+    hurry: mcp.hurry,
+    async close() {
+      stopSweeping();
+      wallClock.close();
+      await mcp.close();
+      servicenow?.close();
+      await toolbox.close();
+      await limits.close();
+      log.close();
+    },
+  };
+}
+
+function withIcons(tool: Tool, origin: string): Tool {
+  const icons = toolIcons(origin, tool.name);
+  return icons.length === 0 ? tool : { ...tool, icons };
+}
+
+/** Where each start would void the link that another instance printed. */
+function mayHaveSeveralHosts({ onDeploy, database }: Config): boolean {
+  return onDeploy || database?.kind === "postgres";
+}
+
+function registrationOf(config: Config): Registration {
+  const { registration: mode, registrationToken: token } = config;
+  if (mode !== "token") return { mode };
+  if (token === undefined) throw new TypeError("REGISTRATION=token without DCR_AUTH_TOKEN passed the configuration");
+  return { mode, token };
+}

@@ -1,0 +1,143 @@
+/** Every bound of every part, as the configuration has it. */
+import type { Lifetimes, Limits } from "../authorization_server/context.ts";
+import type { DocumentLimits } from "../authorization_server/documents/document_fetcher.ts";
+import type { Config } from "../config/config.ts";
+import type { EventStreamOptions } from "../http/event_stream.ts";
+import type { McpLimits } from "../mcp/runtime.ts";
+import type { OllamaLimits } from "../ollama/limits.ts";
+import type { ServicenowLimits } from "../servicenow/limits.ts";
+import type { WorkspaceLimits } from "../workspace/port.ts";
+
+/** How long what the authorization server gives lives. */
+export function lifetimesOf(config: Config): Lifetimes {
+  return {
+    accessTokenLifetimeSeconds: config.accessTokenLifetimeSeconds,
+    refreshTokenLifetimeSeconds: config.refreshTokenLifetimeSeconds,
+    refreshIdleLifetimeSeconds: config.refreshIdleLifetimeSeconds,
+    refreshGraceSeconds: config.refreshGraceSeconds,
+    authorizationCodeLifetimeSeconds: config.authorizationCodeLifetimeSeconds,
+    authorizationRequestLifetimeSeconds: config.authorizationRequestLifetimeSeconds,
+    signInSessionLifetimeSeconds: config.signInSessionLifetimeSeconds,
+    setUpLinkLifetimeSeconds: config.setUpLinkLifetimeSeconds,
+    unusedClientLifetimeSeconds: config.unusedClientLifetimeSeconds,
+    knownBrowserLifetimeSeconds: config.knownBrowserLifetimeSeconds,
+  };
+}
+
+/** Sizes and counts of the authorization server. */
+export function authorizationLimitsOf(config: Config): Limits {
+  return {
+    maxFormBytes: config.maxFormBytes,
+    maxJsonBytes: config.maxOAuthBodyBytes,
+    bodyTimeoutSeconds: config.bodyTimeoutSeconds,
+    maxQueryBytes: config.maxQueryBytes,
+    maxRedirectUris: config.maxRedirectUris,
+    maxUnusedClients: config.maxUnusedClients,
+    unusedClientGraceSeconds: config.unusedClientGraceSeconds,
+    maxConcurrentPasswordHashes: config.maxConcurrentPasswordHashes,
+    maxWaitingPasswordHashes: config.maxWaitingPasswordHashes,
+    clientCaches: {
+      documentSeconds: config.clientMetadataFreshnessSeconds,
+      maxDocumentSeconds: config.clientMetadataMaxFreshnessSeconds,
+      maxDocuments: config.clientMetadataMaxCached,
+      keySetSeconds: config.clientKeysFreshnessSeconds,
+      keySetRetrySeconds: config.clientKeysRetrySeconds,
+      maxKeySets: config.clientKeysMaxCached,
+    },
+  };
+}
+
+/** Bounds of fetching what clients say of themselves. */
+export function documentLimitsOf(config: Config): DocumentLimits {
+  return {
+    timeoutSeconds: config.clientMetadataTimeoutSeconds,
+    maxBytes: config.clientMetadataMaxBytes,
+    maxConcurrentFetches: config.clientMetadataMaxFetches,
+  };
+}
+
+/** How event streams are kept open. */
+export function eventStreamOptionsOf(config: Config): EventStreamOptions {
+  return { keepAliveMs: config.streamKeepAliveSeconds * 1_000, retryMs: config.streamRetryMilliseconds };
+}
+
+/** Bounds of the protocol layer. */
+export function mcpLimitsOf(config: Config): Omit<McpLimits, "beginAnswerAfterMs"> {
+  return {
+    maxStreams: config.maxStreams,
+    maxStreamsPerPrincipal: config.maxStreamsPerUser,
+    maxQueuedMessages: config.streamMaxQueuedMessages,
+    resumeWindowMs: config.streamResumeSeconds * 1_000,
+    maxReplayCharacters: config.streamMaxReplayCharacters,
+    resumeAnswerMs: config.streamResumeAnswerMilliseconds,
+    toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
+    askTimeoutMs: config.askTimeoutSeconds * 1_000,
+    requestStateLifetimeSeconds: config.requestStateLifetimeSeconds,
+    sessionLifetimeSeconds: config.sessionLifetimeSeconds,
+    maxCachedSessions: config.maxCachedSessions,
+    pageSize: config.listPageSize,
+    maxBatchLength: config.maxBatchLength,
+    listTtlMs: config.listLifetimeSeconds * 1_000,
+    taskTtlMs: config.taskLifetimeSeconds * 1_000,
+    taskPollIntervalMs: config.taskPollSeconds * 1_000,
+    taskHeartbeatMs: config.taskHeartbeatSeconds * 1_000,
+    maxTasksPerPrincipal: config.maxTasksPerUser,
+    maxSubscriptions: config.maxSubscriptions,
+  };
+}
+
+/** Bounds of the local model. */
+export function ollamaLimitsOf(config: Config): OllamaLimits {
+  return {
+    firstByteSeconds: config.llmFirstByteTimeoutSeconds,
+    idleSeconds: config.llmIdleTimeoutSeconds,
+    totalSeconds: config.llmTotalTimeoutSeconds,
+    probeSeconds: config.llmProbeTimeoutSeconds,
+    maxPromptBytes: config.llmMaxPromptBytes,
+    maxOutputBytes: config.llmMaxOutputBytes,
+    maxLineBytes: config.llmMaxLineBytes,
+    maxErrorBytes: config.llmMaxErrorBytes,
+    maxReplyBytes: config.llmMaxReplyBytes,
+    maxInFlight: config.llmMaxConcurrent,
+    maxWaiting: config.llmMaxWaiting,
+    maxAttempts: config.llmMaxAttempts,
+    retryDelaySeconds: config.llmRetryDelayMilliseconds / 1_000,
+    healthSeconds: config.llmHealthSeconds,
+  };
+}
+
+/** Bounds of talking to the ServiceNow instance. */
+export function servicenowLimitsOf(config: Config): ServicenowLimits {
+  return {
+    attemptSeconds: config.servicenowAttemptTimeoutSeconds,
+    callSeconds: config.servicenowCallTimeoutSeconds,
+    maxAttempts: config.servicenowMaxAttempts,
+    retryDelaySeconds: config.servicenowRetryDelayMilliseconds / 1_000,
+    maxRetryAfterSeconds: config.servicenowMaxRetryAfterSeconds,
+    maxPauseSeconds: config.servicenowMaxPauseSeconds,
+    maxPausedUsers: config.servicenowMaxPausedUsers,
+    maxReplyBytes: config.servicenowMaxReplyBytes,
+    maxAttachmentBytes: config.servicenowMaxAttachmentBytes,
+    maxFieldCharacters: config.servicenowMaxFieldCharacters,
+    maxSearchResults: config.servicenowMaxSearchResults,
+    maxTextCharacters: config.servicenowMaxTextCharacters,
+    tokenSeconds: config.servicenowTokenTimeoutSeconds,
+    refreshEarlySeconds: config.servicenowRefreshEarlySeconds,
+    refreshLockSeconds: config.servicenowRefreshLockSeconds,
+    refreshPauseSeconds: config.servicenowRefreshPauseSeconds,
+    linkStateLifetimeSeconds: config.servicenowLinkLifetimeSeconds,
+  };
+}
+
+/** Bounds of each workspace. */
+export function workspaceLimitsOf(config: Config): WorkspaceLimits {
+  return {
+    maxReadBytes: config.maxReadBytes,
+    maxWriteBytes: config.maxWriteBytes,
+    maxFileBytes: config.maxFileBytes,
+    maxListEntries: config.maxListEntries,
+    maxTreeEntries: config.maxTreeEntries,
+    maxTotalBytes: config.workspaceQuotaBytes ?? null,
+    maxFiles: config.workspaceQuotaFiles ?? null,
+  };
+}

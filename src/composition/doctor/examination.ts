@@ -1,0 +1,230 @@
+/** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
+import { ownerId, users } from "../../authorization_server/records/user.ts";
+import type { Config } from "../../config/config.ts";
+import { isLoopbackHost } from "../../config/parsers.ts";
+import { ollamaLimitsOf } from "../configured_limits.ts";
+import { examineCertificate } from "./certificate.ts";
+import type { Check } from "./check.ts";
+import { examineMetadata } from "./metadata.ts";
+import { examineDataDirectory, examineWorkspace } from "./places.ts";
+import { examinePort } from "./port.ts";
+import { examinePublicAddress, systemSurroundings } from "./public_address.ts";
+import { examineServicenow } from "./servicenow.ts";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import { openableDescriptors } from "../../lib/descriptors.ts";
+import { faultWords } from "../../lib/system_fault.ts";
+import { createOllamaClient } from "../../ollama/client.ts";
+import { hostOfApiKey, type OllamaHost } from "../../ollama/host.ts";
+import { playConnection } from "./play/connection.ts";
+import { scopesOf } from "../offered_scopes.ts";
+import { missesTrustProxy, serverUrlFor } from "../server_url.ts";
+import { describeWall } from "../../sandbox/describe_wall.ts";
+import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "../../sandbox/permissions.ts";
+import { raceFreedomOf } from "../../sandbox/race_freedom.ts";
+import { findTelemetry } from "../../telemetry/deno_telemetry.ts";
+
+const fetchTimeoutMilliseconds = 5_000;
+
+/** Runs the checks one after the other. */
+export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
+  const serverUrl = serverUrlFor(config, config.port);
+  const { tls } = config;
+  const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
+    ["data directory", () => examineDataDirectory(config)],
+    ["database", () => examineDatabase(config)],
+    ["workspace", () => config.workspaceStore === "disk" ? examineWorkspace(config) : []],
+    ["port", () => examinePort(config)],
+    ["wall", () => examineWall(config)],
+    ["workers", () => examineWorkers(config)],
+    ["proxy", () => examineProxy(config)],
+    ["connections", () => examineConnections(config)],
+    ["telemetry", () => examineTelemetry(config)],
+    ["ollama", () => examineOllama(config, clock)],
+    ["ServiceNow", () => examineServicenow(config, { resolve: systemSurroundings.resolve, serverUrl })],
+    ["registration", () => examineRegistration(config)],
+    ["certificate", () => tls === undefined ? [] : examineCertificate(tls, { serverUrl, clock: systemClock })],
+    ["public address", () => examinePublicAddress(serverUrl, systemSurroundings)],
+    ["metadata", () => examineMetadata(serverUrl)],
+  ];
+  for (const [name, checks] of parts) {
+    try {
+      yield* checks();
+    } catch (error) { // one part that cannot be looked at hides no other
+      yield { name, state: "warning", text: `cannot be examined: ${faultWords(error)}` };
+    }
+  }
+}
+
+/** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
+async function* examineDatabase(config: Config): AsyncGenerator<Check> {
+  const name = "database";
+  const { examineInstallation } = await import("../installation.ts");
+  const found = await examineInstallation(config, { clock: systemClock, lookFor: users.key(ownerId) });
+  if (!found.ok) return void (yield { name, state: "broken", text: found.error.problem, remedy: found.error.remedy });
+  if (found.value.kind === "absent") {
+    return void (yield { name, state: "warning", text: "does not exist yet", remedy: "the first start makes it" });
+  }
+  yield { name, state: "well", text: "is whole, can be written, and belongs to the master key" };
+  if (config.signIn !== "local" || found.value.isFound) return;
+  yield {
+    name: "owner",
+    state: "warning",
+    text: "there is none yet: people cannot sign in",
+    remedy: "start it and open the set-up link that it prints",
+  };
+}
+
+function* examineWall(config: Config): Generator<Check> {
+  const sentences = describeWall({
+    permissions: serverPermissions(config, realPathOf),
+    listenAddresses: listenAddresses(config),
+    storagePaths: storagePaths(config, realPathOf),
+    raceFreedom: raceFreedomOf(realPathOf(config.workspaceDir)),
+    clientMetadataDocuments: config.clientMetadataDocuments,
+    workers: config.workers,
+  });
+  for (const text of sentences) yield { name: "wall", state: "note", text };
+}
+
+function* examineWorkers({ workers, database, postgresConnections }: Config): Generator<Check> {
+  if (workers === 1) return;
+  const name = "workers";
+  const cores = navigator.hardwareConcurrency;
+  if (Deno.build.os !== "linux") {
+    yield { name, state: "broken", text: `${workers} on one port need Linux`, remedy: "leave WORKERS out" };
+    return;
+  }
+  const connections = database?.kind === "postgres"
+    ? `, with ${workers * postgresConnections} connections to PostgreSQL in all`
+    : "";
+  const text = `${workers} on one port and ${cores} cores${connections}`;
+  yield workers <= cores
+    ? { name, state: "well", text }
+    : { name, state: "warning", text, remedy: "more workers than cores take memory and answer no faster" };
+}
+
+/** Files, the database, upstream connections and calls need descriptors beside the streams. */
+const otherDescriptors = 512;
+const mostDescriptorsTried = 20_000;
+
+function* examineConnections({ host, maxStreams, workers, trustedProxies }: Config): Generator<Check> {
+  const name = "connections";
+  const needed = Math.min(maxStreams * workers + otherDescriptors, mostDescriptorsTried);
+  const found = openableDescriptors(needed);
+  const text = `${maxStreams * workers} streams need about ${needed} descriptors`;
+  yield found >= needed ? { name, state: "well", text: `${text}, which can be had here` } : {
+    name,
+    state: "warning",
+    text: `${text}, and no more than ${found} can be had here`,
+    remedy: "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server, or lower MAX_STREAMS",
+  };
+  if (isLoopbackHost(host) || trustedProxies !== undefined) return;
+  yield {
+    name,
+    state: "warning",
+    text:
+      `a client that reaches ${host} can hold connections open without end: the runtime limits neither number nor time`,
+    remedy: "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
+  };
+}
+
+/** Without its word for the clients' addresses, one client's failures are everybody's. */
+function* examineProxy(config: Config): Generator<Check> {
+  if (!missesTrustProxy(config)) return;
+  yield {
+    name: "proxy",
+    state: "warning",
+    text: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    remedy: "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
+  };
+}
+
+/** Which clients cannot connect by themselves. */
+function* examineRegistration({ registration, clientMetadataDocuments, servicenow }: Config): Generator<Check> {
+  if (registration === "open") return;
+  const out = clientMetadataDocuments ? "clients that do not identify themselves by an https address" : "all clients";
+  const others = servicenow === undefined ? "" : "; ServiceNow registers with the token";
+  yield {
+    name: "registration",
+    state: "note",
+    text: `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
+    remedy:
+      "make a client for them with `clients create`, give them a token of `token create`, or set REGISTRATION=open",
+  };
+}
+
+/** A collector that answers nothing is noticed by nobody: spans are dropped without a word. */
+async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config): AsyncGenerator<Check> {
+  const name = "telemetry";
+  const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
+  if (findTelemetry() === null) {
+    yield isAsked
+      ? {
+        name,
+        state: "warning",
+        text: "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
+        remedy: "unset OTEL_SDK_DISABLED and OTEL_DENO_TRACING; compile with: OTEL_DENO=true deno task compile",
+      }
+      : { name, state: "well", text: `off (${turnsOn} turns it on)` };
+    return;
+  }
+  const signal = AbortSignal.timeout(fetchTimeoutMilliseconds);
+  const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(
+    () => true,
+    () => false,
+  );
+  yield answers ? { name, state: "well", text: `on; ${collector} answers` } : {
+    name,
+    state: "warning",
+    text: `on, but nothing at ${collector} answers over HTTP`,
+    remedy: "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
+  };
+}
+
+async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
+  const name = "ollama";
+  for (const host of config.ollamaHosts) yield* examineOllamaHost(name, host, config, clock);
+}
+
+async function* examineOllamaHost(name: string, host: OllamaHost, config: Config, clock: Clock): AsyncGenerator<Check> {
+  const client = createOllamaClient({
+    host,
+    ...(config.ollamaApiKey === undefined || host !== hostOfApiKey(config.ollamaHosts)
+      ? {}
+      : { apiKey: config.ollamaApiKey }),
+    fetch,
+    avoidProxy: config.hasProxy,
+    clock,
+    limits: ollamaLimitsOf(config),
+  });
+  try {
+    const installed = await client.tags(new AbortController().signal);
+    if (!installed.ok) {
+      const remedy = "the file tools work without it; the llm_* tools answer with this error until it is there";
+      yield { name, state: "warning", text: installed.error.message, remedy };
+      return;
+    }
+    yield { name, state: "well", text: `answers at ${host.origin}` };
+    const names = new Set(installed.value.map((model) => model.name));
+    for (const model of [...config.llmModels, ...config.llmEmbeddingModels ?? []]) {
+      yield names.has(model) || names.has(`${model}:latest`)
+        ? { name, state: "well", text: `model ${model} is installed` }
+        : { name, state: "warning", text: `model ${model} is not installed`, remedy: `ollama pull ${model}` };
+    }
+  } finally {
+    client.close();
+  }
+}
+
+/** Plays ServiceNow's own client against the running server, up to where a person would sign in. */
+export async function* playServicenow(config: Config): AsyncGenerator<Check> {
+  const steps = playConnection({
+    serverUrl: serverUrlFor(config, config.port),
+    instanceOrigin: config.servicenow?.instance ?? "https://doctor.service-now.com",
+    scopes: scopesOf(config),
+    ...(config.registrationToken === undefined ? {} : { registrationToken: config.registrationToken }),
+    fetch,
+    timeoutSeconds: fetchTimeoutMilliseconds / 1_000,
+  });
+  for await (const { name, ...step } of steps) yield { name: `ServiceNow, ${name}`, ...step };
+}

@@ -1,0 +1,100 @@
+/** The directories that the server uses, as they are or as the first start would make them. */
+import { access, constants, lstat, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Config } from "../../config/config.ts";
+import { lookAtPath } from "../../config/look_at_path.ts";
+import { leadsInto } from "../../config/overlap.ts";
+import { faultWords, pathRemedy, systemCode } from "../../lib/system_fault.ts";
+import { exposure } from "../../storage/data_directory/data_directory.ts";
+import { dataFiles } from "../../storage/data_directory/data_files.ts";
+import type { Check } from "./check.ts";
+
+/** The data directory, and what lies in it. */
+export async function* examineDataDirectory({ dataDir, database, masterKey }: Config): AsyncGenerator<Check> {
+  const name = "data directory";
+  const files = [
+    ...(masterKey === undefined ? [dataFiles.masterKey] : []),
+    ...(database === undefined ? [dataFiles.database] : []),
+  ];
+  if (files.length === 0) {
+    yield { name, state: "well", text: "is not used: DATABASE_URL and MASTER_KEY take its place" };
+    return;
+  }
+  const another = "choose another with --data-dir (DATA_DIR)";
+  const problem = await directoryProblem(name, dataDir, another);
+  if (problem !== null) return void (yield problem);
+  const expected = [[dataDir, "700"], ...files.map((file) => [join(dataDir, file), "600"] as const)] as const;
+  for (const [path, mode] of expected) yield await examinePrivacy(name, path, mode, another);
+}
+
+async function examinePrivacy(name: string, path: string, mode: "600" | "700", another: string): Promise<Check> {
+  try {
+    await lstat(path);
+    const problem = exposure(path, mode);
+    return problem === null
+      ? { name, state: "well", text: `${path} is for its owner alone` }
+      : { name, state: "broken", text: `${path} ${problem.problem}`, remedy: problem.remedy };
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") {
+      return { name, state: "warning", text: `${path} does not exist yet`, remedy: "the first start makes it" };
+    }
+    return unusable(name, path, error, another);
+  }
+}
+
+/** The workspace, where it is on the disk. */
+export async function* examineWorkspace({ workspaceDir, dataDir }: Config): AsyncGenerator<Check> {
+  const name = "workspace";
+  const another = "choose another with --workspace (WORKSPACE_DIR)";
+  if (leadsInto(workspaceDir, dataDir, lookAtPath)) {
+    yield {
+      name,
+      state: "warning",
+      text: `${workspaceDir} lies in the data directory`,
+      remedy: "choose another with --workspace: what opens the one to others then opens the keys too",
+    };
+  }
+  const problem = await directoryProblem(name, workspaceDir, another);
+  if (problem !== null) return void (yield problem);
+  try {
+    await access(workspaceDir, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    return void (yield unusable(name, workspaceDir, error, another));
+  }
+  const isWritable = await access(workspaceDir, constants.W_OK).then(() => true, () => false);
+  yield isWritable ? { name, state: "well", text: `${workspaceDir} can be read and written` } : {
+    name,
+    state: "warning",
+    text: `${workspaceDir} can be read, but not written`,
+    remedy: `chown or chmod it, or ${another}`,
+  };
+}
+
+/** What is wrong with a directory that the server would use or make; `null` for one that is there. */
+async function directoryProblem(name: string, path: string, another: string): Promise<Check | null> {
+  try {
+    if ((await stat(path)).isDirectory()) return null;
+    return { name, state: "broken", text: `${path} is not a directory`, remedy: another };
+  } catch (error) {
+    if (systemCode(error) !== "ENOENT") return unusable(name, path, error, another);
+  }
+  const parent = await nearestParent(path);
+  try {
+    await access(parent, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const text = `${path} does not exist, and cannot be made in ${parent}: ${faultWords(error)}`;
+    return { name, state: "broken", text, remedy: pathRemedy(error, another) };
+  }
+  return { name, state: "warning", text: `${path} does not exist yet`, remedy: "the first start makes it" };
+}
+
+async function nearestParent(path: string): Promise<string> {
+  const parent = dirname(path);
+  if (parent === path) return path;
+  return await stat(parent).then(() => parent, () => nearestParent(parent));
+}
+
+function unusable(name: string, path: string, error: unknown, another: string): Check {
+  const text = `${path} cannot be used: ${faultWords(error)}`;
+  return { name, state: "broken", text, remedy: pathRemedy(error, another) };
+}

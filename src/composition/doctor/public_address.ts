@@ -1,0 +1,117 @@
+/** Whether clients elsewhere can reach the address that SERVER_URL names: its name, addresses, port and certificate. */
+import { lookup } from "node:dns/promises";
+import { isPublicAddress } from "../../authorization_server/documents/public_address.ts";
+import { isLoopbackHost } from "../../config/parsers.ts";
+import { faultWords } from "../../lib/system_fault.ts";
+import type { Check } from "./check.ts";
+
+const name = "public address";
+const timeoutMilliseconds = 5_000;
+const httpsPort = 443;
+const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
+
+/** The world as these checks see it. */
+export interface Surroundings {
+  /** All addresses of a host name. */
+  readonly resolve: (host: string) => Promise<readonly string[]>;
+  /** Rejects where no trusted certificate for the name is shown. */
+  readonly shakeHands: (host: string, port: number) => Promise<void>;
+}
+
+/** What is true of this machine. */
+export const systemSurroundings: Surroundings = {
+  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  shakeHands,
+};
+
+/** Nothing for an address of this machine alone: no client elsewhere is meant to reach it. */
+export async function* examinePublicAddress(
+  serverUrl: string,
+  { resolve, shakeHands }: Surroundings,
+): AsyncGenerator<Check> {
+  const url = new URL(serverUrl);
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (isLoopbackHost(url.hostname)) return;
+  const addresses = await resolve(host).catch((error: unknown) => faultWords(error));
+  if (typeof addresses === "string" || addresses.length === 0) {
+    const why = typeof addresses === "string" ? addresses : "the host name has no address";
+    yield {
+      name,
+      state: "warning",
+      text: `${host} cannot be looked up: ${why}`,
+      remedy: "make a DNS record for it, or correct SERVER_URL: no client finds the server",
+    };
+    return;
+  }
+  yield judgeAddresses(host, addresses);
+  if (url.port !== "") {
+    yield {
+      name,
+      state: "warning",
+      text: `${serverUrl} is on port ${url.port}: claude.ai connects to port ${httpsPort} only`,
+      remedy:
+        `serve it on port ${httpsPort}, or behind a proxy or tunnel that does; clients on your own machines connect`,
+    };
+  }
+  if (url.protocol === "https:") yield await judgeCertificate(host, Number(url.port || httpsPort), shakeHands);
+}
+
+function judgeAddresses(host: string, addresses: readonly string[]): Check {
+  const hidden = addresses.filter((address) => !isPublicAddress(address));
+  if (hidden.length > 0) {
+    return {
+      name,
+      state: "warning",
+      text: `${host} leads to ${hidden.join(", ")}, which the internet cannot reach: ${inTheCloud} fail`,
+      remedy: "for them, name a public address in the DNS or use a tunnel; clients on your own network connect",
+    };
+  }
+  return addresses.some((address) => !address.includes(":"))
+    ? { name, state: "well", text: `${host} leads to ${addresses.join(", ")}` }
+    : {
+      name,
+      state: "warning",
+      text: `${host} has IPv6 addresses only: claude.ai connects by IPv4`,
+      remedy: "add an A record with an IPv4 address",
+    };
+}
+
+async function judgeCertificate(host: string, port: number, shake: Surroundings["shakeHands"]): Promise<Check> {
+  const certificate = "certificate";
+  try {
+    await shake(host, port);
+    return { name: certificate, state: "well", text: `${host} shows a trusted certificate` };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const known = certificateProblems.find(([pattern]) => pattern.test(message));
+    return known === undefined
+      ? {
+        name: certificate,
+        state: "warning",
+        text: `${host} port ${port} cannot be asked for its certificate from here: ${faultWords(error)}`,
+        remedy: "start the proxy and the server; try from another network, as some routers do not lead back inside",
+      }
+      : { name: certificate, state: "warning", text: `${host} ${known[1]}: clients refuse it`, remedy: known[2] };
+  }
+}
+
+/** What the runtime says, what it means, and what to do. */
+const certificateProblems: readonly (readonly [RegExp, string, string])[] = [
+  [
+    /UnknownIssuer|UNABLE_TO_VERIFY|unable to (get|verify)|self.signed/i,
+    "shows a certificate whose chain does not end at a known authority",
+    "serve the full chain (fullchain.pem, not cert.pem); a private authority is known to your own machines only",
+  ],
+  [/NotValidForName|altname|not valid for/i, "shows the certificate of another name", "have one made for this name"],
+  [/Expired|CERT_HAS_EXPIRED/i, "shows a certificate that has expired", "renew it, and reload the proxy"],
+  [/NotValidYet/i, "shows a certificate that is not valid yet", "set this machine's clock"],
+];
+
+async function shakeHands(hostname: string, port: number): Promise<void> {
+  const timer = Promise.withResolvers<never>();
+  const late = setTimeout(() => timer.reject(new Deno.errors.TimedOut("late")), timeoutMilliseconds);
+  const connecting = Deno.connectTls({ hostname, port }).then(async (connection) => {
+    await connection.handshake().finally(() => connection.close());
+  });
+  await Promise.race([connecting, timer.promise]).finally(() => clearTimeout(late));
+}

@@ -1,0 +1,136 @@
+/** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
+import { join } from "node:path";
+import type { Config } from "../config/config.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
+import { StorageFault } from "../lib/storage_fault.ts";
+import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey } from "../storage/bind_master_key.ts";
+import {
+  type DataDirectoryProblem,
+  missingMasterKey,
+  openDataDirectory,
+  peekMasterKey,
+  readDataDirectory,
+} from "../storage/data_directory/data_directory.ts";
+import { dataFiles } from "../storage/data_directory/data_files.ts";
+import type { AbsentStorage } from "../storage/examine_storage.ts";
+import { openStorage } from "../storage/open_storage.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+
+/** One installation's lasting state. */
+export interface Installation {
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+}
+
+/** Why an installation cannot be opened, and what to do about it. Neither text holds a secret. */
+export interface InstallationProblem {
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/**
+ * Opens what a configuration names, making the data directory and the database on the first start. `log` is for a
+ * server, which goes on while its database is lost.
+ */
+export async function openInstallation(
+  config: Config,
+  clock: Clock,
+  log?: Log,
+): Promise<Result<Installation, InstallationProblem>> {
+  const early = readMasterKey(config);
+  if (!early.ok) return early;
+  const opened = await openStorageOf(config, clock, log);
+  if (!opened.ok) return opened;
+  const storage = opened.value;
+  let isOpen = false;
+  try {
+    const keyed = early.value === null ? await makeMasterKeyFor(storage, config) : success(early.value);
+    if (!keyed.ok) return keyed;
+    const secrets = createSecretBox(keyed.value);
+    if (config.previousMasterKey !== undefined) {
+      const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
+      await moveToMasterKey({ storage, clock }, { from: createSecretBox(config.previousMasterKey), to: secrets });
+    }
+    const bound = await bindMasterKey(storage, masterKeyMark(secrets));
+    isOpen = bound.ok;
+    return bound.ok ? success({ storage, secrets }) : bound;
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error;
+    return failure({ problem: error.message, remedy: error.remedy });
+  } finally {
+    if (!isOpen) await storage.close();
+  }
+}
+
+/**
+ * Whether what a configuration names can be used, and its master key fits; makes and changes nothing. `absent` when
+ * there is nothing yet: the first start makes it. Says, too, whether the entry to look for is there.
+ */
+export async function examineInstallation(
+  { database, dataDir, masterKey }: Config,
+  { clock, lookFor }: { readonly clock: Clock; readonly lookFor: StorageKey },
+): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, InstallationProblem>> {
+  const { examineStorage } = await import("../storage/examine_storage.ts");
+  const examined = await examineStorage({
+    ...(database === undefined ? {} : { location: database }),
+    sqlitePath: join(dataDir, dataFiles.database),
+    lookFor: lookFor,
+    clock,
+  });
+  if (!examined.ok) return examined;
+  if (examined.value.kind === "absent" || examined.value.mark === null) return success({ kind: "absent" });
+  const key = masterKey === undefined ? peekMasterKey(dataDir) : success(masterKey);
+  if (!key.ok) return failure(asProblem(key.error));
+  if (key.value === null) return failure(asProblem(missingMasterKey(dataDir)));
+  if (examined.value.mark !== masterKeyMark(createSecretBox(key.value))) return failure(wrongMasterKey);
+  return success({ kind: "sound", isFound: examined.value.isFound });
+}
+
+/** Opens the storage that a configuration names, whatever its master key. */
+export async function openStorageOf(
+  config: Config,
+  clock: Clock,
+  log?: Log,
+): Promise<Result<Storage, InstallationProblem>> {
+  return await openStorage({
+    ...(config.database === undefined ? {} : { location: config.database }),
+    sqlitePath: join(config.dataDir, dataFiles.database),
+    clock,
+    log,
+    busyTimeoutMilliseconds: config.storageBusyTimeoutMilliseconds,
+    postgresLimits: {
+      connections: config.postgresConnections,
+      statementTimeoutMilliseconds: config.postgresStatementTimeoutSeconds * 1_000,
+    },
+  });
+}
+
+/**
+ * The key from the setting or the data directory; `null` where there is none yet. The directory is not touched when
+ * nothing of it is needed.
+ */
+function readMasterKey({ masterKey, database, dataDir }: Config): Result<Uint8Array | null, InstallationProblem> {
+  if (masterKey !== undefined && database !== undefined) return success(masterKey);
+  const directory = masterKey === undefined ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
+  return directory.ok ? success(masterKey ?? directory.value.masterKey) : failure(asProblem(directory.error));
+}
+
+/** For a database that no key was used with yet. */
+async function makeMasterKeyFor(
+  storage: Storage,
+  { dataDir }: Config,
+): Promise<Result<Uint8Array, InstallationProblem>> {
+  // Another instance that starts for the first time makes its key before it leaves its mark.
+  const isUsed = await boundMark(storage) !== null;
+  const directory = isUsed ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
+  if (!directory.ok) return failure(asProblem(directory.error));
+  const { masterKey } = directory.value;
+  return masterKey === null ? failure(asProblem(missingMasterKey(dataDir))) : success(masterKey);
+}
+
+function asProblem({ path, problem, remedy }: DataDirectoryProblem): InstallationProblem {
+  return { problem: `${path} ${problem}`, remedy };
+}

@@ -1,0 +1,71 @@
+/** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
+import process from "node:process";
+import type { Config } from "../config/config.ts";
+import { createMetricsEndpoint } from "../http/metrics.ts";
+import { knownNames } from "../http/origin.ts";
+import type { Log } from "../lib/log/log.ts";
+import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
+import { addCounts } from "../telemetry/metrics/add_counts.ts";
+import { expose, expositionType } from "../telemetry/metrics/exposition.ts";
+import type { Counts } from "../telemetry/metrics/metrics.ts";
+import { version } from "../version.ts";
+
+/** What one server tells of itself: plain data, which threads can send each other. */
+export interface ServerReport {
+  readonly counts: Counts;
+  readonly openStreams: number;
+  readonly heapUsedBytes: number;
+  readonly heapTotalBytes: number;
+}
+
+/** What the listener answers from. */
+export interface MetricsListenerOptions {
+  /** Asks every server of this process. */
+  readonly gatherReports: () => Promise<readonly ServerReport[]>;
+  /** In milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly log: Log;
+}
+
+/** Listens on METRICS_HOST and METRICS_PORT. Throws when it cannot. */
+export function listenForMetrics(
+  config: Config,
+  port: number,
+  { gatherReports, startedAt, log }: MetricsListenerOptions,
+): PersistentListener {
+  const ready = Promise.withResolvers<ReturnType<typeof createMetricsEndpoint>>();
+  const server = listenPersistently({
+    listen: (again) =>
+      Deno.serve(
+        { hostname: config.metricsHost, port: again ?? port, onListen: () => {} },
+        async (request, { remoteAddr }) => await (await ready.promise)(request, { address: remoteAddr.hostname }),
+      ),
+    log,
+  });
+  ready.resolve(createMetricsEndpoint({
+    names: knownNames([`http://localhost:${server.port}`], [], config.allowedHosts ?? []),
+    contentType: expositionType,
+    expose: async () => {
+      const reports = await gatherReports();
+      const sum = (pick: (report: ServerReport) => number): number =>
+        reports.reduce((total, report) => total + pick(report), 0);
+      return expose(addCounts(reports.map(({ counts }) => counts)), {
+        version,
+        workers: reports.length,
+        openStreams: sum(({ openStreams }) => openStreams),
+        residentBytes: Deno.memoryUsage().rss,
+        cpuSeconds: cpuSeconds(),
+        heapUsedBytes: sum(({ heapUsedBytes }) => heapUsedBytes),
+        heapTotalBytes: sum(({ heapTotalBytes }) => heapTotalBytes),
+        startedAt: Math.floor(startedAt / 1_000),
+      });
+    },
+  }));
+  log.write("info", "metrics_listening", { host: config.metricsHost, port: server.port });
+  return server;
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}

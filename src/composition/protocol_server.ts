@@ -1,0 +1,81 @@
+/** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
+import type { Config } from "../config/config.ts";
+import { mcpLimitsOf } from "./configured_limits.ts";
+import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { Log } from "../lib/log/log.ts";
+import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import type { AuditEntry } from "../mcp/audit.ts";
+import { createMcpServer, type McpServer, type McpServerOptions } from "../mcp/mcp_server.ts";
+import { createPromptRegistry, type Prompt } from "../mcp/prompt.ts";
+import { createResourceRegistry, type ResourceFamily } from "../mcp/resource.ts";
+import type { ServerInfo } from "../mcp/revisions/revision.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { createToolRegistry } from "../mcp/offers/tool_registry.ts";
+import { version } from "../version.ts";
+
+/** What the transports give beside the installation. */
+export interface ProtocolServerDependencies
+  extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "tracer" | "extensions"> {
+  /** {@link ownServerInfo} where it is left out. */
+  readonly serverInfo?: ServerInfo;
+  readonly tools: readonly Tool[];
+  readonly resources: readonly ResourceFamily[];
+  readonly prompts: readonly Prompt[];
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  /** Hears of every request that was answered, beside the audit. */
+  readonly countRequest?: (entry: AuditEntry) => void;
+  /** Counts the calls of each user and client; in this process only when absent. */
+  readonly toolCalls?: RateLimiter;
+}
+
+const minute = 60_000;
+
+/** Who this server is. */
+export const ownServerInfo: ServerInfo = { name: "portcullis", title: "Portcullis", version };
+
+/** Whose calls are counted together. */
+export function callerKey({ subject, clientId }: Principal): string {
+  return `${subject} ${clientId}`;
+}
+
+/** Wires the protocol server over tools; each user and client has its own rate. */
+export function createProtocolServer(
+  config: Config,
+  dependencies: ProtocolServerDependencies,
+): McpServer {
+  const { tools, resources, prompts, storage, secrets, log, clock, noteClient, watchToken, countRequest, tracer } =
+    dependencies;
+  const rate = { count: config.toolCallsPerMinute, windowMilliseconds: minute };
+  const { timers = systemTimers } = dependencies;
+  const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
+  return createMcpServer({
+    tools: createToolRegistry(tools),
+    resources: createResourceRegistry(resources),
+    prompts: createPromptRegistry(prompts),
+    ...(noteClient === undefined ? {} : { noteClient }),
+    ...(tracer === undefined ? {} : { tracer }),
+    ...(watchToken === undefined ? {} : { watchToken }),
+    serverInfo: dependencies.serverInfo ?? ownServerInfo,
+    ...(dependencies.extensions === undefined ? {} : { extensions: dependencies.extensions }),
+    instructions:
+      "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
+    admit: (principal) => toolCalls.take(callerKey(principal)),
+    audit(entry) {
+      const { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId } = entry;
+      const fields = { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId };
+      log.write("audit", "request", fields);
+      countRequest?.(entry);
+    },
+    log,
+    secretBox: secrets,
+    storage,
+    clock,
+    timers,
+    limits: mcpLimitsOf(config),
+  });
+}

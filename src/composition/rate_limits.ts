@@ -1,0 +1,62 @@
+/** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
+import { Buffer } from "node:buffer";
+import type { Config } from "../config/config.ts";
+import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
+import type { AgreedClock } from "../lib/time/agreed_clock.ts";
+import { createSharedRateLimiter, type SharedRateLimiter } from "../rate_limit/shared_rate_limit.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import type { Timers } from "../lib/time/timers.ts";
+
+/** Every limit of a server that answers over HTTP. */
+export interface RateLimits {
+  readonly toolCalls: RateLimiter;
+  readonly servicenowCalls: RateLimiter;
+  readonly oauthAttempts: RateLimiter;
+  readonly registrations: RateLimiter;
+  /** By each instance for itself: a question about one instance is no reason to write into the storage of all. */
+  readonly healthChecks: RateLimiter;
+  close(): Promise<void>;
+}
+
+const minute = 60_000;
+
+/** One instance alone on its storage counts in memory only. */
+export function createRateLimits(
+  config: Config,
+  { storage, secrets, clock, agreedClock, timers, log }: Installation & {
+    readonly clock: Clock;
+    readonly agreedClock: AgreedClock;
+    readonly timers: Timers;
+    readonly log: Log;
+  },
+): RateLimits {
+  const hideKey = (key: string): string => Buffer.from(secrets.authenticate("rate-limit", key)).toString("base64url");
+  const shared: SharedRateLimiter[] = [];
+  const limiter = (name: string, count: number, windowMilliseconds: number): RateLimiter => {
+    if (!mayHaveSeveralInstances(config)) {
+      return createRateLimiter({ count, windowMilliseconds, clock: timers.elapsed });
+    }
+    const rate = { name, count, windowMilliseconds };
+    const made = createSharedRateLimiter({ ...rate, storage, hideKey, clock, agreedClock, timers, log });
+    shared.push(made);
+    return made;
+  };
+  return {
+    toolCalls: limiter("tool_calls", config.toolCallsPerMinute, minute),
+    servicenowCalls: limiter("servicenow_calls", config.servicenowCallsPerMinute, minute),
+    oauthAttempts: limiter("oauth_attempts", config.oauthFailuresPerQuarterHour, 15 * minute),
+    registrations: limiter("registrations", config.registrationsPerHour, 60 * minute),
+    healthChecks: createRateLimiter({
+      count: config.healthChecksPerMinute,
+      windowMilliseconds: minute,
+      clock: timers.elapsed,
+    }),
+    close: async () => void await Promise.all(shared.map((each) => each.close())),
+  };
+}
+
+function mayHaveSeveralInstances({ workers, database, onDeploy }: Config): boolean {
+  return workers > 1 || database !== undefined || onDeploy;
+}

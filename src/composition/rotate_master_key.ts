@@ -1,0 +1,84 @@
+/** A new master key, wired: everything that lasts is sealed anew under it, then the database is bound to it. */
+import { resealSigningKeys } from "../authorization_server/keys/reseal_signing_keys.ts";
+import type { Config } from "../config/config.ts";
+import { type InstallationProblem, openStorageOf } from "./installation.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
+import { resealLinks } from "../servicenow/links/reseal_links.ts";
+import { boundMark, masterKeyMark, rebindMasterKey } from "../storage/bind_master_key.ts";
+import {
+  adoptNextMasterKey,
+  missingMasterKey,
+  prepareNextMasterKey,
+  readDataDirectory,
+  unfinishedChange,
+} from "../storage/data_directory/data_directory.ts";
+import type { Storage } from "../storage/port.ts";
+import { isSqliteInUse } from "../storage/sqlite/in_use.ts";
+
+/** What was sealed anew. */
+export interface ResealedCounts {
+  readonly signingKeys: number;
+  readonly links: number;
+}
+
+/**
+ * Moves a database from one master key to another; `null` when it is not bound to `from`. Each record moves by itself
+ * and the binding last, so that an interrupted change is taken up by doing it again.
+ *
+ * What is derived and not sealed needs nothing: refresh tokens in use are known by their hashes. MCP sessions, list
+ * cursors, open forms and visits to the ServiceNow instance begin anew.
+ */
+export async function moveToMasterKey(
+  { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
+  keys: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<ResealedCounts | null> {
+  if (await boundMark(storage) !== masterKeyMark(keys.from)) return null;
+  const signingKeys = await resealSigningKeys({ storage, clock }, keys);
+  const { resealed } = await resealLinks(storage, keys);
+  await rebindMasterKey(storage, masterKeyMark(keys.to));
+  return { signingKeys, links: resealed };
+}
+
+/** `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. */
+export async function rotateMasterKey(
+  config: Config,
+  clock: Clock,
+): Promise<Result<ResealedCounts, InstallationProblem>> {
+  if (config.masterKey !== undefined) {
+    const remedy = "stop every server, set MASTER_KEY_PREVIOUS to the key as it is and MASTER_KEY to a new one, start";
+    return failure({ problem: "the master key is in MASTER_KEY, where only you can change it", remedy });
+  }
+  const directory = readDataDirectory(config.dataDir, { changesMasterKey: true });
+  const key = directory.ok ? directory.value.masterKey : null;
+  if (!directory.ok || key === null) {
+    const { path, problem, remedy } = directory.ok ? missingMasterKey(config.dataDir) : directory.error;
+    return failure({ problem: `${path} ${problem}`, remedy });
+  }
+  const { databasePath } = directory.value;
+  if (config.database === undefined && isSqliteInUse(databasePath)) {
+    return failure({ problem: `${databasePath} is in use`, remedy: "stop the server and every other command first" });
+  }
+  const opened = await openStorageOf(config, clock);
+  if (!opened.ok) return opened;
+  const storage = opened.value;
+  try {
+    const from = createSecretBox(key);
+    const bound = await boundMark(storage);
+    const isOurs = bound === null || bound === masterKeyMark(from);
+    // Made only for a database of ours: a next key that is left keeps everything else from opening the installation.
+    const to = isOurs || unfinishedChange(config.dataDir) !== null
+      ? createSecretBox(prepareNextMasterKey(config.dataDir))
+      : null;
+    if (to === null || (!isOurs && bound !== masterKeyMark(to))) {
+      const problem = "the database was written with another master key than this directory has";
+      return failure({ problem, remedy: "copy master.key from the first instance, or from the backup" });
+    }
+    const moved = await moveToMasterKey({ storage, clock }, { from, to });
+    adoptNextMasterKey(config.dataDir);
+    return success(moved ?? { signingKeys: 0, links: 0 });
+  } finally {
+    await storage.close();
+  }
+}

@@ -1,0 +1,89 @@
+/** The ServiceNow instance that a configuration names, wired: records, links, and what the other parts take of them. */
+import type { ServicenowUse } from "../authorization_server/people/servicenow_port.ts";
+import type { Config } from "../config/config.ts";
+import { servicenowLimitsOf } from "./configured_limits.ts";
+import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
+import { systemTimers } from "../lib/time/timers.ts";
+import type { Servicenow } from "../servicenow/servicenow.ts";
+
+/** What the instance stands on. */
+export interface ServicenowDependencies extends Installation {
+  readonly serverUrl: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Counts the calls of each person; in this process only when absent. */
+  readonly calls?: RateLimiter;
+  readonly fetch: typeof globalThis.fetch;
+}
+
+const minute = 60_000;
+
+/** `null` where the configuration names no instance: then none of this is loaded. */
+export async function openServicenow(
+  config: Config,
+  dependencies: ServicenowDependencies,
+): Promise<Servicenow | null> {
+  if (config.servicenow === undefined) return null;
+  const { createServicenow } = await import("../servicenow/servicenow.ts");
+  const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
+  const { instance, clientId, clientSecret } = config.servicenow;
+  const rate = { count: config.servicenowCallsPerMinute, windowMilliseconds: minute };
+  const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
+  const [current, ...previous] = tokenBoxes(config, secrets);
+  if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);
+  return createServicenow({
+    instance,
+    allowLoopbackHttp: instance.startsWith("http:"), // the configuration takes plain http on this machine only
+    client: { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` },
+    linkUrl: `${serverUrl}/servicenow/link`,
+    storage,
+    secrets: current,
+    previousSecrets: previous,
+    fetch,
+    clock,
+    random: Math.random,
+    log,
+    limits: servicenowLimitsOf(config),
+    admit: (subject) => calls.take(subject),
+  });
+}
+
+/** Under which keys tokens of linked accounts are sealed: the first seals, the others only open. */
+function tokenBoxes(config: Config, secrets: SecretBox): readonly [SecretBox, ...SecretBox[]] {
+  const { servicenowTokenKey: key, servicenowPreviousTokenKey: previousKey } = config;
+  const previous = previousKey === undefined ? [] : [createSecretBox(previousKey)];
+  return key === undefined ? [secrets, ...previous] : [createSecretBox(key), ...previous, secrets];
+}
+
+/** Key rotation: what was sealed under an earlier key moves to the current one while the server already answers. */
+async function resealInBackground(
+  { storage, log }: Pick<ServicenowDependencies, "storage" | "log">,
+  current: SecretBox,
+  previous: readonly SecretBox[],
+): Promise<void> {
+  const { resealLinks } = await import("../servicenow/links/reseal_links.ts");
+  for (const from of previous) {
+    resealLinks(storage, { from, to: current }).then(
+      ({ resealed }) => resealed > 0 && log.write("audit", "servicenow_links_resealed", { resealed }),
+      (error) => log.write("error", "servicenow_reseal_failed", { error: String(error) }),
+    );
+  }
+}
+
+/** What the authorization server needs to link accounts, and to sign people in where the configuration says so. */
+export function servicenowUseOf(config: Config, { linkFlow, links, origin }: Servicenow): ServicenowUse {
+  return {
+    instance: {
+      origin,
+      begin: linkFlow.begin,
+      finish: linkFlow.finish,
+      status: (subject) => links.status(subject),
+      unlink: (subject) => links.unlink(subject),
+    },
+    signsPeopleIn: config.signIn === "servicenow",
+  };
+}

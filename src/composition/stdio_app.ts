@@ -1,0 +1,85 @@
+/** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
+import type { Config } from "../config/config.ts";
+import type { Installation, InstallationProblem } from "./installation.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import type { Principal } from "../lib/principal.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { scopesOf } from "./offered_scopes.ts";
+import { createProtocolServer } from "./protocol_server.ts";
+import { serverUrlFor } from "./server_url.ts";
+import { openServicenow } from "./servicenow_wiring.ts";
+import { serveStdio } from "../stdio/serve_stdio.ts";
+import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
+import { databaseAttributes } from "../telemetry/database_attributes.ts";
+import { startTelemetry } from "../telemetry/start_telemetry.ts";
+import { createToolbox } from "./toolbox.ts";
+import { version } from "../version.ts";
+import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
+
+/** What one session over stdio stands on. */
+export interface StdioAppDependencies extends Installation {
+  readonly input: ReadableStream<Uint8Array>;
+  readonly output: WritableStream<Uint8Array>;
+  readonly stop: AbortSignal;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/** Whoever can start the program can read its data directory, and so is the owner already: nothing is left to grant. */
+const owner: Omit<Principal, "scopes"> = {
+  subject: "owner",
+  clientId: "stdio",
+  grantId: "stdio",
+  tokenId: "stdio",
+  expiresAt: Number.MAX_SAFE_INTEGER,
+};
+
+/** Serves until the input ends or `stop` aborts, if it can begin. */
+export async function runStdio(
+  config: Config,
+  dependencies: StdioAppDependencies,
+): Promise<Result<null, InstallationProblem>> {
+  const { input, output, stop, log } = dependencies;
+  const started = await startTelemetry(config, { version, log });
+  if (!started.ok) return started;
+  const telemetry = started.value;
+  const { tracer, fetch } = telemetry;
+  const serverUrl = serverUrlFor(config, config.port);
+  const storage = tracer.exports
+    ? observeStorage(dependencies.storage, { tracer, attributes: databaseAttributes(config) })
+    : dependencies.storage;
+  const parts = { ...dependencies, storage };
+  if (config.servicenowMissing.length > 0) {
+    log.write("warn", "servicenow_not_configured", {
+      problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenowMissing.join(" and ")} are missing`,
+      remedy: "set them; see docs/servicenow.md",
+    });
+  }
+  const servicenow = await openServicenow(config, { ...parts, serverUrl, fetch });
+  const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry }).catch((error) => {
+    if (error instanceof UnusableWorkspaceError) return error;
+    throw error;
+  });
+  if (toolbox instanceof UnusableWorkspaceError) return failure({ problem: toolbox.message, remedy: toolbox.remedy });
+  const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer });
+  try {
+    await serveStdio({
+      mcp,
+      input,
+      output,
+      principal: { ...owner, scopes: new Set(scopesOf(config)) },
+      createRequestId: () => crypto.randomUUID(),
+      log,
+      stop,
+      maxLineBytes: config.maxBodyBytes,
+      maxInFlight: config.stdioMaxInFlight,
+      finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
+    });
+    return success(null);
+  } finally {
+    await mcp.close();
+    servicenow?.close();
+    await toolbox.close();
+  }
+}

@@ -1,0 +1,191 @@
+/** The tools and resources that a configuration gives, each wired to its adapter. */
+import { join } from "node:path";
+import type { Config } from "../config/config.ts";
+import { ollamaLimitsOf, workspaceLimitsOf } from "./configured_limits.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import type { Prompt } from "../mcp/prompt.ts";
+import type { ResourceFamily } from "../mcp/resource.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { createAdmission } from "../ollama/admission.ts";
+import { createOllamaClient, type OllamaClient } from "../ollama/client.ts";
+import { hostOfApiKey, type OllamaHost } from "../ollama/host.ts";
+import { createLocalModel } from "../ollama/local_model.ts";
+import { llmModelsResource } from "../resources/llm_models.ts";
+import { workspaceFilesResource } from "../resources/workspace_files.ts";
+import type { ServicenowRecords } from "../servicenow/port.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { traceModel } from "../telemetry/traced_model.ts";
+import { directoryCreateTool } from "../tools/files/directory_create.ts";
+import { fileDeleteTool } from "../tools/files/file_delete.ts";
+import { fileEditTool } from "../tools/files/file_edit.ts";
+import { fileInfoTool } from "../tools/files/file_info.ts";
+import { fileListTool } from "../tools/files/file_list.ts";
+import { fileCopyTool, fileMoveTool } from "../tools/files/file_move.ts";
+import { fileReadManyTool } from "../tools/files/file_read_many.ts";
+import { fileReadTool } from "../tools/files/file_read.ts";
+import { fileSearchTool } from "../tools/files/file_search.ts";
+import { fileWriteTool } from "../tools/files/file_write.ts";
+import { workspaceImages } from "../tools/llm/image.ts";
+import { llmTools } from "../tools/llm/llm_tools.ts";
+import type { AccessPatterns } from "../workspace/access_rules.ts";
+import { createDiskWatch } from "../workspace/disk/watch.ts";
+import { openDiskWorkspace } from "../workspace/disk/disk_workspace.ts";
+import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import {
+  createWorkspaceWatches,
+  type WorkspaceWatches,
+  type WorkspaceWatchesOptions,
+} from "../workspace/shared_watch.ts";
+import { createUserWorkspaces, userDirectoryName } from "../workspace/user_workspaces.ts";
+
+/** Tools and what they hold open. */
+export interface Toolbox {
+  readonly tools: readonly Tool[];
+  readonly resources: readonly ResourceFamily[];
+  readonly prompts: readonly Prompt[];
+  close(): Promise<void>;
+}
+
+/** What the tools stand on beside the configuration. */
+export interface ToolboxDependencies extends Pick<Installation, "storage"> {
+  readonly servicenow: ServicenowRecords | null;
+  readonly log: Log;
+  readonly telemetry: Telemetry;
+  /** The time of day, for the files of a workspace in the storage. */
+  readonly clock: Clock;
+}
+
+/** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
+export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
+  const { servicenow, telemetry: { tracer, fetch } } = dependencies;
+  const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies);
+  const watches = config.workspaceWatch ? await watchWorkspaces(config, dependencies) : undefined;
+  const clock = (): number => performance.now();
+  const limits = ollamaLimitsOf(config);
+  const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
+  const keyHost = hostOfApiKey(config.ollamaHosts);
+  const createClient = (host: OllamaHost): OllamaClient => {
+    const client = createOllamaClient({
+      host,
+      ...(config.ollamaApiKey === undefined || host !== keyHost ? {} : { apiKey: config.ollamaApiKey }),
+      fetch,
+      avoidProxy: config.hasProxy,
+      clock,
+      limits,
+    });
+    return tracer.exports ? traceModel(client, tracer) : client;
+  };
+  const [firstHost, ...otherHosts] = config.ollamaHosts;
+  const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
+  const admission = createAdmission({ ...limits, clock });
+  const model = createLocalModel({ clients, admission, limits, clock, random: Math.random });
+  const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
+  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config);
+  return {
+    resources: [
+      workspaceFilesResource(workspace, watches),
+      llmModelsResource(models),
+      ...(records === null ? [] : [records.resources]),
+    ],
+    prompts: records === null ? [] : records.prompts,
+    tools: [
+      fileReadTool(workspace),
+      fileReadManyTool(workspace, { maxFiles: config.maxReadFiles }),
+      fileWriteTool(workspace),
+      fileListTool(workspace, { maxListMilliseconds: walkMilliseconds }),
+      fileInfoTool(workspace),
+      fileEditTool(workspace),
+      fileMoveTool(workspace),
+      fileCopyTool(workspace),
+      fileDeleteTool(workspace),
+      directoryCreateTool(workspace),
+      fileSearchTool(workspace, { maxSearchMilliseconds: walkMilliseconds }),
+      ...llmTools({ ...models, readImage: workspaceImages(workspace), clock }),
+      ...(records === null ? [] : records.tools),
+    ],
+    async close() {
+      for (const client of clients) client.close();
+      await watches?.close();
+      await closeWorkspaces();
+    },
+  };
+}
+
+/** What is offered of a ServiceNow instance; loaded only where there is one. */
+async function recordsOf(servicenow: ServicenowRecords, workspace: WorkspaceSource, config: Config) {
+  const { servicenowTools } = await import("../tools/servicenow/servicenow_tools.ts");
+  const { workspaceFiles } = await import("../tools/servicenow/files.ts");
+  const { servicenowResources } = await import("../resources/servicenow.ts");
+  const { servicenowPrompts } = await import("../prompts/servicenow.ts");
+  const resources = servicenowResources(servicenow);
+  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: config.servicenowWrite });
+  return { tools, resources, prompts: servicenowPrompts(resources.read) };
+}
+
+interface OpenedWorkspaces {
+  readonly source: WorkspaceSource;
+  close(): Promise<void>;
+}
+
+/** One workspace for everybody, or one for each user, opened when its user first comes. */
+async function openWorkspaces(config: Config, dependencies: ToolboxDependencies): Promise<OpenedWorkspaces> {
+  const open = await workspaceOpener(config, dependencies);
+  if (config.workspaces === "shared") {
+    const workspace = open(null);
+    return { source: workspace, close: () => workspace.close() };
+  }
+  const users = createUserWorkspaces(open);
+  return { source: (principal) => users.of(principal), close: () => users.close() };
+}
+
+/** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
+async function workspaceOpener(
+  config: Config,
+  { storage, clock }: ToolboxDependencies,
+): Promise<(directory: string | null) => Workspace> {
+  const limits = workspaceLimitsOf(config);
+  const access = accessOf(config);
+  if (config.workspaceStore === "storage") {
+    const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");
+    const isWatched = config.workspaceWatch;
+    return (directory) =>
+      openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, isWatched });
+  }
+  const { hardLinks, workspaceDir } = config;
+  return (directory) => openDiskWorkspace({ root: join(workspaceDir, directory ?? ""), limits, access, hardLinks });
+}
+
+/** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
+function storeNameOf(directory: string | null): string {
+  return directory === null ? "shared" : `user:${directory}`;
+}
+
+/** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */
+async function watchWorkspaces(
+  config: Config,
+  { storage, clock, log }: ToolboxDependencies,
+): Promise<WorkspaceWatches> {
+  const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
+  const isShared = config.workspaces === "shared";
+  const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
+  const common = {
+    access: accessOf(config),
+    coalesceMilliseconds: config.watchDelayMilliseconds,
+    maxPaths: config.watchMaxPaths,
+  };
+  if (config.workspaceStore === "storage") {
+    const { createStoreWatch } = await import("../workspace/store/watch.ts");
+    const stored = { ...common, storage, clock, log };
+    const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
+    return createWorkspaceWatches({ nameOf, open, onFailure });
+  }
+  const onDisk = { maxDirectories: config.watchMaxDirectories, maxFiles: config.watchMaxFiles, onFailure };
+  const open = (name: string) => createDiskWatch({ ...common, ...onDisk, root: join(config.workspaceDir, name) });
+  return createWorkspaceWatches({ nameOf, open, onFailure });
+}
+
+function accessOf({ deniedNames, protectedNames }: Config): AccessPatterns {
+  return { denied: deniedNames ?? [], protected: protectedNames };
+}

@@ -1,0 +1,114 @@
+/**
+ * The {@link Log} that writes lines, gathered for a few milliseconds so that a line costs no system call. It never
+ * throws and never waits: lines that find the queue full are dropped, counted, and reported by a later line.
+ */
+import type { Clock } from "../time/clock.ts";
+import type { Log, LogFields, LogLevel } from "./log.ts";
+import { pause } from "../time/pause.ts";
+import { escapeUnprintable, toTextLine } from "./text_line.ts";
+
+const gatherMilliseconds = 20;
+const gatherCharacters = 65_536;
+/** What waits while the lines before are being written. */
+const maxWaitingCharacters = 1_048_576;
+/** How long an orderly end waits for a log that is read slowly. */
+const flushMilliseconds = 1_000;
+const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
+
+/** How a line is written: for programs, or for people. */
+export type LogFormat = "json" | "text";
+
+/** Takes whole lines. A promise, which never rejects, tells whether they were written; without one, they were. */
+export type WriteLines = (lines: string) => void | Promise<boolean>;
+
+/** The log, and its end. */
+export interface JsonLog extends Log {
+  /** Hands over all lines at once; resolves when they were written, or after a second. */
+  flush(): Promise<void>;
+}
+
+/** `level` is the least that is kept (audit lines always are); `format` is JSON unless given. */
+export function createJsonLog(options: {
+  readonly write: WriteLines;
+  readonly level: Exclude<LogLevel, "audit">;
+  readonly clock: Clock;
+  readonly format?: LogFormat;
+}): JsonLog {
+  const { write, level, clock, format = "json" } = options;
+  const toLine = format === "json" ? toJsonLine : toTextLine;
+  const finish = format === "json" ? escapeUnprintable : (lines: string): string => lines;
+  let gathered = "";
+  let gatheredLines = 0;
+  let dropped = 0;
+  let writing: Promise<void> | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const append = (lineLevel: LogLevel, event: string, fields?: LogFields): void => {
+    gathered += toLine(isoTime(clock()), lineLevel, event, fields) + "\n";
+    gatheredLines += 1;
+  };
+  const handOver = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (gathered === "") return;
+    const reported = dropped;
+    if (reported > 0) append("warn", "log_lines_dropped", { lines: reported });
+    dropped = 0;
+    const lines = finish(gathered);
+    const count = gatheredLines;
+    gathered = "";
+    gatheredLines = 0;
+    const written = write(lines);
+    if (written === undefined) return;
+    const done: Promise<void> = written.then((isWritten) => {
+      if (!isWritten) dropped += reported > 0 ? reported + count - 1 : count;
+      if (writing !== done) return;
+      writing = null;
+      if (gathered !== "") handOver();
+    });
+    writing = done;
+  };
+  const onTimer = (): void => {
+    timer = undefined;
+    if (writing === null) handOver();
+  };
+  return {
+    write(lineLevel, event, fields) {
+      if (ranks[lineLevel] < ranks[level]) return;
+      if (writing !== null && gathered.length >= maxWaitingCharacters) {
+        dropped += 1;
+        return;
+      }
+      append(lineLevel, event, fields);
+      if (gathered.length >= gatherCharacters && writing === null) handOver();
+      else timer ??= setTimeout(onTimer, gatherMilliseconds);
+    },
+    async flush() {
+      handOver();
+      const enough = new AbortController();
+      const late = pause(flushMilliseconds, enough.signal);
+      while (writing !== null && !await Promise.race([writing.then(() => false), late.then(() => true)]));
+      enough.abort();
+    },
+  };
+}
+
+/** Joined from texts: copying the fields into one object would cost every audited call more than writing them does. */
+function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
+  const head = `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}`;
+  const rest = fields === undefined ? "{}" : JSON.stringify(fields);
+  return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
+}
+
+let lastSecond = Number.NaN;
+let lastPrefix = "";
+
+/** RFC 3339 in UTC. The part down to the second is kept: under load, lines of one second follow each other. */
+function isoTime(now: number): string {
+  const second = Math.floor(now / 1_000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastPrefix = new Date(second * 1_000).toISOString().slice(0, 20);
+  }
+  return `${lastPrefix}${String(Math.floor(now) % 1_000).padStart(3, "0")}Z`;
+}

@@ -1,0 +1,39 @@
+/** Watches the wall clock for jumps: a date that was wrong for a while must destroy nothing for good. */
+import type { Clock } from "./clock.ts";
+import type { Log } from "../log/log.ts";
+import type { Timers } from "./timers.ts";
+
+/** The watch. */
+export interface WallClockWatch {
+  /** Whether the clock has not jumped for an hour, so that what has expired by it may be deleted. */
+  isSteady(): boolean;
+  close(): void;
+}
+
+const lookMs = 10_000;
+/** A correction below this is no jump. */
+const toleranceMs = 5_000;
+const steadyMs = 60 * 60_000;
+
+/** Starts to look. Each jump is logged once, as `clock_jumped`. */
+export function watchWallClock(
+  { clock, timers, log }: { readonly clock: Clock; readonly timers: Timers; readonly log: Log },
+): WallClockWatch {
+  let offset = clock() - timers.elapsed();
+  let jumpedAt = -Infinity;
+  const look = (): void => {
+    const moved = clock() - timers.elapsed() - offset;
+    offset += moved;
+    if (Math.abs(moved) <= toleranceMs) return;
+    jumpedAt = timers.elapsed();
+    log.write("warn", "clock_jumped", { seconds: Math.round(moved / 1_000) });
+  };
+  const close = timers.every(lookMs, look);
+  return {
+    isSteady() {
+      look();
+      return timers.elapsed() - jumpedAt >= steadyMs;
+    },
+    close,
+  };
+}

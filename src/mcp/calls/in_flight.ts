@@ -1,0 +1,80 @@
+/** Legacy calls that still run, so that `notifications/cancelled` finds them, on whichever instance it arrives. */
+import { hash } from "node:crypto";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { createLookout } from "../../lib/time/lookout.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import type { RpcId } from "../messages/jsonrpc.ts";
+import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+
+/** The calls that run, by the owner of the request and the request's id. */
+export interface InFlight {
+  /** Enters a call and returns the way out. */
+  enter(owner: string, id: RpcId, cancel: () => void): () => void;
+  /** Cancels the one call with this id. Where an owner has two of them the notification could mean either: neither. */
+  cancel(owner: string, id: RpcId): boolean;
+  /** Whether one with this id runs here, or several do. */
+  has(owner: string, id: RpcId): boolean;
+  /** Hears of a session's cancellation on other instances, until the returned function is called. */
+  watch(owner: string, id: RpcId): () => void;
+  /** Tells other instances of a session's cancellation. */
+  tell(owner: string, id: RpcId): Promise<void>;
+}
+
+/** What the table stands on. */
+export interface InFlightOptions {
+  readonly storage: McpStorage;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+}
+
+/**
+ * A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage; two minutes of
+ * it are for clocks that are apart.
+ */
+const cancellationLifetimeMs = 180_000;
+
+/** Makes an empty table. */
+export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {
+  const calls = new Map<string, (() => void)[]>();
+  const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
+  const storedAt = (owner: string, id: RpcId): McpStorageKey => ["mcp_cancel", hash("sha256", keyOf(owner, id))];
+  const cancel = (owner: string, id: RpcId): boolean => {
+    const [only, ...others] = calls.get(keyOf(owner, id)) ?? [];
+    if (only === undefined || others.length > 0) return false;
+    only();
+    return true;
+  };
+  return {
+    enter(owner, id, cancel) {
+      const key = keyOf(owner, id);
+      const entered = calls.get(key);
+      if (entered === undefined) calls.set(key, [cancel]);
+      else entered.push(cancel);
+      return () => {
+        const left = calls.get(key)?.filter((each) => each !== cancel) ?? [];
+        if (left.length === 0) calls.delete(key);
+        else calls.set(key, left);
+      };
+    },
+    cancel,
+    has: (owner, id) => calls.has(keyOf(owner, id)),
+    watch(owner, id) {
+      const key = storedAt(owner, id);
+      const lookout = createLookout(async () => {
+        if (await storage.get(key) !== null) cancel(owner, id);
+      }, { log, timers });
+      const stopWatching = storage.watch(key, lookout.again);
+      lookout.again();
+      return () => {
+        lookout.stop();
+        stopWatching();
+      };
+    },
+    async tell(owner, id) {
+      const expiresAt = clock() + cancellationLifetimeMs;
+      await storage.commit({ puts: [{ key: storedAt(owner, id), value: true, expiresAt }] });
+    },
+  };
+}

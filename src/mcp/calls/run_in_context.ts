@@ -1,0 +1,209 @@
+/**
+ * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when
+ * it is done, interrupted, cancelled, handed out as a task, or out of time.
+ */
+import type { Principal } from "../../lib/principal.ts";
+import type { McpAnswer } from "../answer.ts";
+import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
+import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
+import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
+import { encodeRequiredCapabilities } from "../sessions/client_capabilities.ts";
+import { errorCode, errorText, mcpErrorCode, refusalCode } from "../messages/jsonrpc.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import { sealRequestState } from "../questions/request_state.ts";
+import type { RunningTask } from "../tasks/live_task.ts";
+import type { ToolContext } from "../tool.ts";
+
+/** What is run, and how what comes of it is told. */
+export interface Work<Outcome> {
+  run(context: ToolContext): Outcome | Promise<Outcome>;
+  encode(outcome: Outcome): McpAnswer;
+  /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact. */
+  crash(error: unknown): McpAnswer;
+  /** The answer when the work cannot be done, in words for the model; `late` is what it still came to after its end. */
+  fail(code: string, message: string, late?: Outcome): McpAnswer;
+}
+
+/** How long a call that was stopped may take to hand over what it has. */
+const lastWordsMs = 1_000;
+
+/** Runs `work`. Without a promise when `run` answers without one. */
+export function runInContext<Outcome>(
+  call: Call,
+  principal: Principal,
+  work: Work<Outcome>,
+): McpAnswer | Promise<McpAnswer> {
+  const context = createCallContext(call, principal);
+  let outcome: Outcome | Promise<Outcome>;
+  try {
+    outcome = work.run(context);
+  } catch (error) {
+    context.end();
+    return answerCrash(call, work, error);
+  }
+  if (outcome instanceof Promise) return settle(call, principal, work, context, outcome);
+  context.end();
+  return work.encode(outcome);
+}
+
+async function settle<Outcome>(
+  call: Call,
+  principal: Principal,
+  work: Work<Outcome>,
+  context: RunningContext,
+  pending: Promise<Outcome>,
+): Promise<McpAnswer> {
+  const { runtime, session, request } = call;
+  const { timers } = runtime;
+  const { toolTimeoutMs, beginAnswerAfterMs } = runtime.limits;
+  const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
+  const stopTimeout = timers.after(toolTimeoutMs, () => {
+    context.abort(new DOMException("The call took too long", "TimeoutError"));
+    onTimeout(null);
+  });
+  const { outlet } = context; // it must be there when the answer is first waited for
+  const owner = session?.key ?? principal.tokenId;
+  const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
+  let stopWatching: (() => void) | undefined;
+  const stopLater = timers.after(beginAnswerAfterMs, () => {
+    outlet.begin();
+    // Ids of requests are unique in a session only: without one, other instances have nothing to say of the call.
+    if (session !== null) stopWatching = runtime.inFlight.watch(owner, request.id);
+  });
+  const stopTimers = (): void => {
+    stopTimeout();
+    stopLater();
+    stopWatching?.();
+    leave();
+  };
+
+  const done = pending.then(
+    (outcome) => {
+      if (context.interruption !== null) return answerInterruption(call, principal, work, context.interruption);
+      return context.cancelled ? answerCancelled(call) : work.encode(outcome);
+    },
+    (error) => {
+      if (context.interruption !== null) return answerInterruption(call, principal, work, context.interruption);
+      if (context.cancelled) return answerCancelled(call);
+      if (context.task !== null) return answerTaskCrash(call, work, error);
+      return answerCrash(call, work, error instanceof CallInterrupted ? new Error("interrupted for no reason") : error);
+    },
+  ).catch((error) => answerCrash(call, work, error));
+
+  const answer = await Promise.race([
+    done,
+    timedOut.then(() => null),
+    context.whenCancelled.then(() => answerCancelled(call)),
+    context.whenHandedOut,
+  ]);
+  stopTimers();
+  if (answer === null) {
+    const late = await lastWords(pending, timers);
+    context.end();
+    return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`, late);
+  }
+  if ("describe" in answer) return answerTask(call, answer, done, context);
+  context.end();
+  return answer;
+}
+
+async function lastWords<Outcome>(pending: Promise<Outcome>, timers: Timers): Promise<Outcome | undefined> {
+  const { promise: over, resolve } = Promise.withResolvers<undefined>();
+  const stop = timers.after(lastWordsMs, () => resolve(undefined));
+  try {
+    return await Promise.race([pending.catch(() => undefined), over]);
+  } finally {
+    stop();
+  }
+}
+
+function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+  return error instanceof StorageUnavailableError ? answerUnavailable(call, error) : work.crash(error);
+}
+
+/** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
+function answerInterruption<Outcome>(
+  call: Call,
+  principal: Principal,
+  work: Work<Outcome>,
+  interruption: Interruption,
+): McpAnswer {
+  const { runtime, request, revision } = call;
+  switch (interruption.kind) {
+    case "input_required": {
+      const requestState = sealRequestState(
+        { ...runtime, ...runtime.limits },
+        request,
+        principal,
+        interruption.answers,
+      );
+      const result = JSON.stringify({ inputRequests: interruption.questions, requestState });
+      return answerResult(call, result, "input_required");
+    }
+    case "missing_capability": {
+      const names = interruption.abilities.join(", ");
+      if (!revision.asksInResults) {
+        return work.fail("missing_capability", `This needs a client that supports: ${names}`);
+      }
+      const data = { requiredCapabilities: encodeRequiredCapabilities(interruption.abilities) };
+      return answerError(
+        call,
+        mcpErrorCode.missingClientCapability,
+        `Missing required client capability: ${names}`,
+        data,
+      );
+    }
+    case "bad_answers":
+      return answerError(call, errorCode.invalidParams, interruption.message);
+    case "too_many_tasks":
+      return work.fail("too_many_tasks", "Too many tasks are running. Wait for one to end, or cancel one");
+  }
+}
+
+function answerCancelled(call: Call): McpAnswer {
+  call.outcome = "cancelled";
+  call.code = "cancelled";
+  return {
+    kind: "json",
+    status: 200,
+    body: errorText(call.request.id, refusalCode.cancelled, "The call was cancelled"),
+  };
+}
+
+/** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
+function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+  if (error instanceof StorageUnavailableError) return answerUnavailable(call, error);
+  work.crash(error);
+  return answerError(call, errorCode.internalError, "Internal error");
+}
+
+/** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
+function answerTask(call: Call, task: RunningTask, done: Promise<McpAnswer>, context: RunningContext): McpAnswer {
+  const { promise: expired, resolve } = Promise.withResolvers<void>();
+  const { timers } = call.runtime;
+  const stopLimit = timers.after(task.ttlMs, () => {
+    context.abort(new DOMException("The task's time is over", "TimeoutError"));
+    resolve();
+  });
+  const end = Promise.race([
+    done.then((answer) => context.cancelled ? null : answer),
+    context.whenCancelled.then(() => null),
+    expired.then(() => answerError(call, errorCode.internalError, "The task took too long")),
+  ]);
+  const started = timers.elapsed();
+  const settle = async (): Promise<void> => {
+    const { requestId, principal } = call.exchange;
+    const fields = { requestId, subject: principal?.subject, clientId: principal?.clientId, tool: call.tool };
+    try {
+      const outcome = await task.settle(await end);
+      call.runtime.log.write("audit", "task_ended", { ...fields, outcome, durationMs: timers.elapsed() - started });
+    } catch (error) {
+      call.runtime.log.write("error", "task_not_settled", { ...fields, error: String(error) });
+    }
+  };
+  settle().finally(() => {
+    stopLimit();
+    context.end();
+  });
+  return answerResult(call, JSON.stringify(task.seed), "task");
+}

@@ -1,0 +1,113 @@
+/** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode what comes of it. */
+import type { Principal } from "../../lib/principal.ts";
+import type { Admit } from "../../mcp/admission.ts";
+import { whenAdmitted } from "../../mcp/admission.ts";
+import type { McpAnswer } from "../answer.ts";
+import { answerError, answerResult, type Call } from "./call.ts";
+import { headerParameterFault } from "../offers/header_parameters.ts";
+import { isObject } from "../../lib/is_object.ts";
+import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
+import { runToolInSpan } from "../messages/request_span.ts";
+import { runInContext } from "./run_in_context.ts";
+import { hasScopes, refuseScopes } from "../scopes.ts";
+import type { ToolOutcome } from "../tool.ts";
+import { parseToolInput } from "./tool_input.ts";
+import type { RegisteredTool, ToolRegistry } from "../offers/tool_registry.ts";
+import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
+
+/** What tool calls need from their server. */
+export interface ToolCallOptions {
+  readonly tools: ToolRegistry;
+  readonly admit: Admit;
+}
+
+/** Answers `tools/call`: at once when the tool does, else with a promise. */
+export function callTool(options: ToolCallOptions, call: Call, principal: Principal): McpAnswer | Promise<McpAnswer> {
+  const params = call.request.params;
+  if (!isObject(params)) return answerError(call, errorCode.invalidParams, "params must be an object");
+  const { name, arguments: input = {} } = params;
+  if (typeof name !== "string") return answerError(call, errorCode.invalidParams, "params.name must be a string");
+  const registered = options.tools.get(name);
+  if (registered === undefined) return answerError(call, errorCode.invalidParams, `Unknown tool: ${name}`);
+  const { tool } = registered;
+  call.tool = name;
+  call.scopes = tool.scopes;
+  if (!hasScopes(principal, tool.scopes)) return refuseScopes(call, tool.scopes);
+  return whenAdmitted(call, options.admit(principal), () => runTool(registered, input, { call, principal }));
+}
+
+function runTool(
+  registered: RegisteredTool,
+  input: unknown,
+  { call, principal }: { readonly call: Call; readonly principal: Principal },
+): McpAnswer | Promise<McpAnswer> {
+  const { tool } = registered;
+  if (!isObject(input)) return answerError(call, errorCode.invalidParams, "params.arguments must be an object");
+  if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
+    const fault = headerParameterFault(registered.headerParameters, input, call.exchange);
+    if (fault !== null) return answerError(call, mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
+  }
+  const parsed = parseToolInput(tool.input, input);
+  if (!parsed.ok) {
+    return call.revision.invalidInputIsToolError
+      ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })
+      : answerError(call, errorCode.invalidParams, parsed.error);
+  }
+  return runInContext<ToolOutcome>(call, principal, {
+    run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
+    encode: (outcome) =>
+      conformsToOutput(registered, outcome)
+        ? answerOutcome(call, registered, outcome)
+        : answerCrash(call, registered, new TypeError("structuredContent does not fit the output schema")),
+    crash: (error) => answerCrash(call, registered, error),
+    fail: (code, message, late) => answerOutcome(call, registered, toFailure(registered, { code, message }, late)),
+  });
+}
+
+/** The scopes that a `tools/call` needs and the principal lacks, without running anything; none for other calls. */
+export function missingScopes(tools: ToolRegistry, message: unknown, principal: Principal): readonly string[] {
+  if (!isObject(message) || message["method"] !== "tools/call" || !isObject(message["params"])) return [];
+  const name = message["params"]["name"];
+  const tool = typeof name === "string" ? tools.get(name)?.tool : undefined;
+  return tool === undefined || hasScopes(principal, tool.scopes) ? [] : tool.scopes;
+}
+
+function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutcome): McpAnswer {
+  const { revision, exchange: { profile } } = call;
+  if (!outcome.ok) {
+    if (profile.toolFailureIsProtocolError) {
+      const texts = outcome.partial?.content.map((block) => block.type === "text" ? block.text : "") ?? [];
+      const told = [outcome.message, ...texts].join("\n\n");
+      const answer = answerError(call, errorCode.internalError, `Tool execution failed: ${told}`);
+      call.outcome = "tool_error";
+      call.code = outcome.code;
+      return { ...answer, status: 200 };
+    }
+    call.outcome = "tool_error";
+    call.code = outcome.code;
+  }
+  return answerResult(call, toToolResultText(registered, outcome, revision, profile));
+}
+
+/** The failure of a call that was stopped, with what its tool handed over then. */
+function toFailure(
+  registered: RegisteredTool,
+  reason: { readonly code: string; readonly message: string },
+  late: ToolOutcome | undefined,
+): ToolOutcome {
+  const partial = late === undefined || late.ok ? late : late.partial;
+  const failure: ToolOutcome = { ok: false, ...reason };
+  if (partial === undefined || late === undefined || !conformsToOutput(registered, late)) return failure;
+  return { ...failure, partial };
+}
+
+/** A tool that throws has a bug, or lost what it stands on: the log gets the reason, the caller only the fact. */
+function answerCrash(call: Call, registered: RegisteredTool, error: unknown): McpAnswer {
+  const { name } = registered.tool;
+  call.runtime.log.write("error", "tool_crashed", {
+    requestId: call.exchange.requestId,
+    tool: name,
+    error: error instanceof Error ? error.stack ?? error.message : String(error),
+  });
+  return answerOutcome(call, registered, internalToolFailure(name));
+}

@@ -1,0 +1,92 @@
+/** Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded. */
+import { pause } from "../../lib/time/pause.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { McpAnswer } from "../answer.ts";
+import { isObject } from "../../lib/is_object.ts";
+import { echoedId, errorCode, errorText, kindOfMessage } from "./jsonrpc.ts";
+import type { Revision } from "../revisions/revision.ts";
+import { insufficientScope } from "../scopes.ts";
+import { missingScopes } from "../calls/tool_call.ts";
+import type { ToolRegistry } from "../offers/tool_registry.ts";
+
+/** What judges a batch. */
+export interface BatchOptions {
+  readonly tools: ToolRegistry;
+  readonly maxBatchLength: number;
+}
+
+/** Refuses a batch whole, before anything runs; `null` when each of its messages may be answered. */
+export function refuseBatch(
+  { tools, maxBatchLength }: BatchOptions,
+  batch: readonly unknown[],
+  revision: Revision,
+  principal: Principal | null,
+): McpAnswer | null {
+  if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
+  if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
+  if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
+  if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
+    return invalidBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
+  }
+  if (principal === null) return invalidBatch("A batch needs a token");
+  const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
+  return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;
+}
+
+/** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */
+const maxAnswerCharacters = 8_000_000;
+/** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
+const maxMessagesAtOnce = 4;
+
+/** What answers a batch's messages. */
+export interface BatchAnswering {
+  /** Answers one of them. */
+  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
+  /** Is told once when messages are refused because the answers have become too large. */
+  readonly onBudgetSpent: () => void;
+}
+
+/** Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id. */
+export async function answerBatch(
+  batch: readonly unknown[],
+  { answer, onBudgetSpent }: BatchAnswering,
+): Promise<McpAnswer> {
+  const bodies: string[] = Array(batch.length).fill("");
+  let next = 0;
+  let characters = 0;
+  let isSpent = false;
+  let resting: Promise<void> | undefined;
+  const work = async (): Promise<void> => {
+    while (next < batch.length) {
+      if (resting !== undefined) {
+        await resting;
+        continue;
+      }
+      const index = next++;
+      const message = batch[index];
+      if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
+        bodies[index] = errorText(echoedId(message), errorCode.invalidRequest, overBudget);
+        if (!isSpent) onBudgetSpent();
+        isSpent = true;
+        continue;
+      }
+      const pending = answer(message);
+      const answered = pending instanceof Promise ? await pending : pending;
+      // Most answers need no wait: fifty would be one long step. A timer, since only an idle loop looks at connections.
+      resting ??= pause(0).then(() => void (resting = undefined));
+      if (!("body" in answered)) continue;
+      bodies[index] = answered.body;
+      characters += answered.body.length;
+    }
+  };
+  await Promise.all(Array.from({ length: maxMessagesAtOnce }, work));
+  const given = bodies.filter((body) => body !== "");
+  if (given.length === 0) return { kind: "accepted", status: 202 };
+  return { kind: "json", status: 200, body: `[${given.join(",")}]` };
+}
+
+const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request by itself`;
+
+function invalidBatch(message: string): McpAnswer {
+  return { kind: "json", status: 400, body: errorText(null, errorCode.invalidRequest, message) };
+}

@@ -1,0 +1,100 @@
+/** Answers one parsed body: finds the era that it belongs to and, for a legacy one, its session, or refuses it. */
+import type { Clock } from "../../lib/time/clock.ts";
+import type { McpAnswer } from "../answer.ts";
+import type { AuditEntry } from "../audit.ts";
+import { answerBatch, refuseBatch } from "./batch.ts";
+import type { Exchange } from "../exchange.ts";
+import { echoedId, errorText, type RpcId } from "./jsonrpc.ts";
+import type { MessageHandler } from "./message_handler.ts";
+import { type ClassificationRefusal, classifyBatch, classifyMessage } from "../revisions/classify.ts";
+import { defaultLegacyRevision } from "../revisions/legacy.ts";
+import type { Revision } from "../revisions/revision.ts";
+import type { McpLimits } from "../runtime.ts";
+import type { Session, Sessions } from "../sessions/session.ts";
+import { sessionNotFound } from "../streams/session_streams.ts";
+import type { ToolRegistry } from "../offers/tool_registry.ts";
+
+/** What answering stands on. */
+export interface BodyHandlerOptions {
+  readonly tools: ToolRegistry;
+  readonly limits: McpLimits;
+  readonly clock: Clock;
+  readonly sessions: Sessions;
+  readonly modern: Revision;
+  readonly answerMessage: MessageHandler;
+  readonly audit: (entry: AuditEntry) => void;
+}
+
+/** Answers one parsed body. Rejects only when the storage is lost. */
+export type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
+
+/** Builds the handler. */
+export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
+  const { tools, limits, clock, sessions, modern, answerMessage, audit } = options;
+
+  const answerLegacy = (body: unknown, exchange: Exchange, named: Revision | null, session: Session | null) => {
+    const revision = named ?? session?.revision ?? defaultLegacyRevision;
+    if (!Array.isArray(body)) return answerMessage(body, exchange, revision, session, true);
+    const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
+    if (refusal !== null) {
+      if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock(), "insufficient_scope"));
+      return refusal;
+    }
+    return answerBatch(body, {
+      answer: (message) => answerMessage(message, exchange, revision, session, false),
+      onBudgetSpent: () => audit(refusedBatchEntry(exchange, clock(), "protocol_error")),
+    });
+  };
+
+  return (body, exchange) => {
+    const classified = Array.isArray(body)
+      ? classifyBatch(body, exchange.header("mcp-protocol-version"))
+      : classifyMessage(body, exchange, modern);
+    if (!classified.ok) return refuse(body, classified.error);
+    const revision = classified.value;
+    if (revision === modern) return answerMessage(body, exchange, modern, null, true);
+    const { principal } = exchange;
+    const sessionId = principal === null ? null : exchange.header("mcp-session-id");
+    if (sessionId === null || principal === null || isInitialize(body)) {
+      return answerLegacy(body, exchange, revision, null);
+    }
+    const found = sessions.find(sessionId, principal);
+    if (!(found instanceof Promise)) {
+      return found === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, found);
+    }
+    return found.then((later) =>
+      later === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, later)
+    );
+  };
+}
+
+/** One record stands for all calls of a batch that lacks scopes, or for those over its budget. */
+function refusedBatchEntry(
+  { requestId, principal }: Exchange,
+  time: number,
+  outcome: "insufficient_scope" | "protocol_error",
+): AuditEntry {
+  return {
+    time,
+    requestId,
+    subject: principal?.subject ?? null,
+    clientId: principal?.clientId ?? null,
+    method: "tools/call",
+    tool: null,
+    outcome,
+    code: outcome === "insufficient_scope" ? outcome : "batch_too_large",
+    durationMs: 0,
+  };
+}
+
+function isInitialize(body: unknown): boolean {
+  return (body as { readonly method?: unknown } | null)?.method === "initialize";
+}
+
+function idOf(body: unknown): RpcId | null {
+  return Array.isArray(body) ? null : echoedId(body);
+}
+
+function refuse(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
+  return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
+}

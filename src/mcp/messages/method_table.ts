@@ -1,0 +1,60 @@
+/** The methods of the protocol, of both eras, and what serves them. A revision's own list says which of them it has. */
+import type { Principal } from "../../lib/principal.ts";
+import type { Admit } from "../../mcp/admission.ts";
+import type { McpAnswer } from "../answer.ts";
+import { answerResult, type Call } from "../calls/call.ts";
+import { complete } from "../offers/complete.ts";
+import { answerDiscover, answerInitialize, type OpeningOptions } from "../sessions/initialize.ts";
+import { listen, type ListenOptions } from "../streams/listen.ts";
+import { createPromptsList, createResourcesList, createTemplatesList, createToolsList } from "../offers/lists.ts";
+import { getPrompt } from "../offers/prompt_get.ts";
+import type { PromptRegistry } from "../prompt.ts";
+import { readResource, type ResourceWatchOptions, watchResource } from "../offers/resource_read.ts";
+import type { ResourceRegistry } from "../resource.ts";
+import { setLogLevel } from "../sessions/set_log_level.ts";
+import { cancelTask, getTask, updateTask } from "../tasks/task_methods.ts";
+import { callTool } from "../calls/tool_call.ts";
+import type { ToolRegistry } from "../offers/tool_registry.ts";
+
+/** What the methods stand on. */
+export interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatchOptions {
+  readonly tools: ToolRegistry;
+  readonly prompts: PromptRegistry;
+  readonly resources: ResourceRegistry;
+  readonly admit: Admit;
+}
+
+/** Serves one method. */
+export type Handler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
+
+/** Builds the table. Methods of features that the server does not have are left out. */
+export function createMethodTable(options: MethodTableOptions): ReadonlyMap<string, Handler> {
+  const { features } = options;
+  const table = new Map<string, Handler>([
+    ["initialize", (call) => answerInitialize(options, call)],
+    ["server/discover", (call) => answerDiscover(options, call)],
+    ["ping", (call) => answerResult(call, "{}")],
+    ["tools/list", createToolsList(options.tools)],
+    ["tools/call", (call, principal) => callTool(options, call, principal)],
+    ["logging/setLevel", (call, principal) => setLogLevel(options, call, principal)],
+    ["subscriptions/listen", (call, principal) => listen(options, call, principal)],
+    ["tasks/get", getTask],
+    ["tasks/update", updateTask],
+    ["tasks/cancel", cancelTask],
+  ]);
+  if (features.prompts) {
+    table.set("prompts/list", createPromptsList(options.prompts));
+    table.set("prompts/get", (call, principal) => getPrompt(options, call, principal));
+  }
+  if (features.resources) {
+    table.set("resources/list", createResourcesList(options.resources));
+    table.set("resources/templates/list", createTemplatesList(options.resources));
+    table.set("resources/read", (call, principal) => readResource(options, call, principal));
+    table.set("resources/subscribe", (call, principal) => watchResource(options, call, principal, true));
+    table.set("resources/unsubscribe", (call, principal) => watchResource(options, call, principal, false));
+  }
+  if (features.prompts || features.resources) {
+    table.set("completion/complete", (call, principal) => complete(options, call, principal));
+  }
+  return table;
+}

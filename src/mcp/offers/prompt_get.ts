@@ -1,0 +1,64 @@
+/** `prompts/get`. */
+import type { Principal } from "../../lib/principal.ts";
+import type { Admit } from "../../mcp/admission.ts";
+import { whenAdmitted } from "../../mcp/admission.ts";
+import type { McpAnswer } from "../answer.ts";
+import { answerError, answerResult, type Call } from "../calls/call.ts";
+import { isObject } from "../../lib/is_object.ts";
+import { errorCode } from "../messages/jsonrpc.ts";
+import type { Prompt, PromptOutcome, PromptRegistry } from "../prompt.ts";
+import { runInContext } from "../calls/run_in_context.ts";
+import { hasScopes, refuseScopes } from "../scopes.ts";
+import { encodeBlock } from "../calls/tool_result.ts";
+
+/** Renders a prompt with the arguments given. */
+export function getPrompt(
+  options: { readonly prompts: PromptRegistry; readonly admit: Admit },
+  call: Call,
+  principal: Principal,
+): McpAnswer | Promise<McpAnswer> {
+  const { params } = call.request;
+  if (!isObject(params) || typeof params["name"] !== "string") return invalid(call, "params.name must be a string");
+  const prompt = options.prompts.get(params["name"]);
+  if (prompt === undefined) return invalid(call, `Unknown prompt: ${params["name"]}`);
+  if (!hasScopes(principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
+  const given = params["arguments"] ?? {};
+  return whenAdmitted(call, options.admit(principal), () => renderPrompt(prompt, given, { call, principal }));
+}
+
+function renderPrompt(
+  prompt: Prompt,
+  given: unknown,
+  { call, principal }: { readonly call: Call; readonly principal: Principal },
+): McpAnswer | Promise<McpAnswer> {
+  if (!isObject(given) || !Object.values(given).every((value) => typeof value === "string")) {
+    return invalid(call, "params.arguments must be an object of strings");
+  }
+  const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(given, name));
+  if (absent !== undefined) return invalid(call, `${absent.name} parameter is required`);
+  return runInContext<PromptOutcome>(call, principal, {
+    run: (context) => prompt.render(given as Record<string, string>, context),
+    encode(outcome) {
+      if (!outcome.ok) return answerError(call, errorCode.invalidParams, outcome.message);
+      const { revision, exchange } = call;
+      const messages = outcome.messages.map(({ role, content }) => ({
+        role,
+        content: encodeBlock(content, revision, exchange.profile),
+      }));
+      return answerResult(call, JSON.stringify({ description: prompt.description, messages }));
+    },
+    crash(error) {
+      call.runtime.log.write("error", "prompt_crashed", {
+        requestId: call.exchange.requestId,
+        prompt: prompt.name,
+        error: error instanceof Error ? error.stack ?? error.message : String(error),
+      });
+      return answerError(call, errorCode.internalError, "Internal server error");
+    },
+    fail: (_code, message) => invalid(call, message),
+  });
+}
+
+function invalid(call: Call, message: string): McpAnswer {
+  return answerError(call, errorCode.invalidParams, message);
+}

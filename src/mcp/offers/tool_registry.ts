@@ -1,0 +1,36 @@
+/** The tools on offer, with their schemas as clients see them. */
+import { createRegistry, type Registry } from "./registry.ts";
+import { findHeaderParameters, type HeaderParameter } from "./header_parameters.ts";
+import type { Tool } from "../tool.ts";
+import { type ObjectSchema, toObjectSchema } from "./tool_schema.ts";
+
+/** A tool with its schemas. */
+export interface RegisteredTool {
+  readonly tool: Tool;
+  readonly inputSchema: ObjectSchema;
+  readonly outputSchema: ObjectSchema | undefined;
+  /** Parameters that a modern client repeats in headers. */
+  readonly headerParameters: readonly HeaderParameter[];
+}
+
+/** The tools by name. */
+export type ToolRegistry = Registry<Tool, RegisteredTool>;
+
+/** MCP 2025-11-25, server/tools: tool names. */
+const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** Makes a registry with some tools in it. Throws for a tool that clients could not use. */
+export function createToolRegistry(tools: Iterable<Tool>): ToolRegistry {
+  return createRegistry((tool) => tool.name, registerTool, tools);
+}
+
+function registerTool(tool: Tool): RegisteredTool {
+  if (!namePattern.test(tool.name)) throw new TypeError(`Tool name "${tool.name}" is malformed`);
+  const inputSchema = tool.inputSchema ?? toObjectSchema(tool.input, "input");
+  return {
+    tool,
+    inputSchema,
+    outputSchema: tool.output === undefined ? undefined : toObjectSchema(tool.output, "output"),
+    headerParameters: findHeaderParameters(inputSchema),
+  };
+}

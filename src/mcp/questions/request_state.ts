@@ -1,0 +1,62 @@
+/**
+ * What a modern call carries from one round of questions to the next: the answers so far, sealed and bound to the
+ * principal, the request and an expiry. It comes back from the client, so it is attacker input (MRTR, server
+ * requirements 4 and 5). It may be presented again until it expires: it holds nothing but the caller's own answers.
+ */
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { SecretBox } from "../../lib/secret_box.ts";
+import { isObject } from "../../lib/is_object.ts";
+import type { RpcCall } from "../messages/jsonrpc.ts";
+
+/** What the state stands on. */
+export interface RequestStateOptions {
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly requestStateLifetimeSeconds: number;
+}
+
+const purpose = "mcp-request-state";
+const shape = z.object({ expiresAt: z.number(), answers: z.record(z.string(), z.unknown()) });
+
+/** Seals the answers given so far. */
+export function sealRequestState(
+  options: RequestStateOptions,
+  call: RpcCall,
+  principal: Principal,
+  answers: Readonly<Record<string, unknown>>,
+): string {
+  const expiresAt = options.clock() + options.requestStateLifetimeSeconds * 1000;
+  return options.secretBox.seal(purpose, JSON.stringify({ expiresAt, answers }), contextOf(call, principal));
+}
+
+/** The answers out of a state; `null` when it is altered, expired, someone else's or another request's. */
+export function openRequestState(
+  options: RequestStateOptions,
+  call: RpcCall,
+  principal: Principal,
+  state: string,
+): Readonly<Record<string, unknown>> | null {
+  const text = options.secretBox.open(purpose, state, contextOf(call, principal));
+  if (text === null) return null;
+  const { expiresAt, answers } = shape.parse(JSON.parse(text));
+  return expiresAt > options.clock() ? answers : null;
+}
+
+/** What the state is bound to: who asks, and for what. */
+function contextOf({ method, params }: RpcCall, { subject, clientId }: Principal): string {
+  const { name, uri, arguments: input } = isObject(params) ? params : {};
+  const request = createHash("sha256").update(JSON.stringify([method, name ?? uri, sorted(input ?? {})])).digest(
+    "base64url",
+  );
+  return JSON.stringify([subject, clientId, request]);
+}
+
+/** The same value with the keys of its objects in order: a client may write them in another one when it retries. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+}

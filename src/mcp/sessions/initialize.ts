@@ -1,0 +1,88 @@
+/** The openings: `initialize` of the legacy era, `server/discover` of the modern one. */
+import type { Principal } from "../../lib/principal.ts";
+import type { JsonAnswer } from "../answer.ts";
+import { answerResult, type Call } from "../calls/call.ts";
+import { parseClientCapabilities } from "./client_capabilities.ts";
+import { isObject } from "../../lib/is_object.ts";
+import type { Profile } from "./profile.ts";
+import { latestLegacyRevision, legacyRevisions } from "../revisions/legacy.ts";
+import type { CacheHint, ServerInfo } from "../revisions/revision.ts";
+import { encodeModernCapabilities, encodeServerCapabilities, type ServerFeatures } from "./server_capabilities.ts";
+import type { Sessions } from "./session.ts";
+
+/** What the opening answers say about the server. */
+export interface OpeningOptions {
+  readonly serverInfo: ServerInfo;
+  /** One or two sentences for the model. */
+  readonly instructions: string;
+  readonly features: ServerFeatures;
+  readonly sessions: Sessions;
+  /** Hears what a client calls itself, and says whose habits to follow from here on. */
+  readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
+}
+
+/** Who a client says it is. It may say nothing: then both are `null`. */
+export interface ClientIdentity {
+  readonly name: string | null;
+  readonly version: string | null;
+}
+
+/**
+ * Answers `initialize` with the version asked for, or with our latest when we do not speak that one. A session begins
+ * only where it is of use: for clients that read streams. One that opened without a token gets none, since it goes on
+ * with its first handshake after it has signed in.
+ */
+export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswer {
+  const { request: { params }, exchange, runtime: { log } } = call;
+  const { protocolVersion, capabilities } = isObject(params) ? params : {};
+  const asked = typeof protocolVersion === "string" ? protocolVersion : null;
+  const revision = (asked === null ? undefined : legacyRevisions.get(asked)) ?? latestLegacyRevision;
+  const client = clientIdentity(params);
+  log.write("info", "client_initialized", {
+    requestId: exchange.requestId,
+    subject: exchange.principal?.subject ?? null,
+    client: client.name,
+    clientVersion: client.version,
+    asked: asked?.slice(0, 40),
+    answered: revision.version,
+  });
+  const { principal } = exchange;
+  const profile = principal === null
+    ? exchange.profile
+    : options.noteClient?.(principal, client.name) ?? exchange.profile;
+  const hasSession = principal !== null && profile.streams && exchange.acceptsStream;
+  const answer = answerResult(
+    call,
+    JSON.stringify({
+      protocolVersion: revision.version,
+      capabilities: encodeServerCapabilities(options.features, hasSession),
+      serverInfo: revision.encodeServerInfo(options.serverInfo),
+      instructions: options.instructions,
+    }),
+  );
+  if (!hasSession) return answer;
+  const abilities = parseClientCapabilities(capabilities);
+  return { ...answer, sessionId: options.sessions.begin(principal, revision, abilities) };
+}
+
+/** Answers `server/discover`. */
+export function answerDiscover(options: OpeningOptions, call: Call): JsonAnswer {
+  const { revision, runtime: { limits } } = call;
+  const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "public" };
+  const result = {
+    supportedVersions: [revision.version],
+    capabilities: encodeModernCapabilities(options.features),
+    instructions: options.instructions,
+  };
+  return answerResult(call, JSON.stringify(revision.withCacheHint(result, hint)));
+}
+
+/** The client's name and version out of the params of `initialize`, cut to a length that a log can bear. */
+export function clientIdentity(params: unknown): ClientIdentity {
+  const info = isObject(params) ? params["clientInfo"] : undefined;
+  const { name, version } = isObject(info) ? info : {};
+  return {
+    name: typeof name === "string" ? name.slice(0, 100) : null,
+    version: typeof version === "string" ? version.slice(0, 100) : null,
+  };
+}

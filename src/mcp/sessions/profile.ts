@@ -1,0 +1,123 @@
+/**
+ * Whose habits the answers follow: the specification's, or those that ServiceNow's client and the guides written for it
+ * need. Chosen per OAuth client.
+ */
+import type { Principal } from "../../lib/principal.ts";
+
+/** The habits. */
+export interface Profile {
+  readonly name: "spec" | "servicenow";
+  /** The status of the empty answer to `notifications/initialized`. */
+  readonly initializedStatus: 200 | 202;
+  /** Whether the last page of a list has `nextCursor: ""`: the C# SDK would loop on it. */
+  readonly endsListsWithEmptyCursor: boolean;
+  /** Whether images carry `media_type` beside `mimeType`. */
+  readonly addsMediaType: boolean;
+  /** Whether the client is offered sessions, streams and change notices. */
+  readonly streams: boolean;
+  /** Whether a tool that fails is the JSON-RPC error -32603, as the guide has it, instead of a result with `isError`. */
+  readonly toolFailureIsProtocolError: boolean;
+  /** How long a call may take until its client would give up, with time to spare; null where nothing is known. */
+  readonly answerWithinMs: number | null;
+}
+
+/** The specification's habits. */
+export const specProfile: Profile = {
+  name: "spec",
+  initializedStatus: 202,
+  endsListsWithEmptyCursor: false,
+  addsMediaType: false,
+  streams: true,
+  toolFailureIsProtocolError: false,
+  answerWithinMs: null,
+};
+
+/** Of the 30 s after which ServiceNow's client gives up. */
+const serviceNowAnswerWithinMs = 25_000;
+
+/** ServiceNow's habits. */
+export const serviceNowProfile: Profile = {
+  name: "servicenow",
+  initializedStatus: 200,
+  endsListsWithEmptyCursor: true,
+  addsMediaType: true,
+  streams: false,
+  toolFailureIsProtocolError: false,
+  answerWithinMs: serviceNowAnswerWithinMs,
+};
+
+/** The setting of one client, or of the server: `auto` looks at the client. */
+export type ProfileSetting = "spec" | "servicenow" | "auto";
+
+/** What is known of an OAuth client before it says anything. */
+export interface RegisteredClient {
+  readonly setting: ProfileSetting;
+  readonly redirectHosts: readonly string[];
+}
+
+/** How profiles are chosen. */
+export interface ProfileOptions {
+  /** For clients whose own setting is `auto`, and for callers without a token. */
+  readonly defaultSetting: ProfileSetting;
+  /** Reads a client's registration; `null` when there is none. Asked once per client and process. */
+  readonly findClient: (clientId: string) => RegisteredClient | null | Promise<RegisteredClient | null>;
+  /** Names (`clientInfo.name`) and redirect hosts of ServiceNow. */
+  readonly namePattern: RegExp;
+  readonly hostPattern: RegExp;
+  /** Opt-in: ServiceNow's clients get -32603 for a tool that fails. */
+  readonly toolFailureIsProtocolError: boolean;
+  /** How many clients' choices are remembered. */
+  readonly maxRememberedClients: number;
+}
+
+/** Chooses profiles. */
+export interface Profiles {
+  /** The profile of a caller; `null` is one without a token. */
+  of(principal: Principal | null): Profile | Promise<Profile>;
+  /** Takes note of what a client calls itself in its handshake, and says which profile that leaves it with. */
+  noteName(principal: Principal, clientName: string | null): Profile;
+}
+
+/** Builds the choice. */
+export function createProfiles(options: ProfileOptions): Profiles {
+  const { defaultSetting, maxRememberedClients } = options;
+  const serviceNow: Profile = {
+    ...serviceNowProfile,
+    toolFailureIsProtocolError: options.toolFailureIsProtocolError,
+  };
+  const settled = new Map<string, { readonly profile: Profile; readonly fixed: boolean }>();
+
+  const remember = (clientId: string, profile: Profile, fixed: boolean): Profile => {
+    if (settled.size >= maxRememberedClients) {
+      for (const oldest of settled.keys()) {
+        settled.delete(oldest);
+        break;
+      }
+    }
+    settled.set(clientId, { profile, fixed });
+    return profile;
+  };
+  const choose = (clientId: string, client: RegisteredClient | null): Profile => {
+    const own = client?.setting ?? "auto";
+    const setting = own === "auto" ? defaultSetting : own;
+    if (setting !== "auto") return remember(clientId, setting === "servicenow" ? serviceNow : specProfile, true);
+    const matches = client?.redirectHosts.some((host) => options.hostPattern.test(host)) ?? false;
+    return remember(clientId, matches ? serviceNow : specProfile, matches);
+  };
+
+  return {
+    of(principal) {
+      if (principal === null) return defaultSetting === "spec" ? specProfile : serviceNow;
+      const { clientId } = principal;
+      const known = settled.get(clientId);
+      if (known !== undefined) return known.profile;
+      const found = options.findClient(clientId);
+      return found instanceof Promise ? found.then((client) => choose(clientId, client)) : choose(clientId, found);
+    },
+    noteName({ clientId }, clientName) {
+      const known = settled.get(clientId) ?? { profile: specProfile, fixed: false };
+      if (known.fixed || clientName === null || !options.namePattern.test(clientName)) return known.profile;
+      return remember(clientId, serviceNow, false);
+    },
+  };
+}

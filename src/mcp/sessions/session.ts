@@ -1,0 +1,202 @@
+/**
+ * Legacy sessions. What a session is lies sealed in its id, bound to the principal: it survives restarts and moves
+ * between instances. Only what changes is stored: that it ended, its log level, its subscriptions.
+ */
+import { randomBytes } from "node:crypto";
+import { z } from "zod";
+import { parseStored } from "../../lib/storage_fault.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { createLookout } from "../../lib/time/lookout.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { SecretBox } from "../../lib/secret_box.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
+import { type LogLevel, logLevels } from "../log_level.ts";
+import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import { legacyRevisions } from "../revisions/legacy.ts";
+import type { Revision } from "../revisions/revision.ts";
+
+/** One client's session. */
+export interface Session {
+  /** Short and unique; the id that the client holds is this, sealed. */
+  readonly key: string;
+  readonly revision: Revision;
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel: LogLevel | null;
+  readonly subscriptions: ReadonlySet<string>;
+}
+
+/** What sessions stand on. */
+export interface SessionOptions {
+  readonly secretBox: SecretBox;
+  readonly storage: McpStorage;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+  readonly sessionLifetimeSeconds: number;
+  /** How many sessions are kept opened in memory. */
+  readonly maxCachedSessions: number;
+  /** How many resources a session may watch. */
+  readonly maxSubscriptions: number;
+}
+
+/** The sessions of all clients. */
+export interface Sessions {
+  /** Begins a session and gives the id for the client. */
+  begin(principal: Principal, revision: Revision, capabilities: ClientCapabilities): string;
+  /** The session with this id, if it is this principal's and has not ended. */
+  find(id: string, principal: Principal): Session | null | Promise<Session | null>;
+  end(session: Session): Promise<void>;
+  /** Tells of changes to the session, by any instance; `null` is its end. */
+  watch(session: Session, onChange: (session: Session | null) => void): () => void;
+  setLogLevel(session: Session, level: LogLevel): Promise<void>;
+  /** `false`, and no change, when the session has too many. */
+  setSubscription(session: Session, uri: string, wanted: boolean): Promise<boolean>;
+}
+
+const purpose = "mcp-session";
+/** Addresses of all that a session watches, together: they lie in one stored value. */
+const maxSubscriptionCharacters = 200_000;
+/** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
+const sealedShape = z.tuple([z.string(), z.string(), z.string(), z.string(), z.string(), z.number()]);
+const recordShape = z.object({
+  ended: z.boolean(),
+  logLevel: z.enum(logLevels).nullable(),
+  subscriptions: z.array(z.string()),
+});
+
+const unchanged: z.infer<typeof recordShape> = { ended: false, logLevel: null, subscriptions: [] };
+const nothing: ReadonlySet<string> = new Set();
+
+interface OpenSession extends Session {
+  readonly subject: string;
+  readonly clientId: string;
+  readonly expiresAt: number;
+  ended: boolean;
+  logLevel: LogLevel | null;
+  subscriptions: ReadonlySet<string>;
+  /** The storage's change count when this was last true. */
+  checkedAt: number;
+}
+
+function keyOf({ key }: Session): McpStorageKey {
+  return ["mcp_session", key];
+}
+
+/** Opens the sessions. */
+export function createSessions(options: SessionOptions): Sessions {
+  const { secretBox, storage, clock, timers, log, maxCachedSessions } = options;
+  const cache = new Map<string, OpenSession>();
+  const capabilitySets = new Map<string, ClientCapabilities>();
+
+  /** Opens an id. Ten thousand sessions of one principal share its strings, and the sets of what they declare. */
+  const unseal = (id: string, { subject, clientId }: Principal): OpenSession | null => {
+    const text = secretBox.open(purpose, id, "");
+    if (text === null) return null;
+    const [key, version, abilities, ownSubject, ownClientId, expiresAt] = sealedShape.parse(JSON.parse(text));
+    const revision = legacyRevisions.get(version);
+    if (revision === undefined || ownSubject !== subject || ownClientId !== clientId) return null;
+    const state = { ended: false, logLevel: null, subscriptions: nothing, checkedAt: -1 };
+    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), ...state };
+  };
+  const shared = (abilities: string): ClientCapabilities => {
+    let set = capabilitySets.get(abilities);
+    if (set === undefined) {
+      set = new Set(abilities.split(" ").filter((ability) => ability !== "") as ClientAbility[]);
+      capabilitySets.set(abilities, set);
+    }
+    return set;
+  };
+  const remember = (id: string, session: OpenSession): void => {
+    if (cache.size >= maxCachedSessions) {
+      for (const oldest of cache.keys()) {
+        cache.delete(oldest);
+        break;
+      }
+    }
+    cache.set(id, session);
+  };
+  const take = (session: OpenSession, { ended, logLevel, subscriptions }: z.infer<typeof recordShape>): void => {
+    session.ended = ended;
+    session.logLevel = logLevel;
+    session.subscriptions = subscriptions.length === 0 ? nothing : new Set(subscriptions);
+  };
+  const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
+    const stored = await storage.get(keyOf(session));
+    if (stored !== null) take(session, parseStored(recordShape, stored.value, "mcp_session"));
+    session.checkedAt = count;
+    return session.ended ? null : session;
+  };
+  const checked = (session: OpenSession, count: number): Session | null | Promise<Session | null> => {
+    if (session.checkedAt !== count) return refresh(session, count);
+    return session.ended ? null : session;
+  };
+  /** Other instances may change the session at the same moment: each change is made to what is stored. */
+  const change = async (
+    session: Session,
+    apply: (stored: z.infer<typeof recordShape>) => z.infer<typeof recordShape>,
+  ): Promise<void> => {
+    const opened = session as OpenSession;
+    const key = keyOf(session);
+    for (;;) {
+      const stored = await storage.get(key);
+      const before = stored === null ? unchanged : parseStored(recordShape, stored.value, "mcp_session");
+      const value = apply(before);
+      if (value === before) return take(opened, value);
+      const checks = [{ key, version: stored?.version ?? null }];
+      if (!await storage.commit({ checks, puts: [{ key, value, expiresAt: opened.expiresAt }] })) continue;
+      return take(opened, value);
+    }
+  };
+
+  return {
+    begin({ subject, clientId }, { version }, capabilities) {
+      const sealed: z.infer<typeof sealedShape> = [
+        randomBytes(12).toString("base64url"),
+        version,
+        [...capabilities].sort().join(" "),
+        subject,
+        clientId,
+        clock() + options.sessionLifetimeSeconds * 1000,
+      ];
+      return secretBox.seal(purpose, JSON.stringify(sealed), "");
+    },
+    find(id, principal) {
+      let session = cache.get(id);
+      if (session === undefined) {
+        const opened = unseal(id, principal);
+        if (opened === null) return null;
+        remember(id, session = opened);
+      }
+      if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
+      if (session.expiresAt <= clock()) return null;
+      const count = storage.changeCount();
+      const found = session;
+      return count instanceof Promise ? count.then((later) => checked(found, later)) : checked(found, count);
+    },
+    end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
+    watch(session, onChange) {
+      const opened = session as OpenSession;
+      const lookout = createLookout(async () => onChange(await refresh(opened, opened.checkedAt)), { log, timers });
+      const stopWatching = storage.watch(keyOf(session), lookout.again);
+      return () => {
+        lookout.stop();
+        stopWatching();
+      };
+    },
+    setLogLevel: (session, logLevel) => change(session, (stored) => ({ ...stored, logLevel })),
+    async setSubscription(session, uri, wanted) {
+      let fits = true;
+      await change(session, (stored) => {
+        const others = stored.subscriptions.filter((each) => each !== uri);
+        if (!wanted) return { ...stored, subscriptions: others };
+        const subscriptions = [...others, uri];
+        fits = subscriptions.length <= options.maxSubscriptions &&
+          JSON.stringify(subscriptions).length <= maxSubscriptionCharacters;
+        return fits ? { ...stored, subscriptions } : stored;
+      });
+      return fits;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/** Tells open streams what changed. */
+import type { TaskView } from "../tasks/task_record.ts";
+
+/** Something that clients may want to hear of. */
+export type Change =
+  | { readonly kind: "tools" | "prompts" | "resources" }
+  | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
+
+/** Passes changes on. */
+export interface ChangeHub {
+  publish(change: Change): void;
+  /** Hears of every change until the returned function is called. */
+  subscribe(listener: (change: Change) => void): () => void;
+}
+
+/** Makes a hub without listeners. */
+export function createChangeHub(): ChangeHub {
+  const listeners = new Set<(change: Change) => void>();
+  return {
+    publish(change) {
+      for (const listener of [...listeners]) listener(change);
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}

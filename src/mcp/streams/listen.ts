@@ -1,0 +1,154 @@
+/** `subscriptions/listen`: the modern stream of change notices. */
+import type { Principal } from "../../lib/principal.ts";
+import type { McpAnswer } from "../answer.ts";
+import { answerError, type Call } from "../calls/call.ts";
+import type { Change, ChangeHub } from "./change_hub.ts";
+import { isObject } from "../../lib/is_object.ts";
+import { errorCode, errorText, notificationText, refusalCode, resultText, type RpcId } from "../messages/jsonrpc.ts";
+import type { ResourceRegistry } from "../resource.ts";
+import { mayWatch, watchFamilies } from "./resource_watch.ts";
+import { subscriptionMeta } from "../revisions/revision.ts";
+import type { ServerFeatures } from "../sessions/server_capabilities.ts";
+import { endWithToken } from "./stream_table.ts";
+import { requireTasks } from "../tasks/task_methods.ts";
+import type { TaskView } from "../tasks/task_record.ts";
+
+/** What listening needs from its server. */
+export interface ListenOptions {
+  readonly features: ServerFeatures;
+  readonly resources: ResourceRegistry;
+  readonly changes: ChangeHub;
+  /** The ways to end the open subscriptions well, for shutdown. */
+  readonly enders: Set<() => void>;
+}
+
+/** What a client wants to hear of. */
+interface Filter {
+  toolsListChanged?: true;
+  promptsListChanged?: true;
+  resourcesListChanged?: true;
+  resourceSubscriptions?: readonly string[];
+  taskIds?: readonly string[];
+}
+
+/** Opens the stream: first the acknowledgement of what will be told, then the notices, at the end a result. */
+export async function listen(options: ListenOptions, call: Call, principal: Principal): Promise<McpAnswer> {
+  const { request: { id, params }, exchange, runtime } = call;
+  const wanted = isObject(params) ? params["notifications"] : undefined;
+  if (!isObject(wanted)) return answerError(call, errorCode.invalidParams, "params.notifications must be an object");
+  if (!exchange.acceptsStream) {
+    return answerError(
+      call,
+      errorCode.invalidRequest,
+      "subscriptions/listen needs a client that accepts text/event-stream",
+    );
+  }
+  const taskIds = stringsOf(wanted["taskIds"]);
+  const refusal = taskIds.length > 0 ? requireTasks(call) : null;
+  if (refusal !== null) return refusal;
+  const tasks = await ownTasks(call, principal, taskIds);
+  const filter = honouredFilter(options, call, principal, wanted, tasks);
+
+  const stream = runtime.streams.open({
+    principal,
+    session: null,
+    content: "notices",
+    endsWithConnection: true,
+    onCut: () => end(),
+    onClosed: () => {
+      stopListening();
+      stopWatching();
+      stopFollowing();
+      keepOpen();
+      options.enders.delete(end);
+    },
+  });
+  if (stream === null) {
+    call.outcome = "rate_limited";
+    call.code = "too_many_streams";
+    return {
+      kind: "rate_limited",
+      retryAfterSeconds: 60,
+      body: errorText(id, refusalCode.rateLimited, "Too many streams are open"),
+    };
+  }
+  const end = (): void => {
+    stream.push(resultText(id, JSON.stringify({ resultType: "complete", _meta: subscriptionMeta(id) })), false);
+    stream.end();
+  };
+  const tell = (notice: string): void => {
+    if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
+  };
+  const stopListening = options.changes.subscribe((change) => {
+    const notice = noticeOf(change, filter, principal, id);
+    if (notice !== null) tell(notice);
+  });
+  const watched = filter.resourceSubscriptions ?? [];
+  const wantedChanges = { uris: watched, lists: filter.resourcesListChanged === true };
+  const stopWatching = watchFamilies(options.resources, principal, wantedChanges, ({ touches, isListChanged }) => {
+    const _meta = subscriptionMeta(id);
+    for (const uri of watched) {
+      if (touches(uri)) tell(notificationText("notifications/resources/updated", { _meta, uri }));
+    }
+    if (isListChanged && wantedChanges.lists) tell(notificationText("notifications/resources/list_changed", { _meta }));
+  });
+  const stopFollowing = runtime.tasks.follow(tasks);
+  const keepOpen = endWithToken(principal, runtime, end);
+  options.enders.add(end);
+  stream.push(
+    notificationText("notifications/subscriptions/acknowledged", {
+      _meta: subscriptionMeta(id),
+      notifications: filter,
+    }),
+    false,
+  );
+  return { kind: "stream", reader: stream.attach(-1) };
+}
+
+async function ownTasks(call: Call, principal: Principal, taskIds: readonly string[]): Promise<readonly TaskView[]> {
+  const { tasks, limits } = call.runtime;
+  const found = await Promise.all(taskIds.slice(0, limits.maxSubscriptions).map((id) => tasks.look(principal, id)));
+  return found.filter((task) => task !== null);
+}
+
+function honouredFilter(
+  { features, resources }: ListenOptions,
+  call: Call,
+  principal: Principal,
+  wanted: Readonly<Record<string, unknown>>,
+  tasks: readonly TaskView[],
+): Filter {
+  const filter: Filter = {};
+  if (wanted["toolsListChanged"] === true) filter.toolsListChanged = true;
+  if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
+  if (wanted["resourcesListChanged"] === true && features.resources && features.resourceNotices().ofLists) {
+    filter.resourcesListChanged = true;
+  }
+  const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
+  const watchable = uris.filter((uri) => mayWatch(resources, principal, uri));
+  if (watchable.length > 0) filter.resourceSubscriptions = watchable;
+  if (tasks.length > 0) filter.taskIds = tasks.map(({ taskId }) => taskId);
+  return filter;
+}
+
+function noticeOf(change: Change, filter: Filter, principal: Principal, id: RpcId): string | null {
+  const _meta = subscriptionMeta(id);
+  switch (change.kind) {
+    case "tools":
+      return filter.toolsListChanged ? notificationText("notifications/tools/list_changed", { _meta }) : null;
+    case "prompts":
+      return filter.promptsListChanged ? notificationText("notifications/prompts/list_changed", { _meta }) : null;
+    case "resources":
+      return filter.resourcesListChanged ? notificationText("notifications/resources/list_changed", { _meta }) : null;
+    case "task": {
+      const isOwn = change.subject === principal.subject && change.clientId === principal.clientId;
+      return isOwn && filter.taskIds?.includes(change.task.taskId)
+        ? notificationText("notifications/tasks", { _meta, ...change.task })
+        : null;
+    }
+  }
+}
+
+function stringsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}

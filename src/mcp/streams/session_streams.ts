@@ -1,0 +1,205 @@
+/** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import { type Admit, tooManyCalls } from "../../mcp/admission.ts";
+import type { McpAnswer } from "../answer.ts";
+import type { Change, ChangeHub } from "./change_hub.ts";
+import type { Exchange } from "../exchange.ts";
+import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
+import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "../messages/jsonrpc.ts";
+import type { MessageStream } from "./message_stream.ts";
+import type { ResourceRegistry } from "../resource.ts";
+import { noticesOf, watchFamilies } from "./resource_watch.ts";
+import type { Session, Sessions } from "../sessions/session.ts";
+import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
+import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
+
+/** What session streams stand on. */
+export interface SessionStreamsOptions {
+  readonly sessions: Sessions;
+  readonly streams: StreamTable;
+  readonly changes: ChangeHub;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly resources: ResourceRegistry;
+  readonly resumption: StreamResumption;
+  readonly admit: Admit;
+}
+
+/** Serves GET and DELETE. */
+export interface SessionStreams {
+  /** Opens the session's stream, or resumes the one that `Last-Event-ID` names. */
+  open(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
+  /** Ends the session. */
+  end(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
+  /** Tells the session's stream, if there is one, of the resources that it watches now. */
+  follow(session: Session): void;
+  /** Completes all of these streams, for shutdown. */
+  endAll(): void;
+}
+
+/** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
+export function sessionNotFound(id: RpcId | null): McpAnswer {
+  return { kind: "json", status: 404, body: errorText(id, errorCode.invalidRequest, "Session not found") };
+}
+
+/**
+ * The answer to a client that resumes an answer of which nothing is left. 405 is the one refusal that
+ * MCP 2025-11-25 (basic/transports) names for GET: clients stop there, while an empty stream makes them come back.
+ */
+const nothingToResume: McpAnswer = { kind: "method_not_allowed", allow: "POST", message: "Nothing is left to resume" };
+
+/** No instance has the stream: the one that ran the call was killed, or the time to come back is over. */
+const lostAnswer = "The answer is lost: the server that ran this call has stopped. It may have taken effect";
+
+interface OpenStream {
+  readonly stream: MessageStream;
+  readonly principal: Principal;
+  stopWatching: () => void;
+}
+
+/** Builds the service. */
+export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
+  const { sessions, streams, changes, resources, resumption, admit } = options;
+  const open = new Map<string, OpenStream>();
+
+  changes.subscribe((change) => {
+    if (open.size === 0) return;
+    const notice = noticeOf(change);
+    if (notice === null) return;
+    for (const { stream } of [...open.values()]) tell(stream, notice);
+  });
+  const follow = (entry: OpenStream, { subscriptions }: Session): void => {
+    const stopBefore = entry.stopWatching;
+    const wanted = { uris: subscriptions, lists: noticesOf(resources).ofLists };
+    entry.stopWatching = watchFamilies(resources, entry.principal, wanted, ({ touches, isListChanged }) => {
+      for (const uri of subscriptions) {
+        if (touches(uri)) tell(entry.stream, notificationText("notifications/resources/updated", { uri }));
+      }
+      if (isListChanged && wanted.lists) {
+        tell(entry.stream, notificationText("notifications/resources/list_changed"));
+      }
+    });
+    stopBefore();
+  };
+
+  /** A call's stream that another instance has, or the error that stands for an answer which is lost. */
+  const takeUp = async (principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
+    const stream = streams.open({
+      principal,
+      session: null,
+      content: "answer",
+      endsWithConnection: true,
+      onClosed: () => request.stop(),
+    });
+    if (stream === null) return nothingToResume;
+    const request = resumption.ask(position, principal, {
+      onFrame: (id, text) => tell(stream, text, id),
+      onEnd: () => stream.end(),
+    });
+    const outcome = await request.outcome;
+    const requestId = outcome === "silent" ? resumption.requestElsewhere(position.resumeId) : null;
+    if (requestId !== null) {
+      stream.push(errorText(requestId, errorCode.internalError, lostAnswer), false);
+      stream.end();
+    }
+    if (outcome === "resumed" || requestId !== null) return { kind: "stream", reader: stream.attach(-1) };
+    stream.abandon();
+    if (outcome === "failed") throw new StorageUnavailableError("no other instance could be asked for a stream");
+    return nothingToResume;
+  };
+
+  return {
+    async open(exchange, principal) {
+      const id = exchange.header("mcp-session-id");
+      if (id === null || !exchange.acceptsStream || !exchange.profile.streams) {
+        return { kind: "method_not_allowed", allow: "POST" };
+      }
+      const session = await sessions.find(id, principal);
+      if (session === null) return sessionNotFound(null);
+      const position = parseEventId(exchange.header("last-event-id") ?? "");
+      const content = position === null ? null : resumption.contentOf(session, position.resumeId);
+      const own = position === null ? null : streams.find(session, position.resumeId, principal);
+      if (position !== null && own !== null && !own.isOverAfter(position.after)) {
+        return { kind: "stream", reader: own.attach(position.after) };
+      }
+      const mayBeElsewhere = content !== null && own === null;
+      if (mayBeElsewhere) {
+        const admission = await admit(principal); // to ask other instances is a write, so it counts like a call
+        if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
+      }
+      if (position !== null && content === "answer") {
+        return mayBeElsewhere ? await takeUp(principal, position) : nothingToResume;
+      }
+      open.get(session.key)?.stream.end();
+      const stream = streams.open({
+        principal,
+        session,
+        content: "notices",
+        endsWithConnection: false,
+        onCut: () => entry.stream.end(),
+        onClosed: () => {
+          keepOpen();
+          stopFollowing();
+          request?.stop();
+          entry.stopWatching();
+          if (open.get(session.key) === entry) open.delete(session.key);
+        },
+      });
+      if (stream === null) {
+        const body = errorText(null, refusalCode.rateLimited, "Too many streams are open");
+        return { kind: "rate_limited", retryAfterSeconds: 60, body };
+      }
+      const keepOpen = endWithToken(principal, options, () => stream.end());
+      const entry: OpenStream = { stream, principal, stopWatching: () => {} };
+      open.set(session.key, entry);
+      follow(entry, session);
+      const stopFollowing = sessions.watch(session, (later) => {
+        if (later !== null) follow(entry, later);
+      });
+      if (session.revision.primesStreams) stream.push("", false);
+      // What the session's stream on another instance still had; this one tells all that is new.
+      const request = position !== null && mayBeElsewhere
+        ? resumption.ask(position, principal, {
+          onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
+          onEnd: () => {},
+        })
+        : undefined;
+      return { kind: "stream", reader: stream.attach(-1) };
+    },
+    async end(exchange, principal) {
+      const id = exchange.header("mcp-session-id");
+      if (id === null) return { kind: "method_not_allowed", allow: "POST" };
+      const session = await sessions.find(id, principal);
+      if (session === null) return sessionNotFound(null);
+      const admission = await admit(principal); // the end is stored, so it counts like a call
+      if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
+      await sessions.end(session);
+      open.get(session.key)?.stream.end();
+      return { kind: "accepted", status: 204 };
+    },
+    follow(session) {
+      const entry = open.get(session.key);
+      if (entry !== undefined) follow(entry, session);
+    },
+    endAll() {
+      for (const { stream } of [...open.values()]) stream.end();
+    },
+  };
+}
+
+function tell(stream: MessageStream, text: string, id?: string): void {
+  if (!stream.push(text, true, id)) stream.abandon(); // its client cannot keep up: let it come back
+}
+
+function noticeOf(change: Change): string | null {
+  switch (change.kind) {
+    case "tools":
+    case "prompts":
+    case "resources":
+      return notificationText(`notifications/${change.kind}/list_changed`);
+    case "task":
+      return null; // tasks are of the modern era
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * The stored link between a person here and an account of the instance. Everything of it that is worth stealing is
+ * sealed, with the person and the instance as context: a row copied to another person's key opens for nobody.
+ */
+import { z } from "zod";
+import { parseStored } from "../../lib/storage_fault.ts";
+import type { SecretBox } from "../../lib/secret_box.ts";
+import type { StorageKey } from "../../storage/port.ts";
+
+const linkRecordSchema = z.object({
+  /** The instance's origin: a link to one instance is never used with another. */
+  instance: z.string(),
+  /** `null` once the instance has refused the refresh token: the tokens are gone, the fact stays. */
+  sealed: z.string().nullable(),
+  linkedAt: z.number(),
+});
+
+/** A link as stored. */
+export type LinkRecord = z.output<typeof linkRecordSchema>;
+
+const linkSecretsSchema = z.object({
+  accessToken: z.string(),
+  refreshToken: z.string().nullable(),
+  expiresAt: z.number(),
+  /** From when on the access token is renewed. */
+  refreshAt: z.number(),
+  account: z.object({ sysId: z.string(), userName: z.string(), name: z.string() }),
+});
+
+/** What is sealed. */
+export type LinkSecrets = z.output<typeof linkSecretsSchema>;
+
+/** An account of the instance. */
+export type InstanceAccount = LinkSecrets["account"];
+
+/** Where all links are. */
+export const linkPrefix: StorageKey = ["servicenow_link"];
+const sealPurpose = "servicenow-link";
+
+/** Where the link of a person is; `subject` is the `sub` of their tokens. */
+export function linkKey(subject: string): StorageKey {
+  return [...linkPrefix, subject];
+}
+
+/** Parses a stored link. Throws when it is none: nobody else writes there. */
+export function parseLinkRecord(value: unknown): LinkRecord {
+  return parseStored(linkRecordSchema, value, "servicenow_link");
+}
+
+/** Seals what a link holds. */
+export function sealLink(secrets: SecretBox, subject: string, instance: string, link: LinkSecrets): string {
+  return secrets.seal(sealPurpose, JSON.stringify(link), contextOf(subject, instance));
+}
+
+/** Opens what a link holds; `null` when it was sealed under another key, for another person or another instance. */
+export function openLink(secrets: SecretBox, subject: string, instance: string, sealed: string): LinkSecrets | null {
+  const text = secrets.open(sealPurpose, sealed, contextOf(subject, instance));
+  return text === null ? null : parseStored(linkSecretsSchema, JSON.parse(text), "servicenow_link");
+}
+
+function contextOf(subject: string, instance: string): string {
+  return JSON.stringify([instance, subject]);
+}

@@ -1,0 +1,98 @@
+/** The links of people to their accounts of the instance, and an access token for whoever asks. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { ServicenowFailure } from "../failure.ts";
+import { type InstanceAccount, linkKey, type LinkSecrets } from "./link_record.ts";
+import { createRefreshLink, isGoodUntil, type RefreshOptions, toLinkSecrets } from "./refresh_link.ts";
+import { refreshLockKey } from "./refresh_lock.ts";
+import type { InstanceTokens } from "../token_endpoint.ts";
+
+/** An access token and whose it is. Lives as long as one call. */
+export interface LinkedAccess {
+  readonly accessToken: string;
+  readonly account: InstanceAccount;
+}
+
+/** What a person may know about their own link. */
+export type LinkStatus =
+  | { readonly state: "none" }
+  | { readonly state: "expired" }
+  | { readonly state: "linked"; readonly account: InstanceAccount };
+
+/** The links. `subject` is the `sub` of a person's tokens here. */
+export interface ServicenowLinks {
+  /** Links a person to an account, in place of what was linked before. */
+  save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void>;
+  status(subject: string): Promise<LinkStatus>;
+  /** A token to use now; never the one that the instance has just refused. */
+  access(
+    subject: string,
+    options: { readonly signal: AbortSignal; readonly refused?: string },
+  ): Promise<Result<LinkedAccess, ServicenowFailure>>;
+  /** Forgets the link and ends its tokens at the instance; whether there was one. */
+  unlink(subject: string): Promise<boolean>;
+}
+
+/** Builds the links of one instance. */
+export function createServicenowLinks(options: RefreshOptions): ServicenowLinks {
+  const { store, storage, tokenEndpoint, clock, limits } = options;
+  const refreshLink = createRefreshLink(options);
+  const running = new Map<string, ReturnType<typeof refreshLink>>();
+
+  /** All callers of this process share one refresh. It goes on when a caller gives up: the others still wait. */
+  const sharedRefresh = (subject: string, refused: string | undefined): ReturnType<typeof refreshLink> => {
+    const key = JSON.stringify([subject, refused ?? null]);
+    const present = running.get(key);
+    if (present !== undefined) return present;
+    const started = refreshLink(subject, refused).finally(() => running.delete(key));
+    running.set(key, started);
+    return started;
+  };
+
+  return {
+    async save(subject, tokens, account) {
+      const link = toLinkSecrets(tokens, account, { clock, limits });
+      await storage.commit({ puts: [store.put(subject, link, clock())], deletes: [refreshLockKey(subject)] });
+    },
+    async status(subject) {
+      const current = await store.read(subject);
+      if (current.ok) return { state: "linked", account: current.value.link.account };
+      return { state: current.error.reason === "link_expired" ? "expired" : "none" };
+    },
+    async access(subject, { signal, refused }) {
+      const current = await store.read(subject);
+      if (!current.ok) return current;
+      const { link } = current.value;
+      if (isGoodUntil(link.refreshAt, link, { refused, clock })) return success(toAccess(link));
+      const renewed = await untilAborted(sharedRefresh(subject, refused), signal);
+      if (renewed.ok) return success(toAccess(renewed.value));
+      const mayUseOld = renewed.error.reason === "unavailable" && isGoodUntil(link.expiresAt, link, { refused, clock });
+      return mayUseOld ? success(toAccess(link)) : renewed;
+    },
+    async unlink(subject) {
+      const current = await store.read(subject);
+      const entry = await storage.consume(linkKey(subject));
+      if (current.ok) {
+        const { accessToken, refreshToken } = current.value.link;
+        const tokens = refreshToken === null ? [accessToken] : [refreshToken, accessToken];
+        await Promise.all(tokens.map((token) => tokenEndpoint.revoke(token)));
+      }
+      return entry !== null;
+    },
+  };
+}
+
+function toAccess({ accessToken, account }: LinkSecrets): LinkedAccess {
+  return { accessToken, account };
+}
+
+/** Stops waiting when the caller is gone. */
+function untilAborted<T>(
+  work: Promise<Result<T, ServicenowFailure>>,
+  signal: AbortSignal,
+): Promise<Result<T, ServicenowFailure>> {
+  const { promise: aborted, resolve } = Promise.withResolvers<Result<T, ServicenowFailure>>();
+  const stop = (): void => resolve(failure({ reason: "cancelled" }));
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener("abort", stop));
+}

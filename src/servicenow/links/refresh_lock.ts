@@ -1,0 +1,78 @@
+/**
+ * A lock that holds across server instances: an entry that only one of them can make, and that expires should its
+ * holder die. After a refresh that found no instance it stays a while, and tells the others not to try either.
+ */
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { parseStored } from "../../lib/storage_fault.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Batch, Storage, StorageKey, VersionCheck } from "../../storage/port.ts";
+import type { UnavailableCause } from "../failure.ts";
+
+/** The state of the lock as one caller finds it. */
+export type LockAttempt =
+  | { readonly state: "taken"; readonly lock: HeldLock }
+  | { readonly state: "busy" }
+  | { readonly state: "paused"; readonly because: UnavailableCause };
+
+/** A lock that this caller holds. */
+export interface HeldLock {
+  /** Holds while nobody has taken the lock over. */
+  readonly check: VersionCheck;
+  readonly key: StorageKey;
+  release(): Promise<void>;
+  /** Keeps everybody from refreshing for a while. */
+  releaseToPause(because: UnavailableCause): Promise<void>;
+}
+
+const causes = [
+  "unreachable",
+  "timed_out",
+  "broken_off",
+  "not_an_api",
+  "server_error",
+  "bad_reply",
+  "client_refused",
+] as const satisfies readonly UnavailableCause[];
+const lockSchema = z.object({ holder: z.string(), failed: z.enum(causes).nullable() });
+
+/** Where the lock of a person's link is. */
+export function refreshLockKey(subject: string): StorageKey {
+  return ["servicenow_refresh", subject];
+}
+
+/** Tries to take the lock, once. */
+export async function takeRefreshLock(
+  storage: Storage,
+  subject: string,
+  options: { readonly clock: Clock; readonly refreshLockSeconds: number; readonly refreshPauseSeconds: number },
+): Promise<LockAttempt> {
+  const { clock, refreshLockSeconds, refreshPauseSeconds } = options;
+  const key = refreshLockKey(subject);
+  const present = await storage.get(key);
+  if (present !== null) {
+    const { failed } = parseStored(lockSchema, present.value, "servicenow_refresh_lock");
+    return failed === null ? { state: "busy" } : { state: "paused", because: failed };
+  }
+  const holder = randomUUID();
+  const taken = await storage.commit({
+    checks: [{ key, version: null }],
+    puts: [{ key, value: { holder, failed: null }, expiresAt: clock() + refreshLockSeconds * 1_000 }],
+  });
+  const entry = taken ? await storage.get(key) : null;
+  if (entry === null || parseStored(lockSchema, entry.value, "servicenow_refresh_lock").holder !== holder) {
+    return { state: "busy" };
+  }
+  const check = { key, version: entry.version };
+  const end = async (batch: Batch): Promise<void> => void await storage.commit({ checks: [check], ...batch });
+  return {
+    state: "taken",
+    lock: {
+      key,
+      check,
+      release: () => end({ deletes: [key] }),
+      releaseToPause: (because) =>
+        end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + refreshPauseSeconds * 1_000 }] }),
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/** Key rotation: seals every stored link anew under another master key, while the server runs. */
+import type { SecretBox } from "../../lib/secret_box.ts";
+import type { Storage, StorageKey, StoredEntry } from "../../storage/port.ts";
+import { linkPrefix, openLink, parseLinkRecord, sealLink } from "./link_record.ts";
+
+/** What was done. */
+export interface ResealReport {
+  readonly resealed: number;
+  /** Already under the new key, or without tokens. */
+  readonly upToDate: number;
+  /** Under neither key: these people have to link their accounts again. */
+  readonly unreadable: number;
+}
+
+const pageSize = 100;
+
+/** Seals what opens with `from` under `to`. May be repeated, and interrupted at any point. */
+export async function resealLinks(
+  storage: Storage,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<ResealReport> {
+  const report = { resealed: 0, upToDate: 0, unreadable: 0 };
+  let after: StorageKey | undefined;
+  for (;;) {
+    const page = await storage.list(linkPrefix, { limit: pageSize, ...(after === undefined ? {} : { after }) });
+    for (const entry of page) report[await resealEntry(storage, entry, { from, to })] += 1;
+    after = page.at(-1)?.key;
+    if (after === undefined) return report;
+  }
+}
+
+async function resealEntry(
+  storage: Storage,
+  listed: StoredEntry,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<keyof ResealReport> {
+  let entry: StoredEntry | null = listed;
+  while (entry !== null) {
+    const { key, version } = entry;
+    const subject = key.at(-1) ?? "";
+    const record = parseLinkRecord(entry.value);
+    if (record.sealed === null || openLink(to, subject, record.instance, record.sealed) !== null) return "upToDate";
+    const link = openLink(from, subject, record.instance, record.sealed);
+    if (link === null) return "unreadable";
+    const value = { ...record, sealed: sealLink(to, subject, record.instance, link) };
+    if (await storage.commit({ checks: [{ key, version }], puts: [{ key, value }] })) return "resealed";
+    entry = await storage.get(key); // changed in the meantime
+  }
+  return "upToDate"; // unlinked in the meantime
+}

@@ -1,0 +1,80 @@
+/**
+ * Which watchable entries changed, in a table that every process writes in the transaction of the change itself and
+ * reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go
+ * as new ones come, and who missed them is told that anything may have changed.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import type { KeyedWatches } from "../keyed_watches.ts";
+import type { StorageKey } from "../port.ts";
+import { isWatchable } from "../watched_families.ts";
+
+const keptRows = 10_000;
+const readAtOnce = 1_000;
+
+/** The log of one connection. */
+export interface SqliteChangeLog {
+  /** Notes changed entries; within the transaction that changes them. */
+  add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): void;
+  /** Tells `watches` of what is added from here on, until the returned function is called. */
+  follow(intervalMilliseconds: number, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
+}
+
+interface Row {
+  readonly sequence: number;
+  readonly key: string;
+}
+
+/** Opens the log. */
+export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
+  const insert = database.prepare("INSERT INTO change (key) VALUES (?)");
+  const trim = database.prepare(
+    `DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - ${keptRows}`,
+  );
+  const selectLast = database.prepare("SELECT coalesce(max(sequence), 0) AS last FROM change");
+  const selectAfter = database.prepare(
+    `SELECT sequence, key FROM change WHERE sequence > ? ORDER BY sequence LIMIT ${readAtOnce}`,
+  );
+  return {
+    add(entries) {
+      let added = false;
+      for (const { key, keyText } of entries) {
+        if (!isWatchable(key)) continue;
+        insert.run(keyText);
+        added = true;
+      }
+      if (added) trim.run();
+    },
+    follow(intervalMilliseconds, { tell, tellAll }) {
+      const begin = (): number | null => {
+        try {
+          return (selectLast.get() as { last: number }).last;
+        } catch {
+          return null; // the disk failed: who watches hears when it is back
+        }
+      };
+      const readOn = (after: number): readonly Row[] => {
+        try {
+          return selectAfter.all(after) as unknown as readonly Row[];
+        } catch {
+          return []; // likewise: the next look begins where this one did
+        }
+      };
+      let seen = begin();
+      const timer = setInterval(() => {
+        if (seen === null) {
+          seen = begin();
+          if (seen !== null) tellAll();
+          return;
+        }
+        const rows = readOn(seen);
+        const [first] = rows;
+        if (first === undefined) return;
+        const isWhole = first.sequence === seen + 1;
+        seen = rows.at(-1)?.sequence ?? seen;
+        if (!isWhole) return tellAll();
+        for (const key of new Set(rows.map((row) => row.key))) tell(key);
+      }, intervalMilliseconds);
+      return () => clearInterval(timer);
+    },
+  };
+}

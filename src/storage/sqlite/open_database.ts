@@ -1,0 +1,127 @@
+/** Opens a SQLite file as a Portcullis database, or says why it is none. */
+import { chmodSync, statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { createIfAbsent } from "../create_if_absent.ts";
+import { restoreRemedy, sqliteCode, sqliteCodeOf } from "./failure.ts";
+import { UnusableStorageError } from "../unusable_storage.ts";
+
+/** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
+const applicationId = 0x5043554c;
+const schemaVersion = 2;
+const retryMilliseconds = 10;
+/** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
+const maxWhollyCheckedBytes = 16 * 2 ** 20;
+const maxCheckedBytes = 256 * 2 ** 20;
+
+/** Opens and migrates. Throws {@link UnusableStorageError} for anything but a new file or a database of ours. */
+export function openSqliteDatabase(
+  options: {
+    readonly path: string;
+    readonly busyTimeoutMilliseconds: number;
+    /** Looks for damage, which takes up to 0.4 s. */
+    readonly checks?: boolean;
+  },
+): DatabaseSync {
+  const { path, busyTimeoutMilliseconds, checks = false } = options;
+  let database: DatabaseSync | undefined;
+  try {
+    // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
+    createIfAbsent(path);
+    // Only where it differs: sqlite_presence.ts of a running server takes a change of the file's ctime for a rename.
+    if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
+    database = new DatabaseSync(path);
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}; PRAGMA trusted_schema = OFF`);
+    requireOwn(database, path);
+    if (checks) requireSound(database, path);
+    enterWriteAheadLog(database, busyTimeoutMilliseconds);
+    database.exec("PRAGMA synchronous = FULL");
+    migrate(database, path);
+    database.exec("PRAGMA busy_timeout = 0"); // from here on, who waits does not keep the thread: lock_queue.ts
+    return database;
+  } catch (error) {
+    database?.close();
+    throw toUnusable(error, path);
+  }
+}
+
+function toUnusable(error: unknown, path: string): unknown {
+  const { code, message } = error as { code?: unknown; message: string };
+  if (error instanceof UnusableStorageError || typeof code !== "string") return error;
+  const sqlite = sqliteCodeOf(error);
+  if (sqlite === sqliteCode.notADatabase) {
+    return new UnusableStorageError(`${path} is not a database`, restoreRemedy, { cause: error });
+  }
+  if (sqlite === sqliteCode.corrupt) {
+    return new UnusableStorageError(`${path} is damaged: ${message}`, restoreRemedy, { cause: error });
+  }
+  return new UnusableStorageError(
+    `${path} cannot be opened: ${code === "ERR_SQLITE_ERROR" ? message : code}`,
+    "check that it and all beside it belong to the user who runs this, and that the disk is not full",
+    { cause: error },
+  );
+}
+
+/** Throws {@link UnusableStorageError} unless the database is empty or ours, and not of a later version. */
+export function requireOwn(database: DatabaseSync, path: string): void {
+  const isOwn = readPragma(database, "application_id") === applicationId;
+  const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
+  if (!isOwn && count > 0) {
+    throw new UnusableStorageError(`${path} is the database of another program`, "choose another data directory");
+  }
+  const found = readPragma(database, "user_version");
+  if (found > schemaVersion) {
+    throw new UnusableStorageError(
+      `${path} was written by a newer version of Portcullis (schema ${found})`,
+      "upgrade this one",
+    );
+  }
+}
+
+/** Throws {@link UnusableStorageError} for a database whose pages contradict each other, as far as there is time to see. */
+export function requireSound(database: DatabaseSync, path: string, maxBytes = maxCheckedBytes): void {
+  const bytes = readPragma(database, "page_count") * readPragma(database, "page_size");
+  if (bytes > maxBytes) return;
+  // quick_check does not compare indexes with their tables (sqlite.org/pragma.html).
+  const check = bytes > maxWhollyCheckedBytes ? "quick_check" : "integrity_check";
+  const [found = "no answer"] = Object.values(database.prepare(`PRAGMA ${check}(1)`).get() ?? {});
+  if (found === "ok") return;
+  const [detail = "no details"] = String(found).split("\n").filter((line) => !line.startsWith("***"));
+  throw new UnusableStorageError(`${path} is damaged: ${detail}`, restoreRemedy);
+}
+
+/** The mode stays in the file. Changing it does not wait for other openings as everything else does: so wait here. */
+function enterWriteAheadLog(database: DatabaseSync, timeoutMilliseconds: number): void {
+  const end = performance.now() + timeoutMilliseconds;
+  for (;;) {
+    try {
+      database.prepare("PRAGMA journal_mode = WAL").get(); // errors of exec() do not say their code
+      return;
+    } catch (error) {
+      if (sqliteCodeOf(error) !== sqliteCode.busy || performance.now() > end) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMilliseconds);
+    }
+  }
+}
+
+function migrate(database: DatabaseSync, path: string): void {
+  if (readPragma(database, "user_version") === schemaVersion) return;
+  database.exec("BEGIN IMMEDIATE");
+  requireOwn(database, path); // again: another process may have made it while this one waited
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS entry (
+      key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE TABLE IF NOT EXISTS change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
+    PRAGMA application_id = ${applicationId};
+    PRAGMA user_version = ${schemaVersion};
+    COMMIT;
+  `);
+}
+
+function readPragma(
+  database: DatabaseSync,
+  name: "application_id" | "page_count" | "page_size" | "user_version",
+): number {
+  return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
+}

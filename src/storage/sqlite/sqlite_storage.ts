@@ -1,0 +1,187 @@
+/**
+ * The storage port on one SQLite file, by node:sqlite. Any number of processes may have the file open at once.
+ * `synchronous=FULL`: a code that was redeemed or a token that was revoked stays so through a loss of power.
+ */
+import { randomUUID } from "node:crypto";
+import type { StatementSync } from "node:sqlite";
+import type { Clock } from "../../lib/time/clock.ts";
+import { systemTimers } from "../../lib/time/timers.ts";
+import { parseStoredJson } from "../../lib/storage_fault.ts";
+import { decodeKey, encodeKeyToRead } from "../key_text.ts";
+import { createKeyedWatches } from "../keyed_watches.ts";
+import { listRange } from "../list_range.ts";
+import { createLockQueue } from "./lock_queue.ts";
+import { openSqliteDatabase } from "./open_database.ts";
+import type { Batch, Storage, StorageKey, StoredEntry } from "../port.ts";
+import { prepareBatch } from "../prepare_batch.ts";
+import { createSqliteChangeLog } from "./change_log.ts";
+import { sqliteCode, sqliteCodeOf } from "./failure.ts";
+import { isWatchable } from "../watched_families.ts";
+
+const sweepAtOnce = 500;
+
+/** What {@link openSqliteStorage} takes. */
+export interface SqliteStorageOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  /** How long an operation waits for another process's write, alone: others go on. Default 5 s. */
+  readonly busyTimeoutMilliseconds?: number;
+  /** For a server: looks for damage first. */
+  readonly checks?: boolean;
+  /** How often changes are looked for while somebody watches. Default 100 ms. */
+  readonly watchIntervalMilliseconds?: number;
+}
+
+type ReturnsArrays = StatementSync & { setReturnArrays(enabled: boolean): void };
+
+interface Row {
+  readonly key: string;
+  readonly value: string;
+  readonly version: string;
+}
+
+/** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableStorageError` when it is not ours. */
+export function openSqliteStorage(options: SqliteStorageOptions): Storage {
+  const { path, clock, busyTimeoutMilliseconds = 5_000, watchIntervalMilliseconds = 100, checks = false } = options;
+  const database = openSqliteDatabase({ path, busyTimeoutMilliseconds, checks });
+  const live = "(expires_at IS NULL OR expires_at > ?)";
+  const selectOne = database.prepare(`SELECT key, value, version FROM entry WHERE key = ? AND ${live}`);
+  const selectRange = database.prepare(
+    `SELECT key, value, version FROM entry WHERE key > ? AND key < ? AND ${live} ORDER BY key LIMIT ?`,
+  );
+  const selectVersion = database.prepare(`SELECT version FROM entry WHERE key = ? AND ${live}`);
+  const upsert = database.prepare(
+    `INSERT INTO entry (key, value, version, expires_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = excluded.version, expires_at = excluded.expires_at`,
+  );
+  const remove = database.prepare("DELETE FROM entry WHERE key = ?");
+  const take = database.prepare(`DELETE FROM entry WHERE key = ? AND ${live} RETURNING key, value, version`);
+  const removeExpired = database.prepare(
+    `DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE expires_at <= ? LIMIT ${sweepAtOnce})`,
+  );
+  // Moves when another connection commits, in this process or another; our own commits are counted beside it.
+  const dataVersion = database.prepare("PRAGMA data_version");
+  // Asked for every call, so without an object and its names. Deno has the method, its type library does not yet.
+  (dataVersion as ReturnsArrays).setReturnArrays(true);
+  let seenDataVersion: unknown;
+  let changes = 0;
+  const changeLog = createSqliteChangeLog(database);
+  const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMilliseconds, watches));
+
+  // Prepared, since errors of exec() do not say their code.
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const commit = database.prepare("COMMIT");
+  const rollback = database.prepare("ROLLBACK");
+  const isBusy = (error: unknown): boolean => sqliteCodeOf(error) === sqliteCode.busy;
+  const waiting = { isBusy, timeoutMilliseconds: busyTimeoutMilliseconds, timers: systemTimers };
+  const [reads, writes] = [createLockQueue(waiting), createLockQueue(waiting)];
+
+  /** Runs `step` as one transaction, which it takes back by returning `false`. */
+  const transact = (step: () => boolean): boolean => {
+    begin.run();
+    try {
+      const done = step();
+      (done ? commit : rollback).run();
+      return done;
+    } catch (error) {
+      if (database.isTransaction) rollBack(rollback);
+      throw error;
+    }
+  };
+  const apply = (batch: Batch): boolean => {
+    const { checks, puts, deletes, impossible } = prepareBatch(batch);
+    if (impossible) return false;
+    const now = clock();
+    const done = transact(() => {
+      const holds = checks.every(({ keyText, version }) => {
+        const row = selectVersion.get(keyText, now) as { version: string } | undefined;
+        return (row?.version ?? null) === version;
+      });
+      if (!holds) return false;
+      for (const { keyText, json, expiresAt } of puts) upsert.run(keyText, json, randomUUID(), expiresAt);
+      for (const { keyText } of deletes) remove.run(keyText);
+      changeLog.add([...puts, ...deletes]);
+      return true;
+    });
+    if (done && puts.length + deletes.length > 0) changes += 1;
+    return done;
+  };
+  const consume = (key: StorageKey): StoredEntry | null => {
+    const keyText = encodeKeyToRead(key);
+    if (keyText === null) return null;
+    let entry: StoredEntry | null = null;
+    const takeOut = (): boolean => {
+      entry = readRow(take.get(keyText, clock()));
+      return entry !== null;
+    };
+    const taken = !isWatchable(key) ? takeOut() : transact(() => {
+      if (!takeOut()) return false;
+      changeLog.add([{ key, keyText }]);
+      return true;
+    });
+    if (taken) changes += 1;
+    return entry;
+  };
+
+  return {
+    get: (key) =>
+      reads.run(() => {
+        const keyText = encodeKeyToRead(key);
+        return keyText === null ? null : readRow(selectOne.get(keyText, clock()));
+      }),
+    list: (prefix, options) =>
+      reads.run(() => {
+        const range = listRange(prefix, options);
+        if (range === null) return [];
+        return selectRange.all(range.start, range.end, clock(), options.limit)
+          .map((row) => entryOf(row as unknown as Row));
+      }),
+    commit: (batch) => writes.run(() => apply(batch)),
+    consume: (key) => writes.run(() => consume(key)),
+    changeCount() {
+      try {
+        const [found] = dataVersion.get() as unknown as [number];
+        if (found !== seenDataVersion) changes += 1;
+        seenDataVersion = found;
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+        changes += 1; // somebody may be writing; the read that follows waits
+      }
+      return changes;
+    },
+    async sweep() {
+      // In pieces: the thread is everybody's.
+      for (let total = 0;;) {
+        const count = Number((await writes.run(() => removeExpired.run(clock()))).changes);
+        total += count;
+        if (count < sweepAtOnce) return total;
+        await new Promise((resolve) => setTimeout(resolve));
+      }
+    },
+    watch: watches.watch,
+    async close() {
+      watches.close();
+      reads.close();
+      writes.close();
+      await Promise.resolve(); // what that settled is answered before
+      database.close();
+    },
+  };
+}
+
+/** What made it necessary is what matters, not that this fails too. */
+function rollBack(rollback: StatementSync): void {
+  try {
+    rollback.run();
+  } catch {
+    // SQLite has rolled it back by itself, or does so when the database is opened next
+  }
+}
+
+function readRow(row: unknown): StoredEntry | null {
+  return row === undefined ? null : entryOf(row as Row);
+}
+
+function entryOf(row: Row): StoredEntry {
+  return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
+}

@@ -1,0 +1,95 @@
+/** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import { hasMoreParts } from "../../lib/has_more_parts.ts";
+import type { TextPosition } from "../../workspace/text/lines.ts";
+import type { WalkPosition } from "../../workspace/walk.ts";
+
+/** Where a reading goes on, and in which content. */
+export interface ReadCursor {
+  readonly version: string;
+  readonly from: TextPosition;
+  readonly endLine?: number;
+}
+
+/** Two positions of 64 names of 255 bytes, each byte escaped, are shorter. */
+const maxCursorCharacters = 300_000;
+/** Two positions of at most 64 names. */
+const maxCursorParts = 150;
+
+const readCursor = z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]);
+// names as a walk met them; a made-up `..` or `a/b` would not be a name
+const name = z.string().refine(isName);
+const walkCursor = z.tuple([z.boolean(), name], name);
+const searchCursor = z.tuple([walkCursor.nullable(), z.tuple([z.int().min(1), name], name).nullable()]);
+
+/** Encodes a reading's position. */
+export function toReadCursorText({ version, from, endLine = 0 }: ReadCursor): string {
+  return encode([version, from.offsetBytes, from.line, endLine]);
+}
+
+/** Decodes a reading's position; `null` for anything that {@link toReadCursorText} did not make. */
+export function toReadCursor(text: string): ReadCursor | null {
+  const parsed = readCursor.safeParse(decode(text));
+  if (!parsed.success) return null;
+  const [version, offsetBytes, line, endLine] = parsed.data;
+  return { version, from: { offsetBytes, line }, ...endLine === 0 ? {} : { endLine } };
+}
+
+/** Encodes where a walk goes on. */
+export function toWalkCursorText({ segments, isDirectory }: WalkPosition): string {
+  return encode([isDirectory, ...segments]);
+}
+
+/** Decodes where a walk goes on; `null` for anything that {@link toWalkCursorText} did not make. */
+export function toWalkCursor(text: string): WalkPosition | null {
+  const parsed = walkCursor.safeParse(decode(text));
+  if (!parsed.success) return null;
+  const [isDirectory, ...segments] = parsed.data;
+  return { segments, isDirectory };
+}
+
+/** Where a search goes on. */
+export interface SearchCursor {
+  /** The last entry that was searched to its end; `undefined` when the first was not. */
+  readonly finished: WalkPosition | undefined;
+  /** The file in which the search stopped, and the last line that it gave. */
+  readonly partial?: { readonly segments: readonly string[]; readonly line: number };
+}
+
+/** Encodes where a search goes on. */
+export function toSearchCursorText({ finished, partial }: SearchCursor): string {
+  return encode([
+    finished === undefined ? null : [finished.isDirectory, ...finished.segments],
+    partial === undefined ? null : [partial.line, ...partial.segments],
+  ]);
+}
+
+/** Decodes where a search goes on; `null` for anything that {@link toSearchCursorText} did not make. */
+export function toSearchCursor(text: string): SearchCursor | null {
+  const parsed = searchCursor.safeParse(decode(text));
+  if (!parsed.success) return null;
+  const [finished, partial] = parsed.data;
+  return {
+    finished: finished === null ? undefined : { segments: finished.slice(1).map(String), isDirectory: finished[0] },
+    ...partial === null ? {} : { partial: { segments: partial.slice(1).map(String), line: partial[0] } },
+  };
+}
+
+function isName(text: string): boolean {
+  return text !== "" && text !== "." && text !== ".." && !/[/\0]/.test(text);
+}
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
+}
+
+function decode(text: string): unknown {
+  if (text.length > maxCursorCharacters) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    return hasMoreParts(value, maxCursorParts) ? undefined : value;
+  } catch {
+    return undefined; // not JSON
+  }
+}

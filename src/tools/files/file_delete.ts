@@ -1,0 +1,48 @@
+/** The tool `file_delete`. */
+import { z } from "zod";
+import { defineTool, type Tool } from "../../mcp/tool.ts";
+import { parseDirectoryPath } from "../../workspace/path.ts";
+import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { showName } from "../../workspace/file_display.ts";
+import { toFailure, toPathFailure } from "./refusal.ts";
+
+/** Deletes entries of the workspace. */
+export function fileDeleteTool(source: WorkspaceSource): Tool {
+  return defineTool({
+    name: "file_delete",
+    title: "Delete",
+    description:
+      "Deletes a file, a link (not what it leads to) or an empty directory in the workspace; a directory with " +
+      "all that is in it only if recursive is set. It cannot be undone.",
+    scopes: ["files:write"],
+    annotations: {
+      title: "Delete",
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: false,
+      openWorldHint: false,
+    },
+    input: z.object({
+      filename: z.string().describe("The path in the workspace of what to delete"),
+      recursive: z.boolean().default(false).describe("Delete a directory with all that is in it"),
+    }),
+    output: z.object({
+      filename: z.string().describe("The path that was deleted"),
+      deleted_entries: z.int().describe("How many files, links and directories were deleted"),
+    }),
+    async run({ filename, recursive }, { principal }) {
+      if (filename === "") return toPathFailure("filename", "empty");
+      const path = parseDirectoryPath(filename);
+      if (!path.ok) return toPathFailure("filename", path.error);
+      const removed = await workspaceOf(source, principal).remove(path.value, { recursive });
+      if (!removed.ok) return toFailure("delete", path.value, removed.error);
+      const { entries } = removed.value;
+      const text = `Deleted ${showName(path.value.text)}${entries === 1 ? "" : ` (${entries} entries)`}`;
+      return {
+        ok: true,
+        content: [{ type: "text", text }],
+        structuredContent: { filename: path.value.text, deleted_entries: entries },
+      };
+    },
+  });
+}

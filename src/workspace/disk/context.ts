@@ -1,0 +1,31 @@
+/** What every operation of a disk workspace works with. */
+import type { AccessRules } from "../access_rules.ts";
+import type { DirectoryNames } from "./names.ts";
+import type { DiskQuota } from "./quota.ts";
+import type { DirectoryScans } from "./scan.ts";
+import type { Staging } from "./staging.ts";
+import type { KeyedMutex } from "../keyed_mutex.ts";
+import type { WorkspaceLimits } from "../port.ts";
+
+/** The workspace's directory as it was when it was opened. */
+export interface DiskRoot {
+  /** Its real path, without a slash at its end. */
+  readonly path: string;
+  readonly device: number;
+  readonly inode: number | null;
+}
+
+/** One open disk workspace. */
+export interface Disk {
+  readonly root: DiskRoot;
+  readonly rules: AccessRules;
+  readonly limits: WorkspaceLimits;
+  /** `refuse` keeps files with more than one name from being read: one of the names may be outside. */
+  readonly hardLinks: "allow" | "refuse";
+  readonly scans: DirectoryScans;
+  readonly names: DirectoryNames;
+  readonly staging: Staging;
+  readonly quota: DiskQuota;
+  /** One writer at a time for each file, by its resolved path. */
+  readonly writers: KeyedMutex;
+}

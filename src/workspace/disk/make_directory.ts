@@ -1,0 +1,36 @@
+/** Makes directories of the disk workspace. */
+import { failure, success } from "../../lib/result.ts";
+import { makeParents } from "./commit.ts";
+import type { Disk } from "./context.ts";
+import { toRefusal } from "./refusal.ts";
+import { resolveInside } from "./resolve.ts";
+import { checkNewNames } from "../new_names.ts";
+import type { WorkspacePath } from "../path.ts";
+import type { Outcome } from "../port.ts";
+
+/** Makes the directory at `path` and its missing parents. */
+export async function makeDiskDirectory(
+  disk: Disk,
+  path: WorkspacePath,
+): Promise<Outcome<{ readonly created: boolean }>> {
+  await disk.quota.measure();
+  const resolved = resolveInside(disk, path);
+  if (!resolved.ok) return resolved;
+  if (resolved.value.found) {
+    return resolved.value.info.isDirectory ? success({ created: false }) : failure({ reason: "already_exists" });
+  }
+  const { segments: directory, missing } = resolved.value;
+  const segments = [...directory, ...missing];
+  const checked = checkNewNames(disk.rules, segments, directory.length);
+  if (!checked.ok) return checked;
+  const room = disk.quota.check(0, missing.length);
+  if (!room.ok) return room;
+  try {
+    const made = makeParents(disk, segments, directory.length);
+    if (!made.ok) return made;
+    disk.quota.add(0, missing.length);
+    return success({ created: true });
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}

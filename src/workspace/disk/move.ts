@@ -1,0 +1,116 @@
+/** Moves and renames entries of the disk workspace. */
+import { failure, success } from "../../lib/result.ts";
+import { makeParents, type Target } from "./commit.ts";
+import type { Disk } from "./context.ts";
+import { toRefusal } from "./refusal.ts";
+import { findRemovable } from "./remove.ts";
+import { absolutePath, type Found, lstatOrNull, resolveInside } from "./resolve.ts";
+import { identityOf } from "./staging.ts";
+import { walkTree } from "./tree.ts";
+import { checkNewNames } from "../new_names.ts";
+import type { WorkspacePath } from "../path.ts";
+import { type Outcome, type PairOutcome, refusedAt } from "../port.ts";
+
+/** Moves the entry at `from`, a link itself, to `to`. */
+export async function moveDiskEntry(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  { overwrite = false }: { readonly overwrite?: boolean } = {},
+): Promise<PairOutcome<null>> {
+  try {
+    const source = findRemovable(disk, from);
+    if (!source.ok) return refusedAt("from", source);
+    const planned = findDestination(disk, source.value, to, overwrite);
+    if (!planned.ok) return planned;
+    const judged = await judgeAlike(disk, source.value, planned.value.segments);
+    if (!judged.ok) return judged;
+    await disk.quota.measure();
+    const { segments } = planned.value;
+    const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { overwrite, segments })));
+    return moved.ok ? moved.value : refusedAt("both", moved);
+  } catch (error) {
+    return refusedAt("both", failure(toRefusal(error)));
+  }
+}
+
+/** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
+function placeMoved(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  planned: { readonly overwrite: boolean; readonly segments: readonly string[] },
+): PairOutcome<null> {
+  const still = findRemovable(disk, from);
+  if (!still.ok) return refusedAt("from", still);
+  const target = findDestination(disk, still.value, to, planned.overwrite);
+  if (!target.ok) return target;
+  const { segments, existing, info } = target.value;
+  if (segments.join("/") !== planned.segments.join("/")) return changedDestination;
+  const parents = segments.slice(0, -1);
+  const newParents = Math.max(0, parents.length - existing);
+  const room = disk.quota.check(0, newParents);
+  if (!room.ok) return refusedAt("to", room);
+  const made = makeParents(disk, parents, Math.min(existing, parents.length));
+  if (!made.ok) return refusedAt("to", made);
+  const final = absolutePath(disk.root, segments);
+  // right before the rename, which replaces whatever file another process has put there
+  const there = lstatOrNull(final);
+  if ((there && identityOf(there)) !== (info && identityOf(info))) return changedDestination;
+  Deno.renameSync(still.value.path, final);
+  disk.quota.add(-(info?.size ?? 0), newParents - (info === null ? 0 : 1));
+  return success(null);
+}
+
+const changedDestination = refusedAt<null>("to", failure({ reason: "denied", because: "changed_while_opening" }));
+
+function findDestination(
+  disk: Disk,
+  source: Found,
+  to: WorkspacePath,
+  overwrite: boolean,
+): PairOutcome<Target> {
+  const resolved = resolveInside(disk, to, "keep");
+  if (!resolved.ok) return refusedAt("to", resolved);
+  const { found } = resolved.value;
+  const existing = resolved.value.segments.length;
+  const segments = found ? resolved.value.segments : [...resolved.value.segments, ...resolved.value.missing];
+  const isBelow = source.segments.every((name, index) => segments[index] === name);
+  if (isBelow && source.info.isDirectory && segments.length > source.segments.length) {
+    return refusedAt("both", failure({ reason: "into_itself" }));
+  }
+  if (!found) {
+    const checked = checkNewNames(disk.rules, segments, existing);
+    return checked.ok ? success({ segments, existing, info: null }) : refusedAt("to", checked);
+  }
+  const replaceable = checkReplaceable(disk, source, resolved.value, overwrite);
+  return replaceable.ok ? success({ segments, existing, info: resolved.value.info }) : refusedAt("to", replaceable);
+}
+
+function checkReplaceable(disk: Disk, source: Found, { segments, info }: Found, overwrite: boolean): Outcome<null> {
+  if (segments.length === 0) return failure({ reason: "is_root" });
+  if (!overwrite) return failure({ reason: "already_exists" });
+  if (info.isDirectory) return failure({ reason: "is_directory" });
+  if (!info.isFile || !source.info.isFile) return failure({ reason: "already_exists" });
+  return disk.rules.isProtected(segments) ? failure({ reason: "denied", because: "protected_name" }) : success(null);
+}
+
+/** Refuses a move that would put entries below a directory under other rules: it could undo or forge protection. */
+async function judgeAlike(disk: Disk, source: Found, to: readonly string[]): Promise<PairOutcome<null>> {
+  if (!source.info.isDirectory || !disk.rules.isPlaceDependent) return success(null);
+  const { maxTreeEntries } = disk.limits;
+  let entries = 0;
+  for await (const { segments } of walkTree(disk.root, source.segments)) {
+    if (++entries > maxTreeEntries) {
+      return refusedAt("from", failure({ reason: "too_many_entries", limit: maxTreeEntries }));
+    }
+    const moved = [...to, ...segments.slice(source.segments.length)];
+    if (disk.rules.isDenied(segments) !== disk.rules.isDenied(moved)) {
+      return refusedAt("both", failure({ reason: "denied", because: "denied_name" }));
+    }
+    if (disk.rules.isProtected(segments) !== disk.rules.isProtected(moved)) {
+      return refusedAt("both", failure({ reason: "denied", because: "protected_name" }));
+    }
+  }
+  return success(null);
+}

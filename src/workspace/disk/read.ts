@@ -1,0 +1,83 @@
+/** Reads files of the disk workspace. Small ones at once: an asynchronous step costs more than the read. */
+import { hash } from "node:crypto";
+import { close, closeSync, read, readSync } from "node:fs";
+import { promisify } from "node:util";
+import { failure, success } from "../../lib/result.ts";
+import type { Disk } from "./context.ts";
+import { type OpenedFile, openInside } from "./open.ts";
+import { toRefusal } from "./refusal.ts";
+import type { WorkspacePath } from "../path.ts";
+import type { ByteRange, Eventually, FileContent, Outcome } from "../port.ts";
+
+const largestSynchronousRead = 256 * 1024;
+const chunkBytes = 1024 * 1024;
+const readAsync = promisify(read);
+const closeAsync = promisify(close);
+
+/** The content of the regular file at `path`, or the part of it that `range` asks for. */
+export function readDiskFile(disk: Disk, path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>> {
+  const { maxReadBytes } = disk.limits;
+  const opened = openInside(disk, path, range === undefined ? maxReadBytes : Infinity);
+  if (!opened.ok) return opened;
+  const file = opened.value;
+  const offset = Math.min(range?.offsetBytes ?? 0, file.sizeBytes);
+  const length = Math.min(range?.lengthBytes ?? file.sizeBytes, maxReadBytes, file.sizeBytes - offset);
+  if (length > largestSynchronousRead) return readLater(file, offset, length);
+  try {
+    const bytes = new Uint8Array(length);
+    let filled = 0;
+    while (filled < length) {
+      const count = readSync(file.descriptor, bytes, filled, length - filled, offset + filled);
+      if (count === 0) break; // the file became shorter
+      filled += count;
+    }
+    return success(toContent(file, bytes.subarray(0, filled)));
+  } catch (error) {
+    return failure(toRefusal(error));
+  } finally {
+    closeSync(file.descriptor);
+  }
+}
+
+/** The content of an opened file from its start, in pieces; the file stays open. */
+export async function* readPieces(file: OpenedFile): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; offset < file.sizeBytes;) {
+    const wanted = Math.min(chunkBytes, file.sizeBytes - offset);
+    const { bytesRead, buffer } = await readAsync(file.descriptor, new Uint8Array(wanted), 0, wanted, offset);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    offset += bytesRead;
+  }
+}
+
+async function readLater(file: OpenedFile, offset: number, length: number): Promise<Outcome<FileContent>> {
+  try {
+    const bytes = new Uint8Array(length);
+    let filled = 0;
+    while (filled < length) {
+      const wanted = Math.min(chunkBytes, length - filled);
+      const { bytesRead } = await readAsync(file.descriptor, bytes, filled, wanted, offset + filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return success(toContent(file, bytes.subarray(0, filled)));
+  } catch (error) {
+    return failure(toRefusal(error));
+  } finally {
+    await closeAsync(file.descriptor);
+  }
+}
+
+function toContent({ sizeBytes, modifiedAt, version }: OpenedFile, bytes: Uint8Array): FileContent {
+  const isWhole = bytes.byteLength === sizeBytes;
+  let sha256: string | null = null;
+  return {
+    bytes,
+    sizeBytes,
+    get sha256() {
+      return isWhole ? sha256 ??= hash("sha256", bytes) : null; // made when it is asked for
+    },
+    version,
+    modifiedAt,
+  };
+}

@@ -1,0 +1,48 @@
+/** Errors of the file system as refusals: the code decides, the text (which holds paths) is dropped. */
+import type { WorkspaceRefusal } from "../port.ts";
+
+/** The refusal for an error that Deno or node:fs threw; throws everything else on. */
+export function toRefusal(error: unknown): WorkspaceRefusal {
+  if (error instanceof Deno.errors.NotCapable) return { reason: "denied", because: "permission" };
+  const code = errorCode(error);
+  if (code === undefined) throw error;
+  switch (code) {
+    case "ENOENT":
+      return { reason: "not_found" };
+    case "ENOTDIR":
+      return { reason: "not_a_directory" };
+    case "EEXIST":
+      return { reason: "already_exists" };
+    case "ENOTEMPTY":
+      return { reason: "not_empty" };
+    case "EISDIR":
+      return { reason: "is_directory" };
+    case "ELOOP": // O_NOFOLLOW met a link where a file was a moment before
+      return { reason: "denied", because: "changed_while_opening" };
+    case "EACCES":
+    case "EPERM":
+      return { reason: "denied", because: "permission" };
+    case "EROFS":
+      return { reason: "denied", because: "read_only" };
+    case "EXDEV":
+      return { reason: "denied", because: "other_file_system" };
+    case "ENXIO": // a socket, or a device without a driver
+    case "ENODEV":
+      return { reason: "not_a_file" };
+    case "ENAMETOOLONG":
+      return { reason: "bad_name", rule: "name_too_long" };
+    case "ENOSPC":
+    case "EDQUOT":
+    case "EFBIG":
+      return { reason: "no_space" };
+    default:
+      return { reason: "io", code };
+  }
+}
+
+/** The POSIX code of a file system error, or `undefined` for any other error. */
+export function errorCode(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code: unknown = Reflect.get(error, "code");
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
+}

@@ -1,0 +1,151 @@
+/**
+ * Watches a disk workspace. Each directory is watched by itself: a recursive watch would follow links and tell of
+ * changes outside. When directories appear the watch is made anew, and what came with them is told too. The names of
+ * files are remembered, so that a file that appears can be told from one that is replaced.
+ * That a link appears is not told: Deno keeps back events whose real path is elsewhere.
+ */
+import { pause } from "../../lib/time/pause.ts";
+import { type AccessPatterns, createAccessRules } from "../access_rules.ts";
+import { createChangeNotices } from "../change_notices.ts";
+import { isReserved } from "../path.ts";
+import type { WatchWorkspace } from "../watch.ts";
+import {
+  entriesOf,
+  forgetDirectory,
+  haveSameFiles,
+  infoOf,
+  readWatchedTree,
+  type WatchedTree,
+} from "./watched_tree.ts";
+
+/** Settings of the watch. */
+export interface DiskWatchOptions {
+  /** The workspace's directory. */
+  readonly root: string;
+  /** Changes within this time are told together. Default 200. */
+  readonly coalesceMilliseconds?: number;
+  /** More changed paths than this at once are told as partial. Default 500. */
+  readonly maxPaths?: number;
+  /** Directories beyond this number are not watched. Default 8,192, what Linux allows a user without asking. */
+  readonly maxDirectories?: number;
+  /** With more files than this, whatever is renamed counts as a file that appears. Default 100,000. */
+  readonly maxFiles?: number;
+  /** Names that are kept from callers: nothing is told of them. */
+  readonly access?: AccessPatterns;
+  /** Hears why the watch ended by itself, such as the system's limit of watches. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** A way to watch the disk workspace at `root`. It costs nothing until it is used. */
+export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
+  const { coalesceMilliseconds = 200, maxPaths = 500, maxDirectories = 8192, maxFiles = 100_000, onFailure } = options;
+  const { isDenied } = createAccessRules(options.access);
+  return (onChange) => {
+    const root = Deno.realPathSync(options.root);
+    const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
+    const isHidden = (path: string): boolean => {
+      const segments = toSegments(root, path);
+      return segments === null || isReserved(segments) || isDenied(segments);
+    };
+    const readTree = (): WatchedTree => readWatchedTree(root, { maxDirectories, maxFiles, isHidden });
+    let end: () => void = () => {};
+    const closed = new AbortController();
+    let known = readTree();
+
+    const note = (path: string, kind: Deno.FsEvent["kind"]): void => {
+      const info = infoOf(path);
+      const mayBeAnother = kind !== "modify" && kind !== "access";
+      const slash = path.lastIndexOf("/");
+      const files = known.get(path.slice(0, slash));
+      const name = path.slice(slash + 1);
+      const isFile = info?.isFile === true;
+      // told by what is there now, not by the kind of the event: replacing a file is a rename too
+      if (files === null ? mayBeAnother : files !== undefined && files.has(name) !== isFile) notices.addListChange();
+      if (isFile) files?.add(name);
+      else files?.delete(name);
+      // even if a directory of this name is there: it may be another one, with the same inode, that nobody watches yet
+      if (known.has(path) && (mayBeAnother || info?.isDirectory !== true)) {
+        if (forgetDirectory(known, path)) notices.addListChange();
+        if (kind === "rename") end(); // it may live on outside, and must not be watched there
+      }
+      if (info?.isDirectory && !known.has(path)) end();
+    };
+    const watchUntilDirectoriesChange = async (isFirst: boolean): Promise<void> => {
+      const watched = isFirst ? known : readTree();
+      const watcher = openWatcher(root, [...watched.keys()]);
+      if (watcher === null) return;
+      end = watcher.close;
+      const now = readTree(); // what appeared before the watch was there
+      for (const directory of now.keys()) {
+        if (!watched.has(directory)) end();
+        if (!isFirst && !known.has(directory)) notices.addAll(namesBelow(root, directory));
+      }
+      // nobody saw what happened between two watches, nor what happens beyond the limit
+      if (!isFirst || now.size === maxDirectories) notices.addUnknown();
+      if (!haveSameFiles(known, now)) notices.addListChange();
+      known = now;
+      for await (const { kind, paths } of watcher.events()) {
+        for (const path of paths) {
+          if (isHidden(path)) continue;
+          notices.add(toSegments(root, path) ?? []);
+          note(path, kind);
+        }
+      }
+    };
+    const running = (async () => {
+      for (let isFirst = true; !closed.signal.aborted; isFirst = false) {
+        await watchUntilDirectoriesChange(isFirst);
+        // where directories appear in masses, one new watch for many of them
+        await pause(coalesceMilliseconds, closed.signal);
+      }
+    })().catch((error) => {
+      end();
+      onFailure(error);
+    });
+    return {
+      async close() {
+        closed.abort();
+        notices.close();
+        end();
+        await running;
+        notices.close(); // something may have been added at the end
+      },
+    };
+  };
+}
+
+interface Watcher {
+  events(): AsyncGenerator<Deno.FsEvent>;
+  /** May be called several times. */
+  close(): void;
+}
+
+/** Watches these directories; `null` when one of them has disappeared since they were listed. */
+function openWatcher(root: string, directories: string[]): Watcher | null {
+  let watcher: Deno.FsWatcher;
+  try {
+    watcher = Deno.watchFs(directories, { recursive: false });
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound && infoOf(root)?.isDirectory) return null;
+    throw error;
+  }
+  let isOpen = true;
+  return {
+    async *events() {
+      // closed before the loop began: its resource is gone
+      if (isOpen) yield* watcher;
+    },
+    close() {
+      if (isOpen) watcher.close();
+      isOpen = false;
+    },
+  };
+}
+
+function* namesBelow(root: string, directory: string): Generator<readonly string[]> {
+  for (const { name } of entriesOf(directory)) yield toSegments(root, `${directory}/${name}`) ?? [];
+}
+
+function toSegments(root: string, path: string): readonly string[] | null {
+  return path.startsWith(`${root}/`) ? path.slice(root.length + 1).split("/") : null;
+}

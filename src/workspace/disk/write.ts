@@ -1,0 +1,225 @@
+/**
+ * Writes files of the disk workspace: the content goes to a staged file and reaches the disk before it takes the
+ * target's place. Readers and a power cut see the old content or the new, and other names of the old file (hard links)
+ * keep the old content.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, fchmodSync, fchownSync, fdatasync, fstatSync, write } from "node:fs";
+import { promisify } from "node:util";
+import { failure, success } from "../../lib/result.ts";
+import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
+import type { Disk } from "./context.ts";
+import { openInside, versionOf } from "./open.ts";
+import { readPieces } from "./read.ts";
+import { toRefusal } from "./refusal.ts";
+import { absolutePath } from "./resolve.ts";
+import { removeIfThere } from "./staging.ts";
+import type { WorkspacePath } from "../path.ts";
+import {
+  type Outcome,
+  type PairOutcome,
+  type PairRefusal,
+  refusedAt,
+  type WriteOptions,
+  type WrittenFile,
+} from "../port.ts";
+
+const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
+const maxAppendAttempts = 5;
+const writeAsync = promisify(write);
+const fdatasyncAsync = promisify(fdatasync);
+
+/** Changes or creates the file at `path`, with the directories that lead to it. */
+export async function writeDiskFile(
+  disk: Disk,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  options: WriteOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const { maxWriteBytes } = disk.limits;
+  if (bytes.byteLength > maxWriteBytes) {
+    return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
+  }
+  return await withTarget(disk, path, async (target) => {
+    if (options.mode === "append") return await append(disk, path, bytes, options.ifMatch);
+    const { segments, info } = target;
+    if (options.ifMatch !== undefined) {
+      const matched = await matchContent(disk, path, options.ifMatch);
+      if (!matched.ok) return matched;
+      return await replaceWith(disk, path, [bytes], info, { segments, version: matched.value });
+    }
+    const version = options.mode === "create" ? null : undefined;
+    if (version === null && info !== null) return failure({ reason: "already_exists" });
+    return await replaceWith(disk, path, [bytes], info, { segments, version });
+  });
+}
+
+/** Copies the file at `from` to `to`. */
+export async function copyDiskFile(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  { overwrite = false }: { readonly overwrite?: boolean } = {},
+): Promise<PairOutcome<WrittenFile>> {
+  let about: PairRefusal["about"] = "to";
+  const copied = await withTarget(disk, to, async ({ segments, info }) => {
+    if (!overwrite && info !== null) return failure({ reason: "already_exists" });
+    const opened = openInside(disk, from, disk.limits.maxFileBytes);
+    if (!opened.ok) {
+      about = "from";
+      return opened;
+    }
+    const file = opened.value;
+    try {
+      const expected = { segments, version: overwrite ? undefined : null };
+      return await replaceWith(disk, to, readPieces(file), info, expected, file.mode);
+    } finally {
+      closeSync(file.descriptor);
+    }
+  });
+  if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
+  return refusedAt(about, copied);
+}
+
+/** Runs `task` as the only writer of the file that `path` leads to. */
+async function withTarget(
+  disk: Disk,
+  path: WorkspacePath,
+  task: (target: Target) => Promise<Outcome<WrittenFile>>,
+): Promise<Outcome<WrittenFile>> {
+  const first = findTarget(disk, path); // before anything is written
+  if (!first.ok) return first;
+  return await disk.writers.run(absolutePath(disk.root, first.value.segments), async () => {
+    const target = findTarget(disk, path);
+    return target.ok ? await task(target.value) : target;
+  });
+}
+
+async function append(
+  disk: Disk,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  ifMatch: string | undefined,
+): Promise<Outcome<WrittenFile>> {
+  for (let attempt = 1;; attempt++) {
+    const target = findTarget(disk, path);
+    if (!target.ok) return target;
+    const { segments, info } = target.value;
+    const matched = ifMatch === undefined ? null : await matchContent(disk, path, ifMatch);
+    if (matched !== null && !matched.ok) return matched;
+    const written = info === null
+      ? await replaceWith(disk, path, [bytes], null, { segments, version: null })
+      : await appendTo(disk, path, bytes, info, { segments, version: matched?.value ?? versionOf(info) });
+    const lostRace = !written.ok && (written.error.reason === "conflict" || written.error.reason === "already_exists");
+    if (!lostRace || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
+  }
+}
+
+async function appendTo(
+  disk: Disk,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  info: Deno.FileInfo,
+  expected: Expectation,
+): Promise<Outcome<WrittenFile>> {
+  const { maxFileBytes } = disk.limits;
+  const opened = openInside(disk, path, Math.max(0, maxFileBytes - bytes.byteLength));
+  if (!opened.ok) {
+    const { error } = opened;
+    return error.reason === "too_large"
+      ? failure({ ...error, sizeBytes: error.sizeBytes + bytes.byteLength, limitBytes: maxFileBytes })
+      : opened;
+  }
+  const file = opened.value;
+  try {
+    const both = async function* (): AsyncGenerator<Uint8Array> {
+      yield* readPieces(file);
+      yield bytes;
+    };
+    return await replaceWith(disk, path, both(), info, expected);
+  } finally {
+    closeSync(file.descriptor);
+  }
+}
+
+/** The version of the file at `path` if its content has this SHA-256, and a conflict otherwise. */
+async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Promise<Outcome<string>> {
+  const opened = openInside(disk, path, disk.limits.maxFileBytes);
+  if (!opened.ok) return opened.error.reason === "not_found" ? failure({ reason: "conflict" }) : opened;
+  const file = opened.value;
+  try {
+    const digest = createHash("sha256");
+    for await (const piece of readPieces(file)) digest.update(piece);
+    return digest.digest("hex") === sha256.toLowerCase() ? success(file.version) : failure({ reason: "conflict" });
+  } catch (error) {
+    return failure(toRefusal(error));
+  } finally {
+    closeSync(file.descriptor);
+  }
+}
+
+/** Stages the pieces and puts them at `path`; owner and mode are those of `info`, or the mode is `mode`. */
+async function replaceWith(
+  disk: Disk,
+  path: WorkspacePath,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  info: Deno.FileInfo | null,
+  expected: Expectation,
+  mode: number | null = null,
+): Promise<Outcome<WrittenFile>> {
+  await disk.quota.measure();
+  const staged = disk.staging.create();
+  if (!staged.ok) return staged;
+  let isPlaced = false;
+  try {
+    const digest = createHash("sha256");
+    if (info !== null) keepOwner(staged.value.descriptor, info);
+    const sizeBytes = await fill(staged.value.descriptor, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
+    const committed = disk.staging.alone(() => commitFile(disk, path, staged.value, sizeBytes, expected));
+    isPlaced = committed.ok;
+    return committed.ok
+      ? success({ sizeBytes, sha256: digest.digest("hex"), created: committed.value.created })
+      : committed;
+  } catch (error) {
+    return failure(toRefusal(error));
+  } finally {
+    if (!isPlaced) removeIfThere(staged.value.path);
+  }
+}
+
+/** Gives the new content the owner of the old one, where the system lets this process do so. */
+function keepOwner(descriptor: number, { uid, gid }: Deno.FileInfo): void {
+  if (uid === null || gid === null) return;
+  const own = fstatSync(descriptor);
+  if (own.uid === uid && own.gid === gid) return;
+  try {
+    fchownSync(descriptor, uid, gid); // never by path: another process could lead that to any file
+  } catch (error) {
+    toRefusal(error); // the system's refusal is expected; anything else is a bug
+  }
+}
+
+async function fill(
+  descriptor: number,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  mode: number | null,
+  onPiece: (piece: Uint8Array) => void,
+): Promise<number> {
+  try {
+    let sizeBytes = 0;
+    for await (const piece of pieces) {
+      onPiece(piece);
+      let written = 0;
+      while (written < piece.byteLength) {
+        const { bytesWritten } = await writeAsync(descriptor, piece, written, piece.byteLength - written, null);
+        written += bytesWritten;
+      }
+      sizeBytes += written;
+    }
+    if (mode !== null) fchmodSync(descriptor, mode & permissionBits);
+    await fdatasyncAsync(descriptor);
+    return sizeBytes;
+  } finally {
+    closeSync(descriptor);
+  }
+}

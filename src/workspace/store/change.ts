@@ -1,0 +1,190 @@
+/**
+ * Changes of the store-backed workspace: each is one batch that checks everything it relied on, so that of two changes
+ * that exclude each other one is tried again. Contents that are no longer pointed to are swept right after, or by a
+ * later start.
+ */
+import { failure, success } from "../../lib/result.ts";
+import type { Batch, Put, StorageKey, VersionCheck } from "../../storage/port.ts";
+import type { WorkspacePath } from "../path.ts";
+import type { Outcome, WorkspaceLimits } from "../port.ts";
+import type { Store, StorePlace } from "./context.ts";
+import { dropGeneration } from "./content.ts";
+import { announceChange, type ToldChange } from "./watch.ts";
+import {
+  type EntryRecord,
+  type FileRecord,
+  type GoneRecord,
+  parseEntry,
+  parseGone,
+  parseStaged,
+  parseUsage,
+} from "./records.ts";
+
+/** A change that is ready to be applied. */
+export interface Change<T> {
+  readonly checks: readonly VersionCheck[];
+  readonly puts: readonly Put[];
+  readonly deletes: readonly StorageKey[];
+  /** What those who watch are told. */
+  readonly told: ToldChange;
+  /** Directories that get or lose an entry. */
+  readonly memberships: readonly string[];
+  readonly addedBytes: number;
+  readonly addedEntries: number;
+  /** What nothing points to any more after the change, by its id. */
+  readonly gone: readonly (readonly [string, GoneRecord])[];
+  readonly value: T;
+}
+
+const maxAttempts = 50;
+const sweepPage = 100;
+const stagedLifetimeMilliseconds = 60 * 60 * 1000; // longer than any write takes
+
+/** Plans and applies a change; plans again when something it relied on has changed. */
+export async function applyChange<T>(
+  store: Store,
+  plan: () => Promise<Outcome<Change<T>>>,
+): Promise<Outcome<T>> {
+  return await store.changes.run("", async () => {
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      const planned = await plan();
+      if (!planned.ok) return planned;
+      const batch = await toBatch(store, planned.value);
+      if (!batch.ok) return batch;
+      if (await store.storage.commit(batch.value)) {
+        for (const [id, record] of planned.value.gone) await sweepGone(store, id, record);
+        return success(planned.value.value);
+      }
+    }
+    return failure({ reason: "conflict" });
+  });
+}
+
+/** Records for the directories that are missing on the way to a new entry, which is the last of `names`. */
+export function putBelow(
+  store: Store,
+  { directoryId, existing }: StorePlace,
+  segments: readonly string[],
+  entry: EntryRecord,
+): { readonly puts: readonly Put[]; readonly memberships: readonly string[] } {
+  const puts: Put[] = [];
+  const names = segments.slice(existing);
+  let parent = directoryId;
+  for (const [index, name] of names.entries()) {
+    const isLast = index === names.length - 1;
+    const record: EntryRecord = isLast ? entry : { kind: "directory", id: store.randomId(), modifiedAt: store.clock() };
+    puts.push({ key: store.keys.entry(parent, name), value: record });
+    if (record.kind === "directory") parent = record.id;
+  }
+  return { puts, memberships: [directoryId] };
+}
+
+/** The key of the last name of `path`, whose directory is there. */
+export function keyAt(store: Store, { directoryId }: StorePlace, path: WorkspacePath): StorageKey {
+  return store.keys.entry(directoryId, path.segments.at(-1) ?? "");
+}
+
+/** What to sweep when nothing points to the file any more. */
+export function goneFile({ generation, chunkCount }: FileRecord): readonly [string, GoneRecord] {
+  return [generation, { kind: "file", chunkCount }];
+}
+
+/** Sweeps everything that crashes have left. */
+export async function sweepStore(store: Store): Promise<void> {
+  const { storage, keys, clock } = store;
+  for (;;) {
+    const gone = await storage.list(keys.allGone, { limit: sweepPage });
+    for (const { key, value } of gone) await sweepGone(store, key[key.length - 1] ?? "", parseGone(value));
+    if (gone.length < sweepPage) break;
+  }
+  let after: StorageKey | undefined;
+  for (;;) {
+    const staged = await storage.list(keys.allStaged, { limit: sweepPage, ...after === undefined ? {} : { after } });
+    for (const { key, value } of staged) {
+      const { chunkCount, since } = parseStaged(value);
+      if (clock() - since > stagedLifetimeMilliseconds) {
+        await dropGeneration(store, key[key.length - 1] ?? "", chunkCount);
+      }
+    }
+    after = staged.at(-1)?.key;
+    if (staged.length < sweepPage) break;
+  }
+}
+
+/** Refuses a content of which the quota leaves no room: asked before it is staged, where it is large. */
+export async function requireRoom(store: Store, addedBytes: number): Promise<Outcome<null>> {
+  const used = parseUsage((await store.storage.get(store.keys.usage))?.value);
+  return bytesFit(store.limits, used.bytes + addedBytes, addedBytes);
+}
+
+function bytesFit({ maxTotalBytes }: WorkspaceLimits, bytes: number, addedBytes: number): Outcome<null> {
+  return maxTotalBytes !== null && addedBytes > 0 && bytes > maxTotalBytes
+    ? failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" })
+    : success(null);
+}
+
+async function toBatch<T>(store: Store, change: Change<T>): Promise<Outcome<Batch>> {
+  const { storage, keys, limits } = store;
+  const usage = await storage.get(keys.usage);
+  const used = parseUsage(usage?.value);
+  const after = { bytes: used.bytes + change.addedBytes, entries: used.entries + change.addedEntries };
+  const fits = bytesFit(limits, after.bytes, change.addedBytes);
+  if (!fits.ok) return fits;
+  if (limits.maxFiles !== null && change.addedEntries > 0 && after.entries > limits.maxFiles) {
+    return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
+  }
+  const announced = store.isWatched && change.told.paths.length > 0
+    ? [await announceChange({ ...store, now: store.clock() }, change.told)]
+    : [];
+  return success({
+    checks: [...change.checks, { key: keys.usage, version: usage?.version ?? null }],
+    puts: [
+      ...change.puts,
+      { key: keys.usage, value: after },
+      ...[...new Set(change.memberships)].map((id) => ({ key: keys.membership(id), value: true })),
+      ...change.gone.map(([id, record]) => ({ key: keys.gone(id), value: record })),
+      ...announced,
+    ],
+    deletes: change.deletes,
+  });
+}
+
+/** Deletes what a record lists. For a directory: page by page, what is in it, and then the record. */
+async function sweepGone(store: Store, id: string, record: GoneRecord): Promise<void> {
+  if (record.kind === "file") return await dropGeneration(store, id, record.chunkCount);
+  const { storage, keys } = store;
+  for (;;) {
+    const entries = await storage.list(keys.entriesOf(id), { limit: sweepPage });
+    if (entries.length === 0) break;
+    for (const { key, value, version } of entries) await sweepEntry(store, key, parseEntry(value), version);
+  }
+  await storage.commit({ deletes: [keys.membership(id), keys.gone(id)] });
+}
+
+async function sweepEntry(
+  store: Store,
+  key: StorageKey,
+  entry: EntryRecord,
+  version: string,
+): Promise<void> {
+  const { storage, keys } = store;
+  const [id, gone]: [string, GoneRecord] = entry.kind === "file"
+    ? [entry.generation, { kind: "file", chunkCount: entry.chunkCount }]
+    : [entry.id, { kind: "directory" }];
+  for (;;) {
+    const usage = await storage.get(keys.usage);
+    const used = parseUsage(usage?.value);
+    const bytes = used.bytes - (entry.kind === "file" ? entry.sizeBytes : 0);
+    const isSwept = await storage.commit({
+      checks: [
+        { key, version },
+        { key: keys.usage, version: usage?.version ?? null },
+      ],
+      puts: [{ key: keys.usage, value: { bytes, entries: used.entries - 1 } }, { key: keys.gone(id), value: gone }],
+      deletes: [key],
+    });
+    if (isSwept) break;
+    if (await storage.get(key) === null) return; // another process swept it
+  }
+  await sweepGone(store, id, gone);
+}

@@ -1,0 +1,141 @@
+/** File contents in the store: chunks under a generation that is never changed once an entry points to it. */
+import { createHash, hash } from "node:crypto";
+import type { Put } from "../../storage/port.ts";
+import { failure, success } from "../../lib/result.ts";
+import type { WorkspacePath } from "../path.ts";
+import type { ByteRange, FileContent, Outcome } from "../port.ts";
+import { findInStore, type Store } from "./context.ts";
+import { chunkBytes, type FileRecord, parseChunk, toChunk } from "./records.ts";
+
+/** A content that is written, or ready to be written with its entry. */
+export interface StagedContent {
+  readonly record: FileRecord;
+  /** Chunks that go into the same batch as the entry. */
+  readonly puts: readonly Put[];
+  /** Whether other chunks are stored already, and listed as staged. */
+  readonly isStaged: boolean;
+}
+
+const chunksPerBatch = 8; // with keys and base64 below the 819,200 bytes of a Deno KV atomic operation
+const maxReadAttempts = 5;
+
+/** Contents of more bytes are stored before their entry. */
+export const maxUnstagedBytes: number = (chunksPerBatch - 1) * chunkBytes;
+
+/** The content of the file at `path`, or the part of it that `range` asks for. */
+export async function readStoreFile(
+  store: Store,
+  path: WorkspacePath,
+  range?: ByteRange,
+): Promise<Outcome<FileContent>> {
+  for (let attempt = 1;; attempt++) {
+    const found = await findInStore(store, path);
+    if (!found.ok) return found;
+    if (found.value.kind === "directory") return failure({ reason: "is_directory" });
+    const file = found.value;
+    const { sizeBytes, sha256, generation: version, modifiedAt } = file;
+    const { maxReadBytes } = store.limits;
+    if (range === undefined && sizeBytes > maxReadBytes) {
+      return failure({ reason: "too_large", sizeBytes, limitBytes: maxReadBytes });
+    }
+    const offset = Math.min(range?.offsetBytes ?? 0, sizeBytes);
+    const length = Math.min(range?.lengthBytes ?? sizeBytes, maxReadBytes, sizeBytes - offset);
+    const bytes = await readRange(store, file, offset, length);
+    const isWhole = length === sizeBytes;
+    if (bytes !== null && (!isWhole || hash("sha256", bytes) === sha256)) {
+      return success({ bytes, sizeBytes, sha256: isWhole ? sha256 : null, version, modifiedAt });
+    }
+    // replaced while it was read: the entry points to the new content by now
+    if (attempt === maxReadAttempts) return failure({ reason: "io", code: "EIO" });
+  }
+}
+
+/** The file's bytes in pieces. Throws when the content is gone. */
+export async function* readStorePieces(store: Store, file: FileRecord): AsyncGenerator<Uint8Array> {
+  for (let index = 0; index < file.chunkCount; index++) {
+    const stored = await store.storage.get(store.keys.chunk(file.generation, index));
+    if (stored === null) throw new MissingChunk();
+    yield parseChunk(stored.value);
+  }
+}
+
+/** Thrown by {@link readStorePieces}: the file was replaced or deleted meanwhile. */
+export class MissingChunk extends Error {}
+
+/** Stores all of the content but what fits into one batch with its entry. `null` when it has more than `maxBytes`. */
+export async function stageContent(
+  store: Store,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<StagedContent | null> {
+  const generation = store.randomId();
+  const digest = createHash("sha256");
+  const pending: Put[] = [];
+  let chunk = new Uint8Array(chunkBytes);
+  let filled = 0;
+  let chunkCount = 0;
+  let sizeBytes = 0;
+  let isStaged = false;
+  const finishChunk = (): void => {
+    pending.push({ key: store.keys.chunk(generation, chunkCount++), value: toChunk(chunk.subarray(0, filled)) });
+    chunk = new Uint8Array(chunkBytes);
+    filled = 0;
+  };
+  for await (const piece of pieces) {
+    digest.update(piece);
+    sizeBytes += piece.byteLength;
+    if (sizeBytes > maxBytes) {
+      if (isStaged) await dropGeneration(store, generation, chunkCount);
+      return null;
+    }
+    for (let offset = 0; offset < piece.byteLength;) {
+      const part = piece.subarray(offset, offset + chunkBytes - filled);
+      chunk.set(part, filled);
+      filled += part.byteLength;
+      offset += part.byteLength;
+      if (filled < chunkBytes) continue;
+      finishChunk();
+      if (pending.length < chunksPerBatch) continue;
+      // the list of what is staged comes first, so that a crash leaves nothing that the sweeper does not find
+      const staged = { key: store.keys.staged(generation), value: { chunkCount, since: store.clock() } };
+      await store.storage.commit({ puts: [staged] });
+      await store.storage.commit({ puts: pending.splice(0) });
+      isStaged = true;
+    }
+  }
+  if (filled > 0) finishChunk();
+  const modifiedAt = store.clock();
+  const sha256 = digest.digest("hex");
+  return { record: { kind: "file", generation, chunkCount, sizeBytes, sha256, modifiedAt }, puts: pending, isStaged };
+}
+
+/** Deletes a generation's chunks, and then what lists them. */
+export async function dropGeneration(store: Store, generation: string, chunkCount: number): Promise<void> {
+  for (let start = 0; start < chunkCount; start += 100) {
+    const count = Math.min(100, chunkCount - start);
+    const deletes = Array.from({ length: count }, (_, index) => store.keys.chunk(generation, start + index));
+    await store.storage.commit({ deletes });
+  }
+  await store.storage.commit({ deletes: [store.keys.staged(generation), store.keys.gone(generation)] });
+}
+
+async function readRange(store: Store, file: FileRecord, offset: number, length: number): Promise<Uint8Array | null> {
+  const bytes = new Uint8Array(length);
+  const first = Math.floor(offset / chunkBytes);
+  const last = length === 0 ? first - 1 : Math.floor((offset + length - 1) / chunkBytes);
+  for (let start = first; start <= last; start += chunksPerBatch) {
+    const indexes = Array.from({ length: Math.min(chunksPerBatch, last - start + 1) }, (_, index) => start + index);
+    const chunks = await Promise.all(
+      indexes.map((index) => store.storage.get(store.keys.chunk(file.generation, index))),
+    );
+    for (const [position, stored] of chunks.entries()) {
+      if (stored === null) return null;
+      const chunkStart = (start + position) * chunkBytes;
+      const chunk = parseChunk(stored.value);
+      const from = Math.max(0, offset - chunkStart);
+      const part = chunk.subarray(from, Math.min(chunk.byteLength, offset + length - chunkStart));
+      bytes.set(part, chunkStart + from - offset);
+    }
+  }
+  return bytes;
+}

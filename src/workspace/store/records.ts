@@ -1,0 +1,124 @@
+/** What the store-backed workspace keeps in storage: records, their keys, and how they are read back. */
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import { parseStored } from "../../lib/storage_fault.ts";
+import type { StorageKey } from "../../storage/port.ts";
+
+/** A directory's entry. Its children hang on the id, so moving it moves them. */
+export interface DirectoryRecord {
+  readonly kind: "directory";
+  readonly id: string;
+  readonly modifiedAt: number;
+}
+
+/** A file's entry. Its content is under the generation, which is never changed: new content is a new generation. */
+export interface FileRecord {
+  readonly kind: "file";
+  readonly generation: string;
+  readonly chunkCount: number;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  readonly modifiedAt: number;
+}
+
+/** What is at a name. */
+export type EntryRecord = DirectoryRecord | FileRecord;
+
+/** What is to be swept: the chunks of a generation or what is in a directory that was taken out. */
+export type GoneRecord = { readonly kind: "file"; readonly chunkCount: number } | { readonly kind: "directory" };
+
+/** Quota accounting. */
+export interface UsageRecord {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+/** Bytes in a chunk: with base64 and quotes it stays below the 65,536 bytes of a Deno KV value. */
+export const chunkBytes = 45_000;
+/** The id of the root directory. */
+export const rootId = "root";
+
+const fileRecord = z.object({
+  kind: z.literal("file"),
+  generation: z.string(),
+  chunkCount: z.int().min(0),
+  sizeBytes: z.int().min(0),
+  sha256: z.string(),
+  modifiedAt: z.number(),
+});
+const directoryRecord = z.object({ kind: z.literal("directory"), id: z.string(), modifiedAt: z.number() });
+const entryRecord = z.discriminatedUnion("kind", [fileRecord, directoryRecord]);
+const goneRecord = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("file"), chunkCount: z.int().min(0) }),
+  z.object({ kind: z.literal("directory") }),
+]);
+const usageRecord = z.object({ bytes: z.number(), entries: z.number() });
+const stagedRecord = z.object({ chunkCount: z.int().min(0), since: z.number() });
+
+/** The keys of one workspace. */
+export interface StoreKeys {
+  /** All entries of a directory. */
+  entriesOf(directoryId: string): StorageKey;
+  entry(directoryId: string, name: string): StorageKey;
+  /** Changes whenever an entry is added to the directory or taken out. */
+  membership(directoryId: string): StorageKey;
+  chunk(generation: string, index: number): StorageKey;
+  /** A generation that is being written. */
+  staged(generation: string): StorageKey;
+  readonly allStaged: StorageKey;
+  gone(id: string): StorageKey;
+  readonly allGone: StorageKey;
+  readonly usage: StorageKey;
+}
+
+/** Makes the keys of the workspace `name`. */
+export function createStoreKeys(name: string): StoreKeys {
+  const at = (...parts: readonly string[]): StorageKey => ["workspace", name, ...parts];
+  return {
+    entriesOf: (directoryId) => at("entry", directoryId),
+    // in hexadecimal names sort by their bytes in every driver
+    entry: (directoryId, entryName) => at("entry", directoryId, Buffer.from(entryName, "utf8").toString("hex")),
+    membership: (directoryId) => at("membership", directoryId),
+    chunk: (generation, index) => at("chunk", generation, String(index).padStart(6, "0")),
+    staged: (generation) => at("staged", generation),
+    allStaged: at("staged"),
+    gone: (id) => at("gone", id),
+    allGone: at("gone"),
+    usage: at("usage"),
+  };
+}
+
+/** The name that an entry's key holds. */
+export function nameOfKey(key: StorageKey): string {
+  return Buffer.from(key[key.length - 1] ?? "", "hex").toString("utf8");
+}
+
+/** A stored entry. Throws when the store holds something else. */
+export function parseEntry(value: unknown): EntryRecord {
+  return parseStored(entryRecord, value, "workspace entry");
+}
+
+/** What is to be swept. Throws when the store holds something else. */
+export function parseGone(value: unknown): GoneRecord {
+  return parseStored(goneRecord, value, "workspace gone");
+}
+
+/** The usage, zero for a new workspace. Throws when the store holds something else. */
+export function parseUsage(value: unknown): UsageRecord {
+  return value === undefined ? { bytes: 0, entries: 0 } : parseStored(usageRecord, value, "workspace usage");
+}
+
+/** A generation that is being written. Throws when the store holds something else. */
+export function parseStaged(value: unknown): { readonly chunkCount: number; readonly since: number } {
+  return parseStored(stagedRecord, value, "workspace staged");
+}
+
+/** A chunk's bytes. Throws when the store holds something else. */
+export function parseChunk(value: unknown): Uint8Array {
+  return Buffer.from(parseStored(z.string(), value, "workspace chunk"), "base64");
+}
+
+/** A chunk as it is stored. */
+export function toChunk(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}

@@ -1,0 +1,67 @@
+/** Lists and walks directories of the store-backed workspace. */
+import { failure, success } from "../../lib/result.ts";
+import type { WorkspacePath } from "../path.ts";
+import type { DirectoryEntry, Listing, ListOptions, Outcome } from "../port.ts";
+import { findInStore, type Store } from "./context.ts";
+import { type EntryRecord, nameOfKey, parseEntry } from "./records.ts";
+
+const walkPage = 200;
+
+/** The entries of the directory at `path`, sorted by name. */
+export async function listStoreDirectory(
+  store: Store,
+  path: WorkspacePath,
+  { limit = Infinity, after, details = false }: ListOptions = {},
+): Promise<Outcome<Listing>> {
+  const found = await findInStore(store, path);
+  if (!found.ok) return found;
+  if (found.value.kind === "file") return failure({ reason: "not_a_directory" });
+  const wanted = Math.min(limit, store.limits.maxListEntries);
+  const entries: DirectoryEntry[] = [];
+  for await (const [name, record] of entriesOf(store, found.value.id, wanted + 1, after)) {
+    if (store.rules.isDenied([...path.segments, name])) continue;
+    if (entries.length === wanted) return success({ entries, hasMore: true });
+    entries.push(toEntry(name, record, details));
+  }
+  return success({ entries, hasMore: false });
+}
+
+/** The names of every entry below a directory, whose own names are `segments`. */
+export async function* walkStore(
+  store: Store,
+  directoryId: string,
+  segments: readonly string[],
+): AsyncGenerator<readonly string[]> {
+  const directories: (readonly [string, readonly string[]])[] = [[directoryId, segments]];
+  let directory: readonly [string, readonly string[]] | undefined;
+  while ((directory = directories.pop()) !== undefined) {
+    const [id, names] = directory;
+    for await (const [name, record] of entriesOf(store, id, walkPage)) {
+      const below = [...names, name];
+      yield below;
+      if (record.kind === "directory") directories.push([record.id, below]);
+    }
+  }
+}
+
+async function* entriesOf(
+  store: Store,
+  directoryId: string,
+  page: number,
+  after?: string,
+): AsyncGenerator<readonly [string, EntryRecord]> {
+  const prefix = store.keys.entriesOf(directoryId);
+  let last = after === undefined || after === "" ? undefined : store.keys.entry(directoryId, after);
+  for (;;) {
+    const stored = await store.storage.list(prefix, { limit: page, ...last === undefined ? {} : { after: last } });
+    for (const { key, value } of stored) yield [nameOfKey(key), parseEntry(value)];
+    if (stored.length < page) return;
+    last = stored.at(-1)?.key;
+  }
+}
+
+function toEntry(name: string, record: EntryRecord, details: boolean): DirectoryEntry {
+  const { kind, modifiedAt } = record;
+  if (!details) return { name, kind };
+  return record.kind === "file" ? { name, kind, sizeBytes: record.sizeBytes, modifiedAt } : { name, kind, modifiedAt };
+}
