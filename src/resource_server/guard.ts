@@ -3,6 +3,7 @@
  * from memory, synchronously, for as long as its expiry and the store's change count allow; a revocation by any
  * process moves that count, and the next request looks the grant up again.
  */
+import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Challenges } from "./challenge.ts";
@@ -44,7 +45,7 @@ export function createGuard(options: {
 }): Guard {
   const { verifier, challenges, clock, maxCachedTokens } = options;
   // Keyed by the whole header, so that the hot path neither parses nor copies it.
-  const cache = new Map<string, CachedToken>();
+  const cache = boundedMap<string, CachedToken>(maxCachedTokens);
 
   const refuse = (request: Request, reason: string): AuthOutcome => ({
     kind: "refused",
@@ -52,18 +53,13 @@ export function createGuard(options: {
     reason,
     wwwAuthenticate: challenges.invalidToken(request),
   });
-  const remember = (header: string, entry: CachedToken): void => {
-    const oldest = cache.keys().next();
-    if (cache.size >= maxCachedTokens && !oldest.done) cache.delete(oldest.value);
-    cache.set(header, entry);
-  };
   const verify = async (request: Request, header: string, token: string): Promise<AuthOutcome> => {
     // Read first: a revocation during verification then shows as a later count.
     const aliveAt = await verifier.changeCount();
     const verified = await verifier.verify(token);
     if (!verified.ok) return refuse(request, verified.error);
     const outcome = { kind: "principal", principal: verified.value } as const;
-    remember(header, { outcome, aliveAt });
+    cache.set(header, { outcome, aliveAt });
     return outcome;
   };
   const recheck = async (request: Request, header: string, entry: CachedToken, count: number): Promise<AuthOutcome> => {

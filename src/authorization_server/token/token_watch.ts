@@ -1,5 +1,5 @@
 /** Hears when a token ends before its time: for streams, which outlive the request that showed the token. */
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Timers } from "../../lib/time/timers.ts";
@@ -35,20 +35,13 @@ export function createTokenWatch(
 
   const begin = (name: string, principal: Principal): Group => {
     const ends = new Set<() => void>();
-    const lookout = createLookout(async () => {
+    const watch = watchEntries(storage, recordsOf(principal, keyIdOf(principal)), async () => {
       if (await isLive(principal)) return;
       for (const end of [...ends]) if (ends.delete(end)) end();
       leave(name);
     }, { log, timers });
-    const watches = recordsOf(principal, keyIdOf(principal)).map((key) => storage.watch(key, lookout.again));
-    lookout.again(); // it may have ended since the request's token was verified
-    return {
-      ends,
-      stop() {
-        lookout.stop();
-        for (const stop of watches) stop();
-      },
-    };
+    watch.look(); // it may have ended since the request's token was verified
+    return { ends, stop: watch.stop };
   };
   const leave = (name: string): void => {
     const group = groups.get(name);

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { RpcId } from "../messages/jsonrpc.ts";
 import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
@@ -62,15 +62,11 @@ export function createInFlight({ storage, clock, timers, log }: InFlightOptions)
     has: (owner, id) => calls.has(keyOf(owner, id)),
     watch(owner, id) {
       const key = storedAt(owner, id);
-      const lookout = createLookout(async () => {
+      const { look, stop } = watchEntries(storage, [key], async () => {
         if (await storage.get(key) !== null) cancel(owner, id);
       }, { log, timers });
-      const stopWatching = storage.watch(key, lookout.again);
-      lookout.again();
-      return () => {
-        lookout.stop();
-        stopWatching();
-      };
+      look();
+      return stop;
     },
     async tell(owner, id) {
       const expiresAt = clock() + cancellationLifetimeMs;

@@ -2,6 +2,7 @@
  * Whose habits the answers follow: the specification's, or those that ServiceNow's client and the guides written for it
  * need. Chosen per OAuth client.
  */
+import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Principal } from "../../lib/principal.ts";
 
 /** The habits. */
@@ -85,15 +86,9 @@ export function createProfiles(options: ProfileOptions): Profiles {
     ...serviceNowProfile,
     toolFailureIsProtocolError: options.toolFailureIsProtocolError,
   };
-  const settled = new Map<string, { readonly profile: Profile; readonly fixed: boolean }>();
+  const settled = boundedMap<string, { readonly profile: Profile; readonly fixed: boolean }>(maxRememberedClients);
 
   const remember = (clientId: string, profile: Profile, fixed: boolean): Profile => {
-    if (settled.size >= maxRememberedClients) {
-      for (const oldest of settled.keys()) {
-        settled.delete(oldest);
-        break;
-      }
-    }
     settled.set(clientId, { profile, fixed });
     return profile;
   };

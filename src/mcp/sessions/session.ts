@@ -5,9 +5,10 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
+import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Timers } from "../../lib/time/timers.ts";
@@ -87,7 +88,7 @@ function keyOf({ key }: Session): McpStorageKey {
 /** Opens the sessions. */
 export function createSessions(options: SessionOptions): Sessions {
   const { secretBox, storage, clock, timers, log, maxCachedSessions } = options;
-  const cache = new Map<string, OpenSession>();
+  const cache = boundedMap<string, OpenSession>(maxCachedSessions);
   const capabilitySets = new Map<string, ClientCapabilities>();
 
   /** Opens an id. Ten thousand sessions of one principal share its strings, and the sets of what they declare. */
@@ -107,15 +108,6 @@ export function createSessions(options: SessionOptions): Sessions {
       capabilitySets.set(abilities, set);
     }
     return set;
-  };
-  const remember = (id: string, session: OpenSession): void => {
-    if (cache.size >= maxCachedSessions) {
-      for (const oldest of cache.keys()) {
-        cache.delete(oldest);
-        break;
-      }
-    }
-    cache.set(id, session);
   };
   const take = (session: OpenSession, { ended, logLevel, subscriptions }: z.infer<typeof recordShape>): void => {
     session.ended = ended;
@@ -167,7 +159,7 @@ export function createSessions(options: SessionOptions): Sessions {
       if (session === undefined) {
         const opened = unseal(id, principal);
         if (opened === null) return null;
-        remember(id, session = opened);
+        cache.set(id, session = opened);
       }
       if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
       if (session.expiresAt <= clock()) return null;
@@ -178,12 +170,8 @@ export function createSessions(options: SessionOptions): Sessions {
     end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
     watch(session, onChange) {
       const opened = session as OpenSession;
-      const lookout = createLookout(async () => onChange(await refresh(opened, opened.checkedAt)), { log, timers });
-      const stopWatching = storage.watch(keyOf(session), lookout.again);
-      return () => {
-        lookout.stop();
-        stopWatching();
-      };
+      const look = async (): Promise<void> => onChange(await refresh(opened, opened.checkedAt));
+      return watchEntries(storage, [keyOf(session)], look, { log, timers }).stop;
     },
     setLogLevel: (session, logLevel) => change(session, (stored) => ({ ...stored, logLevel })),
     async setSubscription(session, uri, wanted) {

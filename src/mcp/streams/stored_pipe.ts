@@ -6,7 +6,7 @@ import { z } from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
 
@@ -85,7 +85,7 @@ export function receiveFromPipe(
   let last: McpStorageKey | undefined;
   let received = 0;
   let stopped = false;
-  const lookout = createLookout(async () => {
+  const watch = watchEntries(storage, [key], async () => {
     const head = await storage.get(key);
     if (stopped || head === null) return;
     const { ended } = parseStored(headShape, head.value, "pipe");
@@ -114,12 +114,10 @@ export function receiveFromPipe(
     to.onEnd?.();
     await storage.commit({ deletes: [key] });
   }, { log, timers });
-  const stopWatching = storage.watch(key, lookout.again);
   const stop = (): void => {
     stopped = true;
-    lookout.stop();
-    stopWatching();
+    watch.stop();
   };
-  lookout.again();
+  watch.look();
   return stop;
 }

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import { parseJson } from "../../lib/parse_json.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
@@ -146,7 +146,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
     offer(stream, resumeId, { content, scopes }) {
       const key = requestKey(resumeId);
       let current: { readonly pipe: string; readonly reader: FrameReader } | null = null;
-      const lookout = createLookout(async () => {
+      return watchEntries(storage, [key], async () => {
         const stored = await storage.get(key);
         const request = stored === null ? null : parseStored(requestShape, stored.value, "mcp_resume");
         const asked = request !== null && scopes.isSubsetOf(new Set(request.scopes)) ? request : null;
@@ -159,12 +159,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         const isOver = stream.isOverAfter(asked.after);
         current = { pipe: asked.pipe, reader: stream.attach(asked.after) };
         void sendOn(current.reader, asked.pipe, isOver);
-      }, { log, timers });
-      const stopWatching = storage.watch(key, lookout.again);
-      return () => {
-        lookout.stop();
-        stopWatching();
-      };
+      }, { log, timers }).stop;
     },
     ask({ resumeId, after }, principal, { onFrame, onEnd }) {
       const key = requestKey(resumeId);

@@ -1,7 +1,7 @@
 /** A task where it runs: its record as it changes, each change stored and told, and what others leave for it. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Pause } from "../../lib/time/pause.ts";
 import type { Result } from "../../lib/result.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
@@ -137,11 +137,9 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     if (left !== null) questions.take(left.responses);
     await afterAnswers(); // also of answers taken earlier, when the storage was away
   };
-  const lookout = createLookout(collect, options);
-  const stopWatching = storage.watch(taskInboxKey(taskId), lookout.again);
+  const inbox = watchEntries(storage, [taskInboxKey(taskId)], collect, options);
   const release = (): void => {
-    lookout.stop();
-    stopWatching();
+    inbox.stop();
     options.onSettled();
     settled.resolve();
   };
@@ -180,7 +178,7 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     ask: (asked) =>
       questions.ask(asked, async () => {
         await showQuestions();
-        lookout.again(); // answers may be there already
+        inbox.look(); // answers may be there already
       }),
     async settle(answer) {
       try {
@@ -219,7 +217,7 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
       try {
         await afterAnswers();
       } catch (error) {
-        lookout.again(); // the answers are taken: the task goes on once this can be stored
+        inbox.look(); // the answers are taken: the task goes on once this can be stored
         throw error;
       }
       return null;

@@ -1,6 +1,6 @@
 /** Publishes what becomes of tasks that other instances run, for those who listen here. */
 import type { Log } from "../../lib/log/log.ts";
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { McpStorage } from "../mcp_storage.ts";
 import { type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
@@ -39,7 +39,7 @@ export function createTaskFollowers({ storage, store, log, timers, publish }: Ta
 
   const begin = (taskId: string, known: string): Followed => {
     let seen: string | null = known;
-    const lookout = createLookout(async () => {
+    const watch = watchEntries(storage, [taskKey(taskId)], async () => {
       const found = await store.load(taskId, "state");
       if (found === null) return;
       const state = visibleState(toTaskView(found));
@@ -49,19 +49,15 @@ export function createTaskFollowers({ storage, store, log, timers, publish }: Ta
       seen = visibleState(toTaskView(record));
       publish(record);
     }, { log, timers });
-    const stopWatching = storage.watch(taskKey(taskId), lookout.again);
-    lookout.again(); // it may have changed since it was looked up
+    watch.look(); // it may have changed since it was looked up
     return {
       followers: 0,
       catchUp(state) {
         if (state === seen) return;
         seen = null;
-        lookout.again();
+        watch.look();
       },
-      stop() {
-        lookout.stop();
-        stopWatching();
-      },
+      stop: watch.stop,
     };
   };
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { createLookout } from "../../lib/time/lookout.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Put, Storage, StorageKey } from "../../storage/port.ts";
 import { type AccessPatterns, createAccessRules } from "../access_rules.ts";
 import { createChangeNotices } from "../change_notices.ts";
@@ -79,7 +79,7 @@ export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
     const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
     let seen: number | null = null;
     let closed = false;
-    const lookout = createLookout(async () => {
+    const watch = watchEntries(storage, [changesKey(name)], async () => {
       const { count, recent } = await readChanges(storage, name);
       if (closed) return;
       const fresh = seen === null ? recent.filter(([at]) => at >= since).length : count - seen;
@@ -94,13 +94,11 @@ export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
         if (isListChanged && !paths.every(isDenied)) notices.addListChange();
       }
     }, { log });
-    const stopWatching = storage.watch(changesKey(name), lookout.again);
-    lookout.again();
+    watch.look();
     return {
       close() {
         closed = true;
-        stopWatching();
-        lookout.stop();
+        watch.stop();
         notices.close();
         return Promise.resolve();
       },
