@@ -8,6 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import type { Setting } from "../src/config/setting.ts";
+import { formerSettingNames } from "../src/config/former_settings.ts";
 import { settings } from "../src/config/settings.ts";
 import { telemetryVariables } from "../src/config/telemetry.ts";
 import { bundledFiles, bundleProgram, commitOfSources, programName, root, workerName } from "./bundle.ts";
@@ -36,7 +37,9 @@ export function compiledPermissions(): string[] {
     "--allow-read",
     "--allow-write",
     "--allow-sys=homedir,statfs,uid,gid",
-    `--allow-env=${[...variables, ...proxies, ...telemetryVariables, "HOME", "USERPROFILE"].join(",")}`,
+    `--allow-env=${
+      [...variables, ...proxies, ...telemetryVariables, ...formerSettingNames, "HOME", "USERPROFILE"].join(",")
+    }`,
     "--ignore-env", // any other variable reads as absent, where a library looks for one
   ];
 }

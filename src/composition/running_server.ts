@@ -5,6 +5,7 @@ import type { FetchDocument } from "../authorization_server/documents/document_f
 import { hasArgon2id } from "../authorization_server/people/argon2id.ts";
 import { canVerify } from "../authorization_server/people/password_hash.ts";
 import type { Config } from "../config/config.ts";
+import { warnOfFormerSettings } from "../config/former_settings.ts";
 import { ConnectionPeer } from "../http/connection_peer.ts";
 import { createProxyNotice, type ProxyNotice } from "../http/proxy_notice.ts";
 import { openInstallation } from "./installation.ts";
@@ -91,6 +92,7 @@ export async function startServer(
       });
     }
   }
+  if (team === undefined || team.opensPort) warnOfFormerSettings(config.formerSettings, log);
   const notice = createProxyNotice(log);
   if (missesTrustProxy(config) && (team === undefined || team.opensPort)) {
     log.write("warn", "proxy_not_trusted", {

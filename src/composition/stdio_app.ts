@@ -1,5 +1,6 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
 import type { Config } from "../config/config.ts";
+import { warnOfFormerSettings } from "../config/former_settings.ts";
 import type { Installation, InstallationProblem } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -41,6 +42,7 @@ export async function runStdio(
   dependencies: StdioAppDependencies,
 ): Promise<Result<null, InstallationProblem>> {
   const { input, output, stop, log } = dependencies;
+  warnOfFormerSettings(config.formerSettings, log);
   const started = await startTelemetry(config, { version, log });
   if (!started.ok) return started;
   const telemetry = started.value;

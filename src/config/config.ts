@@ -4,6 +4,7 @@ import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { environmentHasProxy } from "../ollama/direct_fetch.ts";
+import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto, type LookAt } from "./overlap.ts";
 import { isLoopbackHost } from "./parsers.ts";
 import { requireForDeploy } from "./require_for_deploy.ts";
@@ -28,7 +29,6 @@ export interface Config extends
     SettingValues,
     | "registration"
     | "maxBodyBytes"
-    | "jwtIssuer"
     | "servicenowInstance"
     | "servicenowClientId"
     | "servicenowClientSecret"
@@ -48,6 +48,8 @@ export interface Config extends
   readonly hasProxy: boolean;
   /** What the environment asks of Deno; the server itself looks at what Deno does. */
   readonly telemetry: TelemetryRequest;
+  /** Variables that are set and have no effect any more. */
+  readonly formerSettings: readonly FormerSetting[];
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
   readonly onDeploy: boolean;
 }
@@ -136,19 +138,12 @@ function completeConfig(
   { env, readFile, home = systemHome, lookAt = () => null }: ConfigSources,
   problems: ConfigProblem[],
 ): Config {
-  const { registration, jwtIssuer, servicenowInstance: instance, ...others } = values;
+  const { registration, servicenowInstance: instance, ...others } = values;
   const { servicenowClientId: clientId, servicenowClientSecret: clientSecret, ...withTls } = others;
   const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...rest } = withTls;
   const servicenow = completeServicenow({ instance, clientId, clientSecret }, values.signIn, problems);
-  const serverUrl = values.serverUrl ?? jwtIssuer;
+  const { serverUrl } = values;
   const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
-  if (jwtIssuer !== undefined && jwtIssuer !== serverUrl) {
-    problems.push({
-      field: "JWT_ISSUER",
-      value: JSON.stringify(jwtIssuer),
-      hint: "must equal SERVER_URL, or be left out",
-    });
-  }
   const onDeploy = isDeploy(env);
   if (onDeploy) requireForDeploy(values, serverUrl, env, problems);
   else if (serverUrl === undefined && !isLoopbackHost(values.host)) {
@@ -198,6 +193,7 @@ function completeConfig(
     onDeploy,
     hasProxy: environmentHasProxy((name) => env[name]),
     telemetry: readTelemetryRequest(env),
+    formerSettings: formerSettingsIn(env),
     dataDir,
     workspaceDir,
   };

@@ -81,10 +81,6 @@ Deno.test("loadConfig() refuses issuers that cannot be one (RFC 8414 §2: https,
   }
   const token = { DCR_AUTH_TOKEN: "k3Jp9vQx2LmN8rTz" };
   assert.equal(loaded({ ...token, SERVER_URL: "https://MCP.example.com/" }).serverUrl, "https://mcp.example.com");
-  assert.equal(loaded({ ...token, JWT_ISSUER: "https://mcp.example.com" }).serverUrl, "https://mcp.example.com");
-  assert.deepEqual(problemFields({ ...token, SERVER_URL: "https://a.example", JWT_ISSUER: "https://b.example" }), [
-    "JWT_ISSUER",
-  ]);
 });
 
 Deno.test("loadConfig() fails fast on what a public server must not do", () => {

@@ -1,6 +1,7 @@
 /** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
 import { ownerId, users } from "../../authorization_server/records/user.ts";
 import type { Config } from "../../config/config.ts";
+import { describeFormerSettings } from "../../config/former_settings.ts";
 import { isLoopbackHost } from "../../config/parsers.ts";
 import { ollamaLimitsOf } from "../configured_limits.ts";
 import { examineCertificate } from "./certificate.ts";
@@ -30,6 +31,7 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
   const serverUrl = serverUrlFor(config, config.port);
   const { tls } = config;
   const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
+    ["configuration", () => examineFormerSettings(config)],
     ["data directory", () => examineDataDirectory(config)],
     ["database", () => examineDatabase(config)],
     ["workspace", () => config.workspaceStore === "disk" ? examineWorkspace(config) : []],
@@ -53,6 +55,12 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
       yield { name, state: "warning", text: `cannot be examined: ${faultWords(error)}` };
     }
   }
+}
+
+function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
+  const text = describeFormerSettings(formerSettings);
+  if (text === null) return;
+  yield { name: "configuration", state: "warning", text, remedy: "remove them from the environment" };
 }
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */

@@ -42,11 +42,6 @@ export const addressSettings = {
     parse: parseServerUrl,
     help: "address under which clients reach the server; it is also the OAuth issuer",
   }),
-  jwtIssuer: optional({
-    env: "JWT_ISSUER",
-    parse: parseServerUrl,
-    help: "the guide's name for the issuer; must equal SERVER_URL when both are set",
-  }),
   allowedOrigins: optional({
     env: "ALLOWED_ORIGINS",
     parse: parseList(parseOrigin),

@@ -1,0 +1,44 @@
+/** Variables of earlier versions that set nothing any more, with what holds now. One that is set is named at the start. */
+import type { Log } from "../lib/log/log.ts";
+
+/** A variable that has no effect. */
+export interface FormerSetting {
+  readonly name: string;
+  /** What holds now, as it ends a sentence: a value, or the setting to use instead. */
+  readonly now: string;
+}
+
+type FormerSettingRow = readonly [
+  name: string,
+  now: string,
+  /** For a setting that is still there: whether this text asks for what it no longer does. */
+  isFormer?: (text: string) => boolean,
+];
+
+const formerSettings: readonly FormerSettingRow[] = [
+  ["JWT_ISSUER", "SERVER_URL is the issuer"],
+  ["STREAM_AFTER", "0.25 seconds"],
+];
+
+/** What a compiled program has to be allowed to read, to name it. */
+export const formerSettingNames: readonly string[] = formerSettings.map(([name]) => name);
+
+/** The rows of the table whose variable is set. */
+export function formerSettingsIn(env: Readonly<Record<string, string | undefined>>): readonly FormerSetting[] {
+  return formerSettings
+    .filter(([name, , isFormer = () => true]) => env[name] && isFormer(env[name]))
+    .map(([name, now]) => ({ name, now }));
+}
+
+/** All of them in one sentence; `null` where none is set. */
+export function describeFormerSettings(found: readonly FormerSetting[]): string | null {
+  if (found.length === 0) return null;
+  return `no longer a setting: ${found.map(({ name, now }) => `${name} (now: ${now})`).join(", ")}`;
+}
+
+/** One warning for all of them. */
+export function warnOfFormerSettings(found: readonly FormerSetting[], log: Log): void {
+  const problem = describeFormerSettings(found);
+  if (problem === null) return;
+  log.write("warn", "former_settings", { problem, remedy: "remove them from the environment" });
+}
