@@ -34,11 +34,13 @@ const began = performance.now();
 for (const step of steps) await runStep(step);
 const jobs = chosenJobs();
 process.stdout.write(`== tests, ${jobs} at once\n`);
-const { passed, failed, skipped, suites, problems } = await runTests(groupTests(testFiles()), jobs);
+const { passed, failed, failures, errors, skipped, suites, problems } = await runTests(groupTests(testFiles()), jobs);
 const lines = [
   "suites:",
   ...[...suites].sort().map(([file, count]) => `  ${file}: ${count}`),
   ...(skipped.length === 0 ? [] : ["skipped:", ...skipped.map((name) => `  ${name}`)]),
+  ...errors.map((text) => `\n${text}\n`),
+  ...(failures.length === 0 ? [] : ["failed:", ...failures.map((name) => `  ${name}`)]),
   ...problems.map((problem) => `error: ${problem}`),
   "",
 ];

@@ -6,6 +6,10 @@ import type { TestGroups } from "./test_groups.ts";
 export interface TestReport {
   readonly passed: number;
   readonly failed: number;
+  /** The names of failed tests, each with its file and line. */
+  readonly failures: readonly string[];
+  /** What `deno test` printed of them; of a process that broke off, its last lines. */
+  readonly errors: readonly string[];
   /** The names of tests that were left out, with their reasons. */
   readonly skipped: readonly string[];
   /** The number of tests in each file that ran. */
@@ -14,18 +18,29 @@ export interface TestReport {
   readonly problems: readonly string[];
 }
 
+const shownOfBroken = 40;
+
 /** Counts what processes of `deno test` printed. */
 export function readReports(
   outputs: readonly { readonly files: readonly string[]; readonly text: string }[],
 ): TestReport {
   let [passed, failed] = [0, 0];
+  const [failures, errors]: [string[], string[]] = [[], []];
   const skipped: string[] = [];
   const suites = new Map<string, number>();
   const problems: string[] = [];
   for (const { files, text } of outputs) {
     // For example: ok | 412 passed (9 steps) | 0 failed | 2 ignored (1m3s)
     const summary = Array.from(text.matchAll(/^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed/gm)).at(-1);
-    if (summary === undefined) problems.push(`the tests broke off: ${files.join(" ")}`);
+    if (summary === undefined) {
+      problems.push(`the tests broke off: ${files.join(" ")}`);
+      errors.push(text.trimEnd().split("\n").slice(-shownOfBroken).join("\n"));
+    }
+    if (summary?.[0].startsWith("FAILED")) {
+      const [said = "", names = ""] = text.slice(0, summary.index).split(/^ (?:ERRORS|FAILURES) $/m).slice(-2);
+      errors.push(said.trim());
+      failures.push(...names.trim().split("\n"));
+    }
     passed += Number(summary?.[1] ?? 0);
     failed += Number(summary?.[2] ?? 0);
     for (const [, count, file = ""] of text.matchAll(/^running (\d+) tests? from (?:\.\/)?(.*)$/gm)) {
@@ -40,7 +55,7 @@ export function readReports(
     }
     for (const file of files) if (!suites.has(file)) problems.push(`did not run: ${file}`);
   }
-  return { passed, failed, skipped, suites, problems };
+  return { passed, failed, failures, errors, skipped, suites, problems };
 }
 
 /** Runs every group. The output of a group is shown when it has ended, so that it is in one piece. */

@@ -31,6 +31,28 @@ Deno.test("the gate adds up what its processes print, and names what was skipped
   assert.deepEqual(report.problems, []);
 });
 
+Deno.test("the gate names failed tests with their errors, and shows how a process broke off", () => {
+  const failed = (name: string) =>
+    `running 1 test from ./tests/${name}_test.ts\n${name} ... FAILED (1ms)\n\n ERRORS \n\n` +
+    `${name} => ./tests/${name}_test.ts:3:6\nerror: Error: why ${name}\n    at x.ts:1:1\n\n` +
+    ` FAILURES \n\n${name} => ./tests/${name}_test.ts:3:6\n\nFAILED | 0 passed | 1 failed (1ms)\n\nerror: Test failed\n`;
+  const { failures, errors } = readReports([
+    { files: ["tests/one_test.ts"], text: failed("one") },
+    {
+      files: ["tests/well_test.ts"],
+      text: "running 1 test from ./tests/well_test.ts\n\nok | 1 passed | 0 failed (1ms)\n",
+    },
+    { files: ["tests/two_test.ts"], text: failed("two") },
+    { files: ["tests/none_test.ts"], text: "error: Module not found\n    at none_test.ts:1:8\n" },
+  ]);
+  assert.deepEqual(failures, ["one => ./tests/one_test.ts:3:6", "two => ./tests/two_test.ts:3:6"]);
+  assert.deepEqual(errors, [
+    "one => ./tests/one_test.ts:3:6\nerror: Error: why one\n    at x.ts:1:1",
+    "two => ./tests/two_test.ts:3:6\nerror: Error: why two\n    at x.ts:1:1",
+    "error: Module not found\n    at none_test.ts:1:8",
+  ]);
+});
+
 Deno.test("the gate fails where a process breaks off, a file does not run, or a test is skipped without a reason", () => {
   const { problems } = readReports([
     { files: ["tests/a_test.ts"], text: "running 2 tests from ./tests/a_test.ts\none ... ok (1ms)\nkilled\n" },
