@@ -4,7 +4,7 @@ import { type BodyRefusal, readRequestText } from "../lib/request_text.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Why a body cannot be used. */
-export type BodyProblem =
+type BodyProblem =
   | "body_too_large"
   | "body_too_slow"
   | "wrong_content_type"
@@ -12,7 +12,7 @@ export type BodyProblem =
   | "repeated_parameter";
 
 /** Limits of bodies. */
-export interface BodyLimits {
+interface BodyLimits {
   readonly maxFormBytes: number;
   readonly maxJsonBytes: number;
   readonly bodyTimeoutSeconds: number;

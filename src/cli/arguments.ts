@@ -4,7 +4,7 @@ import type { ConfigProblem } from "../config/config.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
 /** An argument list, taken apart. */
-export interface ParsedArguments {
+interface ParsedArguments {
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, string | undefined>>;
   readonly help: boolean;

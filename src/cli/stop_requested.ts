@@ -2,7 +2,7 @@
 import type { Clock } from "../lib/time/clock.ts";
 
 /** What signals ask for. */
-export interface StopRequest {
+interface StopRequest {
   /** Resolves at the first signal: stop in good order. */
   readonly asked: Promise<void>;
   /** Resolves at a later one: end at once. */

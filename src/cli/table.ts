@@ -2,7 +2,7 @@
 import type { CommandContext } from "./command.ts";
 
 /** A list of entries. */
-export interface Table {
+interface Table {
   /** Names of the columns. */
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];

@@ -65,7 +65,7 @@ export interface App {
 }
 
 /** What a server stands on. */
-export interface AppDependencies extends Installation {
+interface AppDependencies extends Installation {
   /** The issuer: an origin without a trailing slash. */
   readonly serverUrl: string;
   readonly log: Log;

@@ -19,7 +19,7 @@ export interface ServerReport {
 }
 
 /** What the listener answers from. */
-export interface MetricsListenerOptions {
+interface MetricsListenerOptions {
   /** Asks every server of this process. */
   readonly gatherReports: () => Promise<readonly ServerReport[]>;
   /** In milliseconds since the epoch. */

@@ -17,7 +17,7 @@ import { createToolRegistry } from "../mcp/offers/tool_registry.ts";
 import { version } from "../version.ts";
 
 /** What the transports give beside the installation. */
-export interface ProtocolServerDependencies
+interface ProtocolServerDependencies
   extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "tracer" | "extensions"> {
   /** {@link ownServerInfo} where it is left out. */
   readonly serverInfo?: ServerInfo;

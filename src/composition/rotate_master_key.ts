@@ -18,7 +18,7 @@ import type { Storage } from "../storage/port.ts";
 import { isSqliteInUse } from "../storage/sqlite/in_use.ts";
 
 /** What was sealed anew. */
-export interface ResealedCounts {
+interface ResealedCounts {
   readonly signingKeys: number;
   readonly links: number;
 }

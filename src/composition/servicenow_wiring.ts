@@ -11,7 +11,7 @@ import { systemTimers } from "../lib/time/timers.ts";
 import type { Servicenow } from "../servicenow/servicenow.ts";
 
 /** What the instance stands on. */
-export interface ServicenowDependencies extends Installation {
+interface ServicenowDependencies extends Installation {
   readonly serverUrl: string;
   readonly log: Log;
   readonly clock: Clock;

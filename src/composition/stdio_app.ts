@@ -19,7 +19,7 @@ import { version } from "../version.ts";
 import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
 
 /** What one session over stdio stands on. */
-export interface StdioAppDependencies extends Installation {
+interface StdioAppDependencies extends Installation {
   readonly input: ReadableStream<Uint8Array>;
   readonly output: WritableStream<Uint8Array>;
   readonly stop: AbortSignal;

@@ -41,7 +41,7 @@ import {
 import { createUserWorkspaces, userDirectoryName } from "../workspace/user_workspaces.ts";
 
 /** Tools and what they hold open. */
-export interface Toolbox {
+interface Toolbox {
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
@@ -49,7 +49,7 @@ export interface Toolbox {
 }
 
 /** What the tools stand on beside the configuration. */
-export interface ToolboxDependencies extends Pick<Installation, "storage"> {
+interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly servicenow: ServicenowRecords | null;
   readonly log: Log;
   readonly telemetry: Telemetry;

@@ -14,10 +14,10 @@ import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
 import { completeTls, type TlsConfig } from "./tls.ts";
 
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
-export type RegistrationMode = "open" | "token" | "off";
+type RegistrationMode = "open" | "token" | "off";
 
 /** How the ServiceNow instance is reached. */
-export interface ServicenowConfig {
+interface ServicenowConfig {
   readonly instance: string;
   readonly clientId: string;
   readonly clientSecret: string;

@@ -13,7 +13,7 @@ export interface TlsConfig {
 }
 
 /** Where it lies, and the address that has to agree with it. */
-export interface TlsSources {
+interface TlsSources {
   readonly certificateFile: string | undefined;
   readonly keyFile: string | undefined;
   readonly serverUrl: string | undefined;

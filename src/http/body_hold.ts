@@ -4,7 +4,7 @@ import { type BodyIntake, requestBytes } from "./body_intake.ts";
 import { refuseLoad } from "./mcp_response.ts";
 
 /** Whose body it is, and how much of it. */
-export interface BodyUse {
+interface BodyUse {
   readonly intake: BodyIntake;
   readonly caller: string;
   readonly declared: number | null;
@@ -12,7 +12,7 @@ export interface BodyUse {
 }
 
 /** What `readRequestText` is given, and released when the request is answered. A class, since closures cost each call. */
-export class BodyHold implements BodyOptions {
+class BodyHold implements BodyOptions {
   readonly declared: number | null;
   readonly #intake: BodyIntake;
   readonly #caller: string;

@@ -5,7 +5,7 @@
  */
 
 /** How a request with a body is received. */
-export type BodyAdmission = "admitted" | "over_share" | "stopping";
+type BodyAdmission = "admitted" | "over_share" | "stopping";
 
 /** Counts what is in flight. All sizes are bytes. */
 export interface BodyIntake {

@@ -5,7 +5,7 @@ import { clientAddress } from "./client_address.ts";
 import type { ProxyNotice } from "./proxy_notice.ts";
 
 /** Whose word is taken, and who is told of a proxy whose word is not. */
-export interface Proxies {
+interface Proxies {
   readonly trusted: TrustedProxies | undefined;
   readonly notice: ProxyNotice;
 }

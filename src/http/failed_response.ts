@@ -5,7 +5,7 @@ import { pageResponse } from "../lib/page/page.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 
 /** Which kind of answer the caller reads. */
-export type ReaderKind = "program" | "person";
+type ReaderKind = "program" | "person";
 
 /** 503 with Retry-After while the database is lost, as the guard of the storage has logged; else 500 and a log line. */
 export function toFailedResponse(error: unknown, reader: ReaderKind, log: Log): Response {

@@ -4,7 +4,7 @@ import { pageResponse } from "../lib/page/page.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 
 /** What the pages say. */
-export interface HomeOptions {
+interface HomeOptions {
   /** The address that agents are given. */
   readonly resource: string;
   /** Whether anybody can sign in yet. */

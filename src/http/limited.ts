@@ -8,7 +8,7 @@ import type { RateLimiter } from "../rate_limit/rate_limit.ts";
 const successCost = 0.1;
 
 /** What {@link limitAttempts} takes besides. */
-export interface AttemptOptions {
+interface AttemptOptions {
   /** A key for the holder of a credential that proves itself, `null` for other requests. */
   readonly credentialKey: (request: Request) => Promise<string | null>;
   /** Called for each request that is refused. */

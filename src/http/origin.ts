@@ -28,7 +28,7 @@ export function isKnownHost(host: string, names: KnownNames): boolean {
 }
 
 /** What a request is addressed to: one of our names, another one, or nothing that a URL can have. */
-export type Addressee = "known" | "unknown" | "malformed";
+type Addressee = "known" | "unknown" | "malformed";
 
 /**
  * Judges `Host` and the request target before anything else parses them: Deno joins both into `request.url` unseen, so

@@ -10,7 +10,7 @@ import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
 import { wantsPage } from "./wants_page.ts";
 
 /** Every endpoint of the server, rate limits included. */
-export interface Endpoints {
+interface Endpoints {
   readonly mcp: Endpoint;
   readonly protectedResourceMetadata: Endpoint;
   readonly authorizationServerMetadata: Endpoint;

@@ -8,7 +8,7 @@ import type { ServerInfo } from "../mcp/revisions/revision.ts";
 import { supportedVersions } from "../mcp/revisions/classify.ts";
 
 /** What the documents are made from. */
-export interface ServerCardOptions {
+interface ServerCardOptions {
   /** The URL of the MCP endpoint. */
   readonly resource: string;
   readonly serverInfo: ServerInfo;

@@ -7,7 +7,7 @@ export const healthTimeoutMilliseconds = 3_000;
 const maxBodyCharacters = 4_096;
 
 /** An answer of `/health`. */
-export interface Health {
+interface Health {
   readonly status: number;
   readonly body: string;
 }

@@ -18,7 +18,7 @@ export async function readBounded(
 }
 
 /** Bytes that arrive in pieces, in one buffer: a kept piece of one byte takes 150. */
-export interface CollectedBytes {
+interface CollectedBytes {
   /** `false`, and nothing is kept, when it would be more than `maxBytes`. */
   add(piece: Uint8Array): boolean;
   bytes(): Uint8Array<ArrayBuffer>;

@@ -3,7 +3,7 @@ import type { ContentBlock, ToolContext } from "./tool.ts";
 import { createRegistry, type Registry } from "./offers/registry.ts";
 
 /** A parameter of a prompt. */
-export interface PromptArgument {
+interface PromptArgument {
   readonly name: string;
   readonly title?: string;
   readonly description: string;

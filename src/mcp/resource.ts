@@ -32,7 +32,7 @@ export interface ResourceTemplate {
 }
 
 /** What a resource holds (MCP schema `ResourceContents`). */
-export type ResourceContents =
+type ResourceContents =
   & { readonly uri: string; readonly mimeType?: string }
   & ({ readonly text: string } | { readonly blob: string });
 
@@ -43,7 +43,7 @@ export type ResourceOutcome =
   | null;
 
 /** Changes of a family's resources that happened within a short time. */
-export interface ResourceChange {
+interface ResourceChange {
   /** Says which addresses may be meant. */
   readonly touches: (uri: string) => boolean;
   /** Whether resources may have appeared or disappeared. */

@@ -30,7 +30,7 @@ export type ContentBlock =
   };
 
 /** Behaviour hints for clients that ask their person before a call (MCP schema `ToolAnnotations`). */
-export interface ToolAnnotations {
+interface ToolAnnotations {
   readonly title?: string;
   readonly readOnlyHint?: boolean;
   readonly destructiveHint?: boolean;

@@ -29,7 +29,7 @@ export interface Caller {
 }
 
 /** How a call waits. */
-export interface EnterOptions {
+interface EnterOptions {
   readonly signal: AbortSignal;
   readonly maxWaitMilliseconds: number;
   /** Called once when the call has to wait. */

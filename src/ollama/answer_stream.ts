@@ -10,7 +10,7 @@ import { fromErrorLine } from "./status_error.ts";
 import { parseStreamLine } from "./wire.ts";
 
 /** What else {@link readAnswer} needs. */
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly host: OllamaHost;
   readonly deadline: Deadline;
   readonly limits: OllamaLimits;

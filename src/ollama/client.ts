@@ -27,7 +27,7 @@ import { fromStatus } from "./status_error.ts";
 import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
 
 /** What a client is made of. */
-export interface OllamaClientOptions {
+interface OllamaClientOptions {
   readonly host: OllamaHost;
   /** For hosted Ollama. It is sent over https and to loopback, never in the clear to another machine. */
   readonly apiKey?: string;

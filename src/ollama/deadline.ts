@@ -25,7 +25,7 @@ export interface Deadline {
 }
 
 /** What a {@link Deadline} watches. */
-export interface DeadlineOptions {
+interface DeadlineOptions {
   /** Only differences are used: `performance.now` serves, and no change of the wall clock disturbs it. */
   readonly clock: Clock;
   readonly caller: AbortSignal;

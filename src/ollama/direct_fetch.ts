@@ -9,7 +9,7 @@ import type { OllamaHost } from "../ollama/host.ts";
 export type Fetch = typeof globalThis.fetch;
 
 /** A fetch, and the connections behind it. */
-export interface HostFetch {
+interface HostFetch {
   readonly fetch: Fetch;
   close(): void;
 }

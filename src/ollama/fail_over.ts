@@ -11,7 +11,7 @@ import type { OllamaLimits } from "./limits.ts";
 import type { ModelCall, ModelFailed } from "./port.ts";
 
 /** What {@link failOver} works with. */
-export interface FailOverOptions {
+interface FailOverOptions {
   readonly pool: HostPool;
   readonly limits: OllamaLimits;
   readonly clock: Clock;

@@ -11,7 +11,7 @@ import type { LocalModel, ModelCall, ModelFailed, PrincipalCall } from "./port.t
 import { chatPromptBytes, embedPromptBytes, generatePromptBytes } from "./prompt_bytes.ts";
 
 /** What a {@link LocalModel} is made of. */
-export interface LocalModelOptions {
+interface LocalModelOptions {
   /** One client for each host, in order of preference. */
   readonly clients: readonly [OllamaClient, ...OllamaClient[]];
   readonly admission: Admission;

@@ -4,16 +4,16 @@
  */
 
 /** Why a stream is not lines of text. */
-export type LineFault = "line_too_long" | "invalid_utf8";
+type LineFault = "line_too_long" | "invalid_utf8";
 
 /** The lines before a fault are still good. */
-export interface SplitLines {
+interface SplitLines {
   readonly lines: readonly string[];
   readonly fault: LineFault | null;
 }
 
 /** Turns chunks into lines; empty ones are left out. Not used again after a fault. */
-export interface LineSplitter {
+interface LineSplitter {
   /** The lines that `chunk` completes. */
   push(chunk: Uint8Array): SplitLines;
   /** What follows the last newline, when the stream has ended. */

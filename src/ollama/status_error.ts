@@ -6,7 +6,7 @@ import type { OllamaHost } from "./host.ts";
 import { readUpstreamError, refusedRequest, type UpstreamError } from "./refused_request.ts";
 
 /** What {@link fromStatus} needs to know about the call. */
-export interface FailedCall {
+interface FailedCall {
   readonly host: OllamaHost;
   readonly model?: string;
   readonly apiKeySent: boolean;

@@ -37,7 +37,7 @@ const streamLine = z.object({
 });
 
 /** A line of a generate or chat stream, read. */
-export type StreamLine =
+type StreamLine =
   | { readonly kind: "error"; readonly error: string }
   | { readonly kind: "answer"; readonly delta: ModelDelta | null; readonly completion: ModelCompletion | null };
 

@@ -5,7 +5,7 @@
 import type { Principal } from "../lib/principal.ts";
 
 /** An argument of a prompt. */
-export interface PromptArgument {
+interface PromptArgument {
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -13,7 +13,7 @@ export interface PromptArgument {
 }
 
 /** One message of `prompts/get`. */
-export interface PromptMessage {
+interface PromptMessage {
   readonly role: "user";
   readonly content:
     | { readonly type: "text"; readonly text: string }
@@ -24,13 +24,13 @@ export interface PromptMessage {
 }
 
 /** What rendering may use. */
-export interface PromptContext {
+interface PromptContext {
   readonly principal: Principal;
   readonly signal: AbortSignal;
 }
 
 /** A prompt as the protocol layer takes it: data plus one function, which is called with the required arguments. */
-export interface Prompt {
+interface Prompt {
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -44,7 +44,7 @@ export interface Prompt {
 }
 
 /** Reads a resource, as `resources/read` does. */
-export type ReadResource = (
+type ReadResource = (
   uri: string,
   context: PromptContext,
 ) => Promise<{

@@ -24,7 +24,7 @@ export interface RateLimiter {
 }
 
 /** A {@link RateLimiter} that counts in this process only, and so knows at once. */
-export interface LocalRateLimiter extends RateLimiter {
+interface LocalRateLimiter extends RateLimiter {
   take(key: string, cost?: number): Admission;
 }
 

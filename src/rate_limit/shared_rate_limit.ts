@@ -34,7 +34,7 @@ export interface SharedRateLimiter extends RateLimiter {
 }
 
 /** What {@link createSharedRateLimiter} takes. */
-export interface SharedRateLimitOptions extends Rate {
+interface SharedRateLimitOptions extends Rate {
   /** Names the limit in the storage; the same in every instance. */
   readonly name: string;
   readonly storage: Storage;

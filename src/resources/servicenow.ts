@@ -23,14 +23,14 @@ export interface ResourceTemplate extends Omit<Resource, "uri"> {
 }
 
 /** One content item of `resources/read`. */
-export interface ResourceContents {
+interface ResourceContents {
   readonly uri: string;
   readonly mimeType: string;
   readonly text: string;
 }
 
 /** What a read may use. */
-export interface ResourceContext {
+interface ResourceContext {
   readonly principal: Principal;
   readonly signal: AbortSignal;
 }

@@ -4,7 +4,7 @@ import type { ServerPermissions } from "./permissions.ts";
 import type { RaceFreedom } from "./race_freedom.ts";
 
 /** What the sentences depend on. */
-export interface Wall {
+interface Wall {
   readonly permissions: ServerPermissions;
   /** The first of `permissions.net`: where the server listens. */
   readonly listenAddresses: readonly string[];

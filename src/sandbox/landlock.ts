@@ -5,7 +5,7 @@
 import { addressOf, cString, type Libc } from "./libc.ts";
 
 /** What a path is needed for. */
-export type FileUse = "read" | "execute" | "change";
+type FileUse = "read" | "execute" | "change";
 
 /** A path with everything below it, and its use. */
 export interface FileRule {

@@ -44,7 +44,7 @@ const systemRules: readonly FileRule[] = [
 ];
 
 /** What {@link launchHardened} starts. */
-export interface HardenedProgram {
+interface HardenedProgram {
   /** The directory of the program's sources and its configuration file; read only. */
   readonly root: string;
   /** The program and its arguments, as `deno run` takes them after the flags. */

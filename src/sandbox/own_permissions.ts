@@ -4,7 +4,7 @@
 export const permissionNames = ["read", "write", "net", "env", "run", "ffi", "sys", "import"] as const;
 
 /** The name of a kind of permission. */
-export type PermissionName = (typeof permissionNames)[number];
+type PermissionName = (typeof permissionNames)[number];
 
 /**
  * Gives up whole kinds. There is no way back without a person: Deno would ask at a terminal unless it was started with

@@ -7,7 +7,7 @@ import type { Config } from "../config/config.ts";
 import { dataFiles, presencePaths } from "../storage/data_directory/data_files.ts";
 
 /** The settings that the permissions follow from. */
-export interface WallSettings extends
+interface WallSettings extends
   Pick<
     Config,
     | "host"
@@ -65,7 +65,7 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
 }
 
 /** Where the server goes on to look whether its database's files are in their place, and nothing of the files. */
-export function presenceOf(dataDir: string, realPath: (path: string) => string): readonly string[] {
+function presenceOf(dataDir: string, realPath: (path: string) => string): readonly string[] {
   const directories = new Set([dataDir, realPath(dataDir)]);
   return [...directories].flatMap((directory) => presencePaths(join(directory, dataFiles.database)));
 }

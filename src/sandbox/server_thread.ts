@@ -20,7 +20,7 @@ export interface ServerThread {
 }
 
 /** What {@link startServerThread} takes. */
-export interface ServerThreadOptions {
+interface ServerThreadOptions {
   readonly config: Config;
   /** A module that calls `runServerInWorker`; its code is loaded with the permissions of this thread. */
   readonly entry: URL;

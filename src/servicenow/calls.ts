@@ -14,7 +14,7 @@ import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
 export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
 /** A request, or how to make it for the account that it is made for. */
-export type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);
+type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);
 
 /** Sends a request with the caller's own token. */
 export type CallAs = (

@@ -6,7 +6,7 @@
 import type { Fetch } from "./transport.ts";
 
 /** A fetch, and what to close when it is not used any more. */
-export interface FetchOnce {
+interface FetchOnce {
   readonly fetch: Fetch;
   close(): void;
 }

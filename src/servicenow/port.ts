@@ -63,7 +63,7 @@ export interface SearchRequest extends SearchFilters {
 }
 
 /** What a page holds. It may hold fewer records than asked for, and yet not be the last. */
-export interface SearchPage {
+interface SearchPage {
   readonly records: readonly FoundRecord[];
   /** Records that fit, counted by the instance before it hides those that the caller may not see. */
   readonly total: number | null;
@@ -79,13 +79,13 @@ export type Search = (
 ) => Promise<Result<SearchPage, ServicenowFailure>>;
 
 /** Where a comment goes: seen by the caller of the record too, or by those who work on it only. */
-export type CommentField = "comments" | "work_notes";
+type CommentField = "comments" | "work_notes";
 
 /** Records that take comments. */
-export type CommentedKind = Extract<RecordKind, "incident" | "change_request">;
+type CommentedKind = Extract<RecordKind, "incident" | "change_request">;
 
 /** A comment that the instance took. */
-export interface AddedComment {
+interface AddedComment {
   readonly sysId: string;
   readonly selfLink: string;
   /** The instance's answer shows it. An instance drops what the person may not write without a word. */
@@ -93,7 +93,7 @@ export interface AddedComment {
 }
 
 /** A new incident, as far as agents fill it in. */
-export interface NewIncident {
+interface NewIncident {
   readonly shortDescription: string;
   readonly description?: string;
   /** 1 (high) to 3 (low), as text. */

@@ -7,7 +7,7 @@ import { checkStatus, type UpstreamFailure } from "./reply.ts";
 import { retryAfterSeconds, type Transport, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
 
 /** What sending needs. */
-export interface SendOptions {
+interface SendOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   /** Only differences are used: `performance.now`, which no change of the wall clock disturbs. */

@@ -22,7 +22,7 @@ export interface InstanceTokens {
 }
 
 /** `refused`: the code or token is no good. Anything else says nothing about it. */
-export type TokenFailure =
+type TokenFailure =
   | { readonly reason: "refused" }
   | { readonly reason: "unavailable"; readonly because: UnavailableCause };
 

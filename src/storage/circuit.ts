@@ -14,7 +14,7 @@ const probePauseMilliseconds = 200;
 const probeMilliseconds = 1_000;
 
 /** What a circuit takes. */
-export interface CircuitOptions {
+interface CircuitOptions {
   /** Does what the calls do, at little cost. */
   readonly probe: () => Promise<unknown>;
   /** What a call rejects with in place of the driver's error. */

@@ -21,7 +21,7 @@ export interface PostgresLocation {
 }
 
 /** Deno KV; without a path the platform's own. */
-export interface DenoKvLocation {
+interface DenoKvLocation {
   readonly kind: "deno_kv";
   readonly path?: string;
 }

@@ -21,7 +21,7 @@ export interface StorageProblem {
 }
 
 /** What guarding takes. */
-export interface GuardOptions {
+interface GuardOptions {
   /** Puts a driver's error into words. */
   readonly describe: (error: unknown) => StorageProblem;
   readonly log?: Log | undefined;

@@ -4,7 +4,7 @@ import { encodeKey, encodeKeyToRead, endOfRange } from "./key_text.ts";
 import type { ListOptions, StorageKey } from "./port.ts";
 
 /** Where a listing runs: both ends are left out. */
-export interface ListRange {
+interface ListRange {
   readonly startKey: StorageKey;
   readonly start: string;
   readonly end: string;

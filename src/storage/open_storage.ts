@@ -9,7 +9,7 @@ import type { SqliteStorageOptions } from "./sqlite/sqlite_storage.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** What {@link openStorage} takes. */
-export interface OpenStorageOptions {
+interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
   readonly location?: DatabaseLocation;
   /** Where the SQLite file lies, or is made. */

@@ -20,7 +20,7 @@ export interface TelemetryContext {
 }
 
 /** Begins spans under a name of their own. */
-export interface SpanSource {
+interface SpanSource {
   startSpan(
     name: string,
     options: { readonly kind?: number; readonly attributes?: object; readonly links?: readonly object[] },

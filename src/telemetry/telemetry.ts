@@ -25,7 +25,7 @@ const scopeName = "portcullis";
 const kinds = { internal: 0, server: 1, client: 2 } as const;
 
 /** With what only a start needs to know. */
-export interface CreatedTelemetry extends Telemetry {
+interface CreatedTelemetry extends Telemetry {
   /** Whether the spans that Deno writes by itself are exported with secrets in them, since they cannot be redacted. */
   readonly leaksSecrets: boolean;
 }

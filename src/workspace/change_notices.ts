@@ -3,7 +3,7 @@ import { compareNames, type WorkspacePath } from "./path.ts";
 import type { WorkspaceChange } from "./watch.ts";
 
 /** Gathers changed paths. */
-export interface ChangeNotices {
+interface ChangeNotices {
   add(segments: readonly string[]): void;
   addAll(paths: Iterable<readonly string[]>): void;
   /** Something changed, and nobody knows what. */
@@ -14,7 +14,7 @@ export interface ChangeNotices {
 }
 
 /** How changes are told. */
-export interface ChangeNoticesOptions {
+interface ChangeNoticesOptions {
   /** More changed paths than this at once are told as partial. */
   readonly maxPaths: number;
   /** Changes within this time are told together. */

@@ -6,7 +6,7 @@ import { decodeAndShowText } from "./file_display.ts";
 import { mediaTypeOf, sniffMedia } from "./media_type.ts";
 
 /** MCP schema `TextResourceContents` or `BlobResourceContents`. */
-export type FileContents =
+type FileContents =
   & { readonly uri: string; readonly mimeType: string }
   & ({ readonly text: string } | { readonly blob: string });
 

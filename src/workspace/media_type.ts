@@ -1,7 +1,7 @@
 /** Media types of files, by their first bytes where a client shows the content, and by their name otherwise. */
 
 /** Content that clients show themselves. */
-export interface MediaKind {
+interface MediaKind {
   readonly type: "image" | "audio";
   readonly mimeType: string;
 }

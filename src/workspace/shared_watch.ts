@@ -3,7 +3,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { WatchWorkspace, WorkspaceChange, WorkspaceWatch } from "./watch.ts";
 
 /** Hears of a change. */
-export type ChangeListener = (change: WorkspaceChange) => void;
+type ChangeListener = (change: WorkspaceChange) => void;
 
 /** The watches of all workspaces. */
 export interface WorkspaceWatches {

@@ -5,7 +5,7 @@ import { newNameProblem } from "./path.ts";
 import type { Workspace } from "./port.ts";
 
 /** The workspaces of all users. */
-export interface UserWorkspaces {
+interface UserWorkspaces {
   /** The workspace of the principal's user, whatever client they use. */
   of(principal: Principal): Workspace;
   /** Closes all that were opened. */

@@ -18,7 +18,7 @@ export interface WalkPosition {
 }
 
 /** How to walk. */
-export interface WalkOptions {
+interface WalkOptions {
   /** 1: only the directory itself. */
   readonly depth: number;
   readonly after?: WalkPosition;

@@ -21,7 +21,7 @@ import { toParameters } from "../request_body.ts";
 import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
-export interface AuthorizeDeps extends InteractionDeps {
+interface AuthorizeDeps extends InteractionDeps {
   readonly findForAuthorization: ClientDirectory["findForAuthorization"];
   readonly resource: string;
   readonly isAcceptedResource: (values: readonly string[]) => boolean;

@@ -3,7 +3,7 @@
 import { hashSecret } from "../../lib/random_secret.ts";
 
 /** Reads and writes the cookies of one installation. */
-export interface Cookies {
+interface Cookies {
   /** What the browser is known by, the lasting cookie first. */
   readBrowsers(request: Request): readonly string[];
   readSession(request: Request): string | null;

@@ -23,7 +23,7 @@ export interface InteractionDeps
 }
 
 /** A request that waits for a person, and whose it is. */
-export interface Waiting {
+interface Waiting {
   readonly handle: string;
   readonly request: AuthorizationRequest;
   readonly client: Client;

@@ -20,7 +20,7 @@ export interface ValidAuthorizationRequest extends ResponseTarget {
 }
 
 /** The judgement of a request. */
-export type AuthorizationVerdict =
+type AuthorizationVerdict =
   | { readonly kind: "valid"; readonly request: ValidAuthorizationRequest }
   /** Tell the person, redirect nowhere. */
   | { readonly kind: "local"; readonly reason: "redirect_uri_not_registered" }
@@ -32,7 +32,7 @@ export type AuthorizationVerdict =
   };
 
 /** What a request is judged by. */
-export interface AuthorizationRules {
+interface AuthorizationRules {
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
   readonly offeredScopes: readonly string[];
 }

@@ -27,7 +27,7 @@ export const assertionAlgorithms: readonly string[] = [
 ];
 
 /** Why an assertion is refused. */
-export type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";
+type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";
 
 /** Checks an assertion of a client, and uses it up. */
 export type AssertionVerifier = (

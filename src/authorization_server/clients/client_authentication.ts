@@ -11,7 +11,7 @@ import type { Parameters } from "../request_body.ts";
 import type { RefusalReason } from "../refusal.ts";
 
 /** How a client says who it is. */
-export type Credentials =
+type Credentials =
   | { readonly method: "none"; readonly clientId: string }
   | {
     readonly method: "client_secret_basic" | "client_secret_post";

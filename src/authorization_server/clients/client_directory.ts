@@ -14,7 +14,7 @@ import { type Stored, unchanged } from "../records/record_family.ts";
 import { type Client, clients } from "../records/client.ts";
 
 /** Why there is no client of an id. */
-export type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
+type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
 
 /** Finds clients. `asker` is on whose behalf a document is fetched, see {@link FetchDocument}. */
 export interface ClientDirectory {

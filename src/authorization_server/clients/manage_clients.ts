@@ -11,7 +11,7 @@ import { deleteGrants, grants } from "../records/grant.ts";
 import { allScopes, knownScopes, parseScope } from "../scope.ts";
 
 /** What the commands work on. */
-export interface ManageClientsDeps {
+interface ManageClientsDeps {
   readonly storage: Storage;
   readonly clock: Clock;
 }

@@ -2,7 +2,7 @@
 import { nativeApplicationOf } from "./native_redirect_uri.ts";
 
 /** What a redirect URI is good for. */
-export type RedirectUriKind =
+type RedirectUriKind =
   | "https"
   /** http on this machine, for native clients (RFC 8252 §7.3). */
   | "loopback"

@@ -8,7 +8,7 @@ export interface ByteSource {
 }
 
 /** A response in memory. */
-export interface Http1Response {
+interface Http1Response {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Uint8Array;

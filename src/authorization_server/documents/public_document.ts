@@ -65,7 +65,7 @@ export interface FetchOutcome {
 }
 
 /** A fetch that was begun. */
-export interface RunningFetch {
+interface RunningFetch {
   /** Resolves at the deadline at the latest. */
   readonly outcome: Promise<FetchOutcome>;
   /** Resolves when nothing of it runs any more: a resolver cannot be told to stop. */

@@ -15,7 +15,7 @@ export interface SigningKeyDeps {
 }
 
 /** A public key as RFC 7517 publishes it. */
-export interface PublishedKey {
+interface PublishedKey {
   readonly kty: "OKP";
   readonly crv: "Ed25519";
   readonly x: string;

@@ -7,7 +7,7 @@ import type { Grant } from "../records/grant.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
 /** What the grants page shows. */
-export interface GrantsPage {
+interface GrantsPage {
   readonly action: string;
   readonly signOutAction: string;
   readonly homePath: string;

@@ -3,7 +3,7 @@ import { type Html, html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
 /** What it says. */
-export interface MessagePage {
+interface MessagePage {
   readonly status: number;
   readonly title: string;
   readonly paragraphs: readonly string[];

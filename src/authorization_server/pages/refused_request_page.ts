@@ -3,7 +3,7 @@ import { html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
 /** What the page says. */
-export interface RefusedRequestPage {
+interface RefusedRequestPage {
   readonly clientName: string;
   /** Where its description is published; `null` for one that registered itself. */
   readonly domain: string | null;

@@ -5,7 +5,7 @@ import { pageResponse } from "../../lib/page/page.ts";
 import { messagePage } from "./message_page.ts";
 
 /** What the page about a person's link shows. */
-export interface ServicenowLinkPage {
+interface ServicenowLinkPage {
   readonly action: string;
   readonly grantsPath: string;
   readonly csrf: string;

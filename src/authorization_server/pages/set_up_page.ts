@@ -3,7 +3,7 @@ import { html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
 /** What the set-up page shows. */
-export interface SetUpPage {
+interface SetUpPage {
   readonly action: string;
   readonly code: string;
   readonly minCharacters: number;

@@ -11,7 +11,7 @@ import { ownerId, type User, users } from "../records/user.ts";
 import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 
 /** What the commands work on. */
-export interface ManageUsersDeps {
+interface ManageUsersDeps {
   readonly storage: Storage;
   readonly clock: Clock;
 }

@@ -10,7 +10,7 @@ export interface PasswordAlgorithm {
 }
 
 /** A PHC string taken apart. */
-export interface ParsedHash {
+interface ParsedHash {
   /** In base64 without padding, as in the string. */
   readonly hash: string;
   /** The hash of another secret with the same salt, costs and length. */

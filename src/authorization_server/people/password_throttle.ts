@@ -13,7 +13,7 @@ import { type SignInAttempts, signInAttempts } from "../records/sign_in_attempts
 import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 
 /** May an attempt be made now? */
-export type ThrottleDecision = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
+type ThrottleDecision = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
 /** Counts attempts. An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
 export interface PasswordThrottle {
@@ -26,7 +26,7 @@ export interface PasswordThrottle {
 }
 
 /** What {@link createPasswordThrottle} stands on. */
-export interface PasswordThrottleDeps {
+interface PasswordThrottleDeps {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;

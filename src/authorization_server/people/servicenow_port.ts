@@ -2,12 +2,12 @@
 import type { Result } from "../../lib/result.ts";
 
 /** What a way through the instance's sign-in is for. */
-export type InstanceVisit =
+type InstanceVisit =
   | { readonly kind: "link"; readonly subject: string }
   | { readonly kind: "sign_in"; readonly handle: string };
 
 /** An account of the instance, as far as people are shown it. */
-export interface LinkedAccount {
+interface LinkedAccount {
   readonly userName: string;
   readonly name: string;
 }

@@ -17,7 +17,7 @@ import type { UserDirectory } from "./user_directory.ts";
 const repeatSeconds = 30;
 
 /** What set-up works with. */
-export interface SetUpDeps extends
+interface SetUpDeps extends
   Pick<
     AuthorizationServerDeps,
     "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"

@@ -21,7 +21,7 @@ import { ownerId } from "../records/user.ts";
 import { openSignInLink } from "./sign_in_link.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
-export interface SignInDeps extends InteractionDeps {
+interface SignInDeps extends InteractionDeps {
   readonly passwords: PasswordHasher;
   readonly throttle: PasswordThrottle;
 }

@@ -13,7 +13,7 @@ const answeredRequestSchema = z.object({
 });
 
 /** An answered authorization request. */
-export type AnsweredRequest = z.output<typeof answeredRequestSchema>;
+type AnsweredRequest = z.output<typeof answeredRequestSchema>;
 
 /** `["answered_request", SHA-256 of the handle]`, expiring. */
 export const answeredRequests: RecordFamily<AnsweredRequest> = defineRecordFamily(

@@ -10,7 +10,7 @@ const browserSessionSchema = z.object({
 });
 
 /** A signed-in browser. */
-export type BrowserSession = z.output<typeof browserSessionSchema>;
+type BrowserSession = z.output<typeof browserSessionSchema>;
 
 /** `["browser_session", SHA-256 of the cookie]`, expiring. */
 export const browserSessions: RecordFamily<BrowserSession> = defineRecordFamily(

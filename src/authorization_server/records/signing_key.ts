@@ -23,7 +23,7 @@ const currentSigningKeySchema = z.object({
 });
 
 /** Which key signs, and from when on another does. */
-export type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;
+type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;
 
 /** `["current_signing_key", "kid"]`: which key signs. */
 export const currentSigningKey: RecordFamily<CurrentSigningKey> = defineRecordFamily(

@@ -12,7 +12,7 @@ import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
 import type { LivenessCheck } from "./verifier.ts";
 
 /** What introspection works with. */
-export interface IntrospectDeps
+interface IntrospectDeps
   extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;

@@ -13,7 +13,7 @@ import { allScopes, knownScopes, parseScope } from "../scope.ts";
 export const operatorClientId = "portcullis-cli";
 
 /** What the commands work on. */
-export interface OperatorTokenDeps {
+interface OperatorTokenDeps {
   readonly storage: Storage;
   readonly clock: Clock;
 }

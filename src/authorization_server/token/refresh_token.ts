@@ -13,14 +13,14 @@ import type { Grant } from "../records/grant.ts";
 export type RefreshFamily = NonNullable<Grant["refresh"]>;
 
 /** What the text of a refresh token names. */
-export interface ParsedRefreshToken {
+interface ParsedRefreshToken {
   readonly text: string;
   readonly grantId: string;
   readonly generation: number;
 }
 
 /** What a presented token is to its family. */
-export type RefreshVerdict =
+type RefreshVerdict =
   /** The current one: rotate. */
   | { readonly kind: "current" }
   /** Replaced a moment ago: give this generation again and change nothing. */

@@ -11,7 +11,7 @@ import { methodNotAllowed, noStore, refuse } from "../refusal.ts";
 import { readParameters } from "../request_body.ts";
 
 /** What revocation works with. */
-export interface RevokeDeps
+interface RevokeDeps
   extends Pick<AuthorizationServerDeps, "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;

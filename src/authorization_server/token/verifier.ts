@@ -15,7 +15,7 @@ import { createTokenWatch, type TokenWatch } from "./token_watch.ts";
 import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
 
 /** Why a bearer token is refused. */
-export type TokenProblem = AccessTokenProblem | "refresh_token_as_bearer" | "unknown_operator_token" | "revoked_token";
+type TokenProblem = AccessTokenProblem | "refresh_token_as_bearer" | "unknown_operator_token" | "revoked_token";
 
 /** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
 export interface Verifier {

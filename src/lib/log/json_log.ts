@@ -16,7 +16,7 @@ const flushMilliseconds = 1_000;
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
 
 /** How a line is written: for programs, or for people. */
-export type LogFormat = "json" | "text";
+type LogFormat = "json" | "text";
 
 /** Takes whole lines. A promise, which never rejects, tells whether they were written; without one, they were. */
 export type WriteLines = (lines: string) => void | Promise<boolean>;

@@ -5,15 +5,15 @@
 import { pause } from "../time/pause.ts";
 
 /** What text is written to. */
-export interface ByteSink {
+interface ByteSink {
   write(bytes: Uint8Array): Promise<number>;
 }
 
 /** How a write went: `gone` is a reader that left, `failed` anything else, such as a full disk. */
-export type OutputState = "well" | "gone" | "failed";
+type OutputState = "well" | "gone" | "failed";
 
 /** An ordered, unblocking output. */
-export interface Output {
+interface Output {
   /** Resolves with whether all of the text was written; never rejects. */
   write(text: string | Uint8Array): Promise<boolean>;
   /** Resolves when all text so far was written or dropped. */

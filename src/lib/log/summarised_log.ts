@@ -7,7 +7,7 @@ import type { Log, LogFields, LogLevel } from "./log.ts";
 import { systemTimers, type Timers } from "../time/timers.ts";
 
 /** A log that counts repeats. */
-export interface SummarisedLog extends Log {
+interface SummarisedLog extends Log {
   /** Writes the counts so far and waits for no more. */
   close(): void;
 }

@@ -6,7 +6,7 @@ export interface Html {
 }
 
 /** What may stand in a `${}` of the {@link html} tag; `null`, `undefined` and `false` print nothing. */
-export type HtmlValue = string | number | Html | readonly HtmlValue[] | null | undefined | false;
+type HtmlValue = string | number | Html | readonly HtmlValue[] | null | undefined | false;
 
 const made = new WeakSet<Html>();
 

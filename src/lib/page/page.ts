@@ -3,7 +3,7 @@ import { type Html, html, styleElement } from "./html.ts";
 import { stylesheet, stylesheetSource } from "./stylesheet.ts";
 
 /** What a page response is made of. */
-export interface PageOptions {
+interface PageOptions {
   readonly title: string;
   readonly body: Html;
   readonly status?: number;

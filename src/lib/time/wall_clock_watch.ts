@@ -4,7 +4,7 @@ import type { Log } from "../log/log.ts";
 import type { Timers } from "./timers.ts";
 
 /** The watch. */
-export interface WallClockWatch {
+interface WallClockWatch {
   /** Whether the clock has not jumped for an hour, so that what has expired by it may be deleted. */
   isSteady(): boolean;
   close(): void;

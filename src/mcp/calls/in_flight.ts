@@ -22,7 +22,7 @@ export interface InFlight {
 }
 
 /** What the table stands on. */
-export interface InFlightOptions {
+interface InFlightOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;

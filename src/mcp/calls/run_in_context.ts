@@ -15,7 +15,7 @@ import type { RunningTask } from "../tasks/live_task.ts";
 import type { ToolContext } from "../tool.ts";
 
 /** What is run, and how what comes of it is told. */
-export interface Work<Outcome> {
+interface Work<Outcome> {
   run(context: ToolContext): Outcome | Promise<Outcome>;
   encode(outcome: Outcome): McpAnswer;
   /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact. */

@@ -16,7 +16,7 @@ import type { RegisteredTool, ToolRegistry } from "../offers/tool_registry.ts";
 import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
 
 /** What tool calls need from their server. */
-export interface ToolCallOptions {
+interface ToolCallOptions {
   readonly tools: ToolRegistry;
   readonly admit: Admit;
 }

@@ -10,7 +10,7 @@ import { missingScopes } from "../calls/tool_call.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
 /** What judges a batch. */
-export interface BatchOptions {
+interface BatchOptions {
   readonly tools: ToolRegistry;
   readonly maxBatchLength: number;
 }
@@ -39,7 +39,7 @@ const maxAnswerCharacters = 8_000_000;
 const maxMessagesAtOnce = 4;
 
 /** What answers a batch's messages. */
-export interface BatchAnswering {
+interface BatchAnswering {
   /** Answers one of them. */
   readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
   /** Is told once when messages are refused because the answers have become too large. */

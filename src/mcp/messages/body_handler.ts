@@ -15,7 +15,7 @@ import { sessionNotFound } from "../streams/session_streams.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
 /** What answering stands on. */
-export interface BodyHandlerOptions {
+interface BodyHandlerOptions {
   readonly tools: ToolRegistry;
   readonly limits: McpLimits;
   readonly clock: Clock;

@@ -55,7 +55,7 @@ export const refusalCode = {
 } as const;
 
 /** What a parsed body is. Everything but the first three is refused. */
-export type MessageKind = "request" | "notification" | "response" | "wrong_version" | "malformed";
+type MessageKind = "request" | "notification" | "response" | "wrong_version" | "malformed";
 
 /** Tells what one parsed message is, without copying it. Arrays (batches) are the caller's concern. */
 export function kindOfMessage(message: unknown): MessageKind {

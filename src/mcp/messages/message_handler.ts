@@ -25,7 +25,7 @@ import { beginRequestSpan, endRequestSpan } from "./request_span.ts";
 import { traceContextOf } from "./trace_context.ts";
 
 /** What answering stands on. */
-export interface MessageHandlerOptions {
+interface MessageHandlerOptions {
   readonly runtime: Runtime;
   readonly methods: ReadonlyMap<string, Handler>;
   readonly admit: Admit;

@@ -17,7 +17,7 @@ import { callTool } from "../calls/tool_call.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
 /** What the methods stand on. */
-export interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatchOptions {
+interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatchOptions {
   readonly tools: ToolRegistry;
   readonly prompts: PromptRegistry;
   readonly resources: ResourceRegistry;

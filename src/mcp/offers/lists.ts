@@ -14,7 +14,7 @@ import type { CacheHint, Revision } from "../revisions/revision.ts";
 import type { RegisteredTool } from "./tool_registry.ts";
 
 /** Answers a request for a list. */
-export type ListHandler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
+type ListHandler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
 
 /** Answers `tools/list`. */
 export function createToolsList(tools: Registry<never, RegisteredTool>): ListHandler {

@@ -4,7 +4,7 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 const purpose = "mcp-cursor";
 
 /** A list whose entries have names. */
-export interface PagedList<Entry> {
+interface PagedList<Entry> {
   /** The list's name, to which its cursors are bound. */
   readonly name: string;
   readonly entries: readonly Entry[];

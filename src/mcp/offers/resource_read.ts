@@ -14,7 +14,7 @@ import type { Sessions } from "../sessions/session.ts";
 import type { SessionStreams } from "../streams/session_streams.ts";
 
 /** What reading needs from its server. */
-export interface ResourceReadOptions {
+interface ResourceReadOptions {
   readonly resources: ResourceRegistry;
   readonly admit: Admit;
 }

@@ -16,7 +16,7 @@ import { createPipeSender, receiveFromPipe } from "../streams/stored_pipe.ts";
 import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
 
 /** How a question travels. */
-export interface Delivery {
+interface Delivery {
   /** The session that may answer. */
   readonly owner: string;
   /** Sends the request; `false` when there is nobody to send it to. */
@@ -40,7 +40,7 @@ export interface PendingQuestions {
 }
 
 /** What questions stand on. */
-export interface PendingQuestionsOptions {
+interface PendingQuestionsOptions {
   readonly storage: McpStorage;
   readonly secretBox: SecretBox;
   readonly clock: Clock;

@@ -12,7 +12,7 @@ import { isObject } from "../../lib/is_object.ts";
 import type { RpcCall } from "../messages/jsonrpc.ts";
 
 /** What the state stands on. */
-export interface RequestStateOptions {
+interface RequestStateOptions {
   readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly requestStateLifetimeSeconds: number;

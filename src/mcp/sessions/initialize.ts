@@ -22,7 +22,7 @@ export interface OpeningOptions {
 }
 
 /** Who a client says it is. It may say nothing: then both are `null`. */
-export interface ClientIdentity {
+interface ClientIdentity {
   readonly name: string | null;
   readonly version: string | null;
 }

@@ -48,7 +48,7 @@ export const serviceNowProfile: Profile = {
 };
 
 /** The setting of one client, or of the server: `auto` looks at the client. */
-export type ProfileSetting = "spec" | "servicenow" | "auto";
+type ProfileSetting = "spec" | "servicenow" | "auto";
 
 /** What is known of an OAuth client before it says anything. */
 export interface RegisteredClient {
@@ -72,7 +72,7 @@ export interface ProfileOptions {
 }
 
 /** Chooses profiles. */
-export interface Profiles {
+interface Profiles {
   /** The profile of a caller; `null` is one without a token. */
   of(principal: Principal | null): Profile | Promise<Profile>;
   /** Takes note of what a client calls itself in its handshake, and says which profile that leaves it with. */

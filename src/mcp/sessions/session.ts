@@ -29,7 +29,7 @@ export interface Session {
 }
 
 /** What sessions stand on. */
-export interface SessionOptions {
+interface SessionOptions {
   readonly secretBox: SecretBox;
   readonly storage: McpStorage;
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { SecretBox } from "../../lib/secret_box.ts";
 
 /** Issues ids and knows them again. */
-export interface IssuedIds {
+interface IssuedIds {
   /** A new id for a session. */
   issue(owner: string): string;
   /** Whether the id was issued for this session, by any instance. */

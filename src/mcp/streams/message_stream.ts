@@ -21,7 +21,7 @@ export interface FrameReader {
 }
 
 /** How a stream behaves. */
-export interface MessageStreamOptions {
+interface MessageStreamOptions {
   /** How many messages may wait, or be kept to be sent again. */
   readonly maxFrames: number;
   /** The id by which the stream can be resumed; `null` for one that cannot. */

@@ -25,7 +25,7 @@ export function noticesOf(resources: ResourceRegistry): ResourceNotices {
 }
 
 /** What a stream wants to hear of. */
-export interface WatchedResources {
+interface WatchedResources {
   readonly uris: Iterable<string>;
   /** Also that resources appear and disappear. */
   readonly lists: boolean;

@@ -16,7 +16,7 @@ import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
 import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
 
 /** What session streams stand on. */
-export interface SessionStreamsOptions {
+interface SessionStreamsOptions {
   readonly sessions: Sessions;
   readonly streams: StreamTable;
   readonly changes: ChangeHub;

@@ -23,7 +23,7 @@ function pieceName(number: number): string {
 }
 
 /** What both ends stand on. */
-export interface PipeOptions {
+interface PipeOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
   readonly key: McpStorageKey;
@@ -32,7 +32,7 @@ export interface PipeOptions {
 }
 
 /** The sender's end. Each call waits for the one before it. */
-export interface PipeSender {
+interface PipeSender {
   send(text: string): Promise<void>;
   /** Says that the sender is there. */
   beat(): Promise<void>;
@@ -63,7 +63,7 @@ export function createPipeSender({ storage, clock, key, lifetimeMs }: PipeOption
 }
 
 /** What the receiver's end calls, one after the other. */
-export interface PipeReceiver {
+interface PipeReceiver {
   readonly onText: (text: string) => void;
   /** The sender is there and has not ended. */
   readonly onSign?: () => void;

@@ -31,14 +31,14 @@ export interface StreamPosition {
 }
 
 /** What instances know of a stream that they offer each other. */
-export interface OfferedStream {
+interface OfferedStream {
   readonly content: StreamContent;
   /** Those of the token that it was opened with. A token that has fewer, of the same session or not, gets none of it. */
   readonly scopes: Principal["scopes"];
 }
 
 /** What comes of asking. */
-export interface ResumeRequest {
+interface ResumeRequest {
   /** What the other instances say; known in time. */
   readonly outcome: Promise<ResumeOutcome>;
   /** The client is gone, or has all. */
@@ -49,10 +49,10 @@ export interface ResumeRequest {
  * An instance sends what follows; has nothing left of it; or none says anything, as when the one that had the stream was
  * killed, or came to an end longer ago than streams are kept. `failed`: nobody could be asked.
  */
-export type ResumeOutcome = "resumed" | "over" | "silent" | "failed";
+type ResumeOutcome = "resumed" | "over" | "silent" | "failed";
 
 /** Takes what follows. */
-export interface FrameTaker {
+interface FrameTaker {
   readonly onFrame: (id: string, text: string) => void;
   readonly onEnd: () => void;
 }
@@ -72,7 +72,7 @@ export interface StreamResumption {
 }
 
 /** What passing streams on stands on. */
-export interface StreamResumptionOptions {
+interface StreamResumptionOptions {
   readonly storage: McpStorage;
   readonly secretBox: SecretBox;
   readonly clock: Clock;

@@ -20,7 +20,7 @@ export interface StreamLimits {
 }
 
 /** What opens a stream. */
-export interface StreamRequest {
+interface StreamRequest {
   readonly principal: Principal;
   /** The session in which the stream can be resumed; `null` for a stream that cannot. */
   readonly session: Session | null;
@@ -36,7 +36,7 @@ export interface StreamRequest {
 }
 
 /** What the table stands on. */
-export interface StreamTableOptions {
+interface StreamTableOptions {
   readonly limits: StreamLimits;
   readonly resumption: StreamResumption;
   /** Calls back when a stream of this principal and session must end, until the returned function is called. */

@@ -7,7 +7,7 @@ const maxKeptCharacters = 64_000_000;
 const minCountedCharacters = 100_000;
 
 /** The count. */
-export interface KeptResults {
+interface KeptResults {
   /** Counts a result that is kept until then; `false` when the person has too many. */
   keep(subject: string, characters: number, until: number): boolean;
 }

@@ -56,7 +56,7 @@ export interface LiveTask {
 }
 
 /** What a running task depends on. */
-export interface LiveTaskOptions {
+interface LiveTaskOptions {
   readonly storage: McpStorage;
   readonly store: TaskStore;
   readonly clock: Clock;

@@ -7,7 +7,7 @@ import { type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { taskKey, type TaskStore } from "./task_store.ts";
 
 /** What following stands on. */
-export interface TaskFollowersOptions {
+interface TaskFollowersOptions {
   readonly storage: McpStorage;
   readonly store: TaskStore;
   readonly log: Log;
@@ -16,7 +16,7 @@ export interface TaskFollowersOptions {
 }
 
 /** Follows tasks; several who follow the same one share the watch. */
-export interface TaskFollowers {
+interface TaskFollowers {
   /** Publishes each change of the task that comes after `known`, until the returned function is called. */
   follow(taskId: string, known: string): () => void;
 }

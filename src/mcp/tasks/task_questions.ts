@@ -10,7 +10,7 @@ import {
 } from "../questions/question.ts";
 
 /** The questions of one task. */
-export interface TaskQuestions {
+interface TaskQuestions {
   /** Those that wait for an answer. */
   open(): Questions;
   /** Puts questions; `onChange` is called once they are open. Resolves when all of them are answered. */

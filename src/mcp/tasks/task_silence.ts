@@ -8,7 +8,7 @@ import type { Timers } from "../../lib/time/timers.ts";
 const maxTasks = 10_000;
 
 /** What this instance has seen of tasks that others run. */
-export interface TaskSilence {
+interface TaskSilence {
   /** Milliseconds since this instance first saw the task with this version. */
   since(taskId: string, version: string): number;
 }

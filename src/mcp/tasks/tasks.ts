@@ -21,7 +21,7 @@ import { createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
 const lastWordsMs = 1_000;
 
 /** What tasks depend on. */
-export interface TasksOptions {
+interface TasksOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
   readonly pause?: Pause;
@@ -62,7 +62,7 @@ export interface Tasks {
 }
 
 /** What became of handed-in answers. */
-export type UpdateOutcome =
+type UpdateOutcome =
   | { readonly kind: "accepted" | "unknown_task" }
   | { readonly kind: "wrong_shape"; readonly key: string };
 

@@ -18,12 +18,12 @@ import type { ServicenowLinks } from "./links.ts";
 import type { InstanceClient, TokenEndpoint } from "../token_endpoint.ts";
 
 /** What a flow is for. `handle` names, to whoever started it, what goes on afterwards. */
-export type LinkPurpose =
+type LinkPurpose =
   | { readonly kind: "link"; readonly subject: string }
   | { readonly kind: "sign_in"; readonly handle: string };
 
 /** A flow that came to its end. The link is stored. */
-export interface FinishedLink {
+interface FinishedLink {
   readonly purpose: LinkPurpose;
   /** Whom the account belongs to here. */
   readonly subject: string;
@@ -31,7 +31,7 @@ export interface FinishedLink {
 }
 
 /** Why a callback leads nowhere. */
-export type FinishRefusal =
+type FinishRefusal =
   | { readonly reason: "malformed" }
   /** Never begun, too old, or already used. */
   | { readonly reason: "unknown_state" }
@@ -57,7 +57,7 @@ export interface LinkFlow {
 }
 
 /** What the steps stand on. */
-export interface LinkFlowOptions {
+interface LinkFlowOptions {
   readonly instance: ServicenowInstance;
   readonly client: InstanceClient;
   /** Asked of the instance; none by default, which is `useraccount`. */

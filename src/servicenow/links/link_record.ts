@@ -16,7 +16,7 @@ const linkRecordSchema = z.object({
 });
 
 /** A link as stored. */
-export type LinkRecord = z.output<typeof linkRecordSchema>;
+type LinkRecord = z.output<typeof linkRecordSchema>;
 
 const linkSecretsSchema = z.object({
   accessToken: z.string(),

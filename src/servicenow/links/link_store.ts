@@ -7,7 +7,7 @@ import type { ServicenowInstance } from "../instance.ts";
 import { linkKey, type LinkSecrets, openLink, parseLinkRecord, sealLink } from "./link_record.ts";
 
 /** A link as it was read, with the condition that it is still so. */
-export interface StoredLink {
+interface StoredLink {
   readonly link: LinkSecrets;
   readonly linkedAt: number;
   readonly unchanged: VersionCheck;

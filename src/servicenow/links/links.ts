@@ -7,13 +7,13 @@ import { refreshLockKey } from "./refresh_lock.ts";
 import type { InstanceTokens } from "../token_endpoint.ts";
 
 /** An access token and whose it is. Lives as long as one call. */
-export interface LinkedAccess {
+interface LinkedAccess {
   readonly accessToken: string;
   readonly account: InstanceAccount;
 }
 
 /** What a person may know about their own link. */
-export type LinkStatus =
+type LinkStatus =
   | { readonly state: "none" }
   | { readonly state: "expired" }
   | { readonly state: "linked"; readonly account: InstanceAccount };

@@ -23,7 +23,7 @@ export interface RefreshOptions {
 }
 
 /** Gives a link whose access token is good, and not the `refused` one. Not bound to any caller's signal. */
-export type RefreshLink = (
+type RefreshLink = (
   subject: string,
   refused: string | undefined,
 ) => Promise<Result<LinkSecrets, ServicenowFailure>>;

@@ -10,7 +10,7 @@ import type { Batch, Storage, StorageKey, VersionCheck } from "../../storage/por
 import type { UnavailableCause } from "../failure.ts";
 
 /** The state of the lock as one caller finds it. */
-export type LockAttempt =
+type LockAttempt =
   | { readonly state: "taken"; readonly lock: HeldLock }
   | { readonly state: "busy" }
   | { readonly state: "paused"; readonly because: UnavailableCause };

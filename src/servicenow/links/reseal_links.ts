@@ -4,7 +4,7 @@ import type { Storage, StorageKey, StoredEntry } from "../../storage/port.ts";
 import { linkPrefix, openLink, parseLinkRecord, sealLink } from "./link_record.ts";
 
 /** What was done. */
-export interface ResealReport {
+interface ResealReport {
   readonly resealed: number;
   /** Already under the new key, or without tokens. */
   readonly upToDate: number;

@@ -22,7 +22,7 @@ import { dataFiles } from "./data_files.ts";
 import { renameDurably } from "./durable_file.ts";
 
 /** What lies in the directory. */
-export interface DataDirectory {
+interface DataDirectory {
   readonly databasePath: string;
   /** 32 random bytes, made once. */
   readonly masterKey: Uint8Array;

@@ -19,7 +19,7 @@ export interface KvRecord {
 }
 
 /** Says where the chunks are. */
-export interface LargeContent {
+interface LargeContent {
   readonly id: string;
   readonly chunks: number;
 }

@@ -38,7 +38,7 @@ export interface PostgresConnection {
 }
 
 /** Rows, and how many were affected. */
-export interface QueryResult<Row> {
+interface QueryResult<Row> {
   readonly rows: readonly Row[];
   readonly count: number;
 }

@@ -9,7 +9,7 @@ export interface ListenerHandlers {
 }
 
 /** What a listener takes. */
-export interface PostgresListenerOptions {
+interface PostgresListenerOptions {
   /** A pool of one connection. */
   readonly connect: (handlers: ListenerHandlers) => Sql;
   /** An identifier that needs no escaping. */

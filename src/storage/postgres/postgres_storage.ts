@@ -33,7 +33,7 @@ const announcementBytes = 7_000; // PostgreSQL's limit is 7,999
 const anything = "*";
 
 /** What {@link openPostgresStorage} takes. */
-export interface PostgresStorageOptions {
+interface PostgresStorageOptions {
   readonly location: PostgresLocation;
   readonly clock: Clock;
   /** Several installations can share a database by different schemas. Default `portcullis`. */

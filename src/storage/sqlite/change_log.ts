@@ -12,7 +12,7 @@ const keptRows = 10_000;
 const readAtOnce = 1_000;
 
 /** The log of one connection. */
-export interface SqliteChangeLog {
+interface SqliteChangeLog {
   /** Notes changed entries; within the transaction that changes them. */
   add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): void;
   /** Tells `watches` of what is added from here on, until the returned function is called. */

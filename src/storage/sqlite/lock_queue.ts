@@ -11,7 +11,7 @@ const firstRetryMilliseconds = 1;
 const maxRetryMilliseconds = 20;
 
 /** What a queue takes. */
-export interface LockQueueOptions {
+interface LockQueueOptions {
   /** Whether a step failed because the lock is held, and did nothing. */
   readonly isBusy: (error: unknown) => boolean;
   /** How long a step waits. */
@@ -20,7 +20,7 @@ export interface LockQueueOptions {
 }
 
 /** The queue of one opening. */
-export interface LockQueue {
+interface LockQueue {
   /** Runs the step, in this turn of the event loop where nobody waits. Rejects with what it throws last. */
   run<T>(step: () => T): Promise<T>;
   /** Runs each step that still waits once more, for better or worse. */

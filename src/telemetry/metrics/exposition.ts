@@ -6,7 +6,7 @@ import type { Counts } from "./metrics.ts";
 export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 
 /** What is measured at the moment of the scrape. */
-export interface Gauges {
+interface Gauges {
   readonly version: string;
   /** How many servers the counts are of. */
   readonly workers: number;

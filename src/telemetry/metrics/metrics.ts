@@ -41,7 +41,7 @@ export interface ToolCounts {
 }
 
 /** Counts without labels but the limit's. */
-export interface Totals {
+interface Totals {
   refusedTokens: number;
   storageErrors: number;
   readonly rateLimited: Record<LimitName, number>;

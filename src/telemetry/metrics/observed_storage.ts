@@ -3,7 +3,7 @@ import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../../lib/tr
 import type { Batch, Storage, StorageKey } from "../../storage/port.ts";
 
 /** Who observes. */
-export interface StorageObservers {
+interface StorageObservers {
   /** Hears of each operation that the database failed, not of a caller's mistakes. */
   readonly onError?: () => void;
   readonly tracer?: Tracer;

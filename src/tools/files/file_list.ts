@@ -44,7 +44,7 @@ const output = z.object({
 });
 
 /** Settings of the listing. */
-export interface FileListOptions {
+interface FileListOptions {
   /** After this time a listing gives what it has found, and a cursor. Default 10,000. */
   readonly maxListMilliseconds?: number;
   readonly clock?: Clock;

@@ -26,7 +26,7 @@ const input = z.object({
 });
 
 /** Settings of the search. */
-export interface FileSearchOptions {
+interface FileSearchOptions {
   /** After this time a search gives what it has found, and a cursor. Default 10,000. */
   readonly maxSearchMilliseconds?: number;
   /** A search that takes longer goes on as a task, where the caller takes tasks. Default 1,000. */

@@ -9,7 +9,7 @@ import { toTimestamp } from "./input.ts";
 import { toFailure } from "./refusal.ts";
 
 /** Which part a call asks for: one way at most. */
-export interface PartRequest {
+interface PartRequest {
   readonly head?: number | undefined;
   readonly tail?: number | undefined;
   readonly start_line?: number | undefined;

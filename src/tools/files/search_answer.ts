@@ -14,7 +14,7 @@ export interface SearchMatch {
 }
 
 /** What a search has come to. */
-export interface SearchProgress {
+interface SearchProgress {
   readonly matches: readonly SearchMatch[];
   readonly searched: number;
   readonly passedOver: number;

@@ -15,7 +15,7 @@ import { type SearchMatch, toAnswer, toMatch } from "./search_answer.ts";
 const maxDepth = 64;
 
 /** One call of the search. */
-export interface Search {
+interface Search {
   readonly workspace: Workspace;
   readonly path: WorkspacePath;
   readonly request: { readonly limit: number; readonly context: number };

@@ -20,7 +20,7 @@ export interface ModelAnswer {
 }
 
 /** How an answer is followed. */
-export interface FollowOptions {
+interface FollowOptions {
   readonly maxTokens: number;
   readonly pace: ProgressPace;
   readonly clock: Clock;

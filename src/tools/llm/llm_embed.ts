@@ -6,7 +6,7 @@ import { callOf, toToolFailure } from "./call.ts";
 import { modelParameter } from "./input.ts";
 
 /** What {@link llmEmbedTool} needs. */
-export interface LlmEmbedOptions {
+interface LlmEmbedOptions {
   readonly model: LocalModel;
   /** The operator's allow list of embedding models; the first is the default. */
   readonly embeddingModels: readonly [string, ...string[]];

@@ -22,7 +22,7 @@ export const answerFields = {
 };
 
 /** Which call an answer belongs to. */
-export interface AnsweredCall {
+interface AnsweredCall {
   readonly model: string;
   readonly maxTokens: number;
 }

@@ -22,7 +22,7 @@ export const defaultProgressPace: ProgressPace = {
 };
 
 /** Collects tokens and sends updates. */
-export interface ProgressReporter {
+interface ProgressReporter {
   /** The call waits in line: says so at once, and its place with each sign of life. */
   inLine(ahead: CallsAhead): void;
   /** One token: its visible text, empty for one of the model's thinking. */

@@ -28,10 +28,10 @@ export interface LlmToolOptions {
 const longAnswerTokens = 1024;
 
 /** What a request to the model says whatever it asks. */
-export type CommonRequest = { readonly model: string } & ReturnType<typeof toModelOptions>;
+type CommonRequest = { readonly model: string } & ReturnType<typeof toModelOptions>;
 
 /** One call, as its tool got it. */
-export interface ModelRun {
+interface ModelRun {
   readonly input: SamplingInput & { readonly model: string };
   readonly context: ToolContext;
   /** Sends the question. */

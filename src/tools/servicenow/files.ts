@@ -7,7 +7,7 @@ import { type DenialCause, workspaceOf, type WorkspaceRefusal, type WorkspaceSou
 import { toFailure, toPathFailure } from "../files/refusal.ts";
 
 /** A refusal, as a tool's failure. */
-export interface FileFailure {
+interface FileFailure {
   readonly code: string;
   readonly message: string;
 }

@@ -22,7 +22,7 @@ export const fieldsParameter: z.ZodOptional<z.ZodString> = z.string().optional()
   .describe("Names of the fields to answer with, separated by commas; the usual ones when absent");
 
 /** A record as tools answer with it. */
-export interface RecordOutput extends Readonly<Record<string, unknown>> {
+interface RecordOutput extends Readonly<Record<string, unknown>> {
   readonly sys_id: string;
   /** The record's page for people. */
   readonly self_link: string;

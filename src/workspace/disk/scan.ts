@@ -8,7 +8,7 @@ import { compareNames } from "../path.ts";
 import type { DirectoryEntry, EntryKind } from "../port.ts";
 
 /** One directory, as it was just looked up. */
-export interface ScannedDirectory {
+interface ScannedDirectory {
   readonly path: string;
   readonly info: Deno.FileInfo;
 }
@@ -20,7 +20,7 @@ export interface DirectoryScans {
 }
 
 /** Which entries are asked for. */
-export interface ScanOptions {
+interface ScanOptions {
   /** Only names after this one. */
   readonly after: string | undefined;
   /** How many. */
@@ -32,7 +32,7 @@ export interface ScanOptions {
 }
 
 /** Settings of the scans. */
-export interface DirectoryScansOptions {
+interface DirectoryScansOptions {
   /** How many directories and entries are kept in memory, all together; about 100 bytes each. Default 32,768. */
   readonly maxKeptEntries?: number;
   readonly clock: Clock;

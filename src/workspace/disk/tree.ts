@@ -8,7 +8,7 @@ import { isReserved } from "../path.ts";
 const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
 
 /** An entry that the walk met. */
-export interface TreeEntry {
+interface TreeEntry {
   /** Its names below the root. */
   readonly segments: readonly string[];
   readonly info: Deno.FileInfo;

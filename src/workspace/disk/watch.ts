@@ -19,7 +19,7 @@ import {
 } from "./watched_tree.ts";
 
 /** Settings of the watch. */
-export interface DiskWatchOptions {
+interface DiskWatchOptions {
   /** The workspace's directory. */
   readonly root: string;
   /** Changes within this time are told together. Default 200. */

@@ -4,7 +4,7 @@
 export type WatchedTree = Map<string, Set<string> | null>;
 
 /** How far to look. */
-export interface WatchedTreeLimits {
+interface WatchedTreeLimits {
   readonly maxDirectories: number;
   /** More names of files than this are not remembered. */
   readonly maxFiles: number;

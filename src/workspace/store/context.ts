@@ -36,7 +36,7 @@ export interface StorePlace {
 }
 
 /** As many levels as a batch may check in every driver, with room for its other checks. */
-export const maxDepth = 64;
+const maxDepth = 64;
 
 /** The root, which has no entry of its own. */
 const rootRecord: DirectoryRecord = { kind: "directory", id: rootId, modifiedAt: 0 };

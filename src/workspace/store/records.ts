@@ -28,7 +28,7 @@ export type EntryRecord = DirectoryRecord | FileRecord;
 export type GoneRecord = { readonly kind: "file"; readonly chunkCount: number } | { readonly kind: "directory" };
 
 /** Quota accounting. */
-export interface UsageRecord {
+interface UsageRecord {
   readonly bytes: number;
   readonly entries: number;
 }

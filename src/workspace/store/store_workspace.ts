@@ -15,7 +15,7 @@ import { listStoreDirectory } from "./tree.ts";
 import { copyStoreFile, writeStoreFile } from "./write.ts";
 
 /** Settings of a store-backed workspace. */
-export interface StoreWorkspaceOptions {
+interface StoreWorkspaceOptions {
   /** Stays open when the workspace is closed. */
   readonly storage: Storage;
   /** Tells apart the workspaces in one store. Not empty. */

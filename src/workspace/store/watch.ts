@@ -54,7 +54,7 @@ export async function announceChange(
 }
 
 /** How a store-backed workspace is watched. */
-export interface StoreWatchOptions {
+interface StoreWatchOptions {
   readonly storage: Storage;
   /** As in `openStoreWorkspace`. */
   readonly name: string;

@@ -14,7 +14,7 @@ export type EditRefusal =
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number };
 
 /** A text with its replacements made. */
-export interface EditedText {
+interface EditedText {
   readonly text: string;
   /** How many replacements there are. */
   readonly count: number;
@@ -23,7 +23,7 @@ export interface EditedText {
 }
 
 /** What to replace. */
-export interface Replacement {
+interface Replacement {
   readonly oldText: string;
   readonly newText: string;
   /** Every occurrence; otherwise exactly one must be there. */
@@ -31,7 +31,7 @@ export interface Replacement {
 }
 
 /** Bounds of the result, and the file's name in the diff. */
-export interface EditOptions {
+interface EditOptions {
   readonly name: string;
   /** The largest result, in bytes of UTF-8. */
   readonly maxBytes: number;

@@ -1,7 +1,7 @@
 /** The unified diff of one text's replacements, made no longer than it may be: lines beyond that are only counted. */
 
 /** A text and its replacements. */
-export interface TextReplacements {
+interface TextReplacements {
   readonly text: string;
   /** What lies before, between and behind the replaced pieces. */
   readonly kept: readonly string[];

@@ -17,7 +17,7 @@ export interface LinePattern {
 }
 
 /** What a caller searches for. */
-export interface LineQuery {
+interface LineQuery {
   readonly text: string;
   readonly isRegularExpression: boolean;
   readonly ignoreCase: boolean;

@@ -27,7 +27,7 @@ export interface TextLines {
 }
 
 /** Which lines, at most `maxBytes` of them. */
-export interface LineSelection {
+interface LineSelection {
   readonly from?: TextPosition;
   /** The first line that is wanted; lines before are passed over. */
   readonly startLine?: number;

@@ -8,7 +8,7 @@ import { type LineMatch, searchText } from "./search_text.ts";
 import { readLines, type TextPosition } from "./lines.ts";
 
 /** How to search. */
-export interface FileSearch {
+interface FileSearch {
   readonly pattern: LinePattern;
   readonly contextLines: number;
   /** Only lines after this one. */
@@ -22,7 +22,7 @@ export interface FileSearch {
 }
 
 /** What was found. */
-export interface FileMatches {
+interface FileMatches {
   readonly matches: readonly LineMatch[];
   /** The last line that was searched, when the search stopped before the end of the file. */
   readonly stoppedAfter: number | null;

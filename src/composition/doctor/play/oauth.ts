@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { type AskOptions, askServer, isProblem, type Problem, wrongStatus } from "./request.ts";
 
 /** What ServiceNow reads from the metadata. */
-export interface Endpoints {
+interface Endpoints {
   readonly registration: string;
   readonly authorization: string;
   readonly token: string;
@@ -28,7 +28,7 @@ export function readEndpoints(body: Readonly<Record<string, unknown>> | null, se
 }
 
 /** A client as the server registered it. */
-export interface RegisteredClient {
+interface RegisteredClient {
   readonly id: string;
   readonly secret: string;
 }

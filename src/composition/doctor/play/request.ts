@@ -15,7 +15,7 @@ export interface AskOptions {
 }
 
 /** A request: GET, or POST with a body. */
-export interface AskRequest {
+interface AskRequest {
   readonly accept?: string;
   readonly authorization?: string;
   readonly json?: unknown;
@@ -23,7 +23,7 @@ export interface AskRequest {
 }
 
 /** An answer. */
-export interface Asked {
+interface Asked {
   readonly status: number;
   readonly headers: Headers;
   /** `null` when it is no JSON object. */
