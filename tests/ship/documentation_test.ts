@@ -5,6 +5,7 @@ import { dirname, join, normalize } from "node:path";
 import { root } from "../../scripts/bundle.ts";
 import type { Setting } from "../../src/config/setting.ts";
 import { settings } from "../../src/config/settings.ts";
+import { sourceFiles } from "../fixtures/source_files.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
 const pages = [
@@ -87,8 +88,7 @@ Deno.test("documentation: the README's tables name every tool with its scope, an
     for (const [, name = ""] of names.matchAll(/`([a-z_]+)`/g)) scopeOf.set(name, scope);
   }
   const offered = new Map<string, string>();
-  for (const { name: file } of Deno.readDirSync(`${root}src/tools`)) {
-    const source = await Deno.readTextFile(`${root}src/tools/${file}`);
+  for (const source of sourceFiles("src/tools").values()) {
     for (const [, name = "", scope = ""] of source.matchAll(/ name: "([a-z_]+)",[^]*?scopes: \["([a-z:]+)"/g)) {
       offered.set(name, scope);
     }
