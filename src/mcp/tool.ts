@@ -108,6 +108,8 @@ export interface Tool {
   readonly icons?: readonly Icon[];
   /** A `z.object`; each property has a description. */
   readonly input: z.ZodType;
+  /** Other names for parameters, which are understood and not listed: `{ path: "filename" }`. */
+  readonly aliases?: Readonly<Record<string, string>>;
   /** The JSON schema to publish, for the rare input that zod cannot describe. Otherwise it is made from `input`. */
   readonly inputSchema?: Readonly<Record<string, unknown>> & { readonly type: "object" };
   /** A `z.object` for `structuredContent`, or nothing. */

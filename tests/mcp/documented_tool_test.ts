@@ -12,7 +12,7 @@ Deno.test("docs/tools.md: the example is a working tool", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/tools.md", import.meta.url));
   const code = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? assert.fail("no example");
   const toolModule = new URL("../../src/mcp/tool.ts", import.meta.url).href;
-  const source = code.replace('"../../src/mcp/tool.ts"', JSON.stringify(toolModule));
+  const source = code.replace('"../mcp/tool.ts"', JSON.stringify(toolModule));
   const { wordCountTool }: Documented = await import(`data:application/typescript,${encodeURIComponent(source)}`);
   const tool = wordCountTool({ read: (filename) => Promise.resolve(filename === "a.txt" ? "one two two" : null) });
   const { post } = createHarness({ tools: createToolRegistry([tool]) });

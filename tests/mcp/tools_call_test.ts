@@ -11,9 +11,9 @@ async function resultOf(response: Response): Promise<unknown> {
   return (await response.json()).result;
 }
 
-Deno.test("tools/call answers a quick tool, ignores unknown arguments and honours defaults", async () => {
+Deno.test("tools/call answers a quick tool and honours defaults", async () => {
   const { post, audit } = createHarness();
-  const response = await post(toolCall("echo", { text: "hi", unknown: 1 }, 'a"b'));
+  const response = await post(toolCall("echo", { text: "hi", _meta: {} }, 'a"b'));
   assert.equal(response.headers.get("content-type"), "application/json");
   assert.deepEqual(await response.json(), {
     jsonrpc: "2.0",
@@ -127,7 +127,14 @@ Deno.test("tools/call says per revision what is wrong with the arguments (SEP-13
     [{ text: "x".repeat(101) }, "text must have at most 100 characters"],
     [{ text: "x", times: 9 }, "times must be at most 3"],
     [{ text: "x", times: 1.5 }, "times must be an integer"],
-    [{ times: "2" }, "text parameter is required; times must be a number"],
+    [{ times: "2" }, "text parameter is required"],
+    [{ times: "02" }, "text parameter is required; times must be a number"],
+    [{ text: "x", times: "9" }, "times must be at most 3"],
+    [{ text: "x", time: 2 }, "echo has no time; did you mean times?"],
+    [
+      { content: "x", colour: "red", times: 0 },
+      "echo has no content; did you mean text?; echo has no colour; it takes text, times; text parameter is required; times must be at least 1",
+    ],
   ];
   for (const [args, message] of cases) {
     for (const header of [{}, { "mcp-protocol-version": "2025-06-18" }]) {
@@ -141,6 +148,106 @@ Deno.test("tools/call says per revision what is wrong with the arguments (SEP-13
       isError: true,
     });
   }
+});
+
+Deno.test("tools/call takes numbers and booleans that come as text in their canonical form, then checks them", async () => {
+  const taken: unknown[] = [];
+  const { post } = createHarness({
+    tools: createToolRegistry([defineTool({
+      name: "take",
+      title: "Take",
+      description: "Takes arguments of all types.",
+      scopes: [],
+      annotations: {},
+      input: z.object({
+        count: z.int().max(10).optional(),
+        share: z.number().optional(),
+        on: z.boolean().optional(),
+        text: z.string().optional(),
+        options: z.object({ seed: z.int(), stop: z.array(z.string()) }).partial().optional(),
+        lines: z.array(z.int()).optional(),
+        open: z.looseObject({ known: z.int() }).partial().optional(),
+      }),
+      run: (input) => {
+        taken.push(input);
+        return { ok: true, content: [] };
+      },
+    })]),
+  });
+  const cases: [Record<string, unknown>, Record<string, unknown> | string][] = [
+    [{ count: "3" }, { count: 3 }],
+    [{ count: "-3", share: "0.5", on: "true", text: "3" }, { count: -3, share: 0.5, on: true, text: "3" }],
+    [{ on: "false", lines: ["1", 2, "3"] }, { on: false, lines: [1, 2, 3] }],
+    [{ options: { seed: "7", stop: ["1", "true"] } }, { options: { seed: 7, stop: ["1", "true"] } }],
+    [{ open: { known: "1", other: "2" } }, { open: { known: 1, other: "2" } }],
+    [{ count: "11" }, "count must be at most 10"],
+    ...["3.0", " 3", "+3", "1e1", "0x3", "", "three", "NaN", "Infinity"].map((
+      count,
+    ): [Record<string, unknown>, string] => [{ count }, "count must be a number"]),
+    ...["True", "yes", "1", "on", ""].map((on): [Record<string, unknown>, string] => [
+      { on },
+      "on must be true or false",
+    ]),
+  ];
+  for (const [args, expected] of cases) {
+    taken.length = 0;
+    const answer = await (await post(toolCall("take", args))).json();
+    if (typeof expected === "string") assert.deepEqual(answer.error, { code: -32602, message: expected });
+    else assert.deepEqual(taken, [expected], JSON.stringify(answer));
+  }
+});
+
+Deno.test("tools/call names the parameter that an unknown argument was meant for", async () => {
+  const tool = (name: string, ...parameters: readonly string[]) =>
+    defineTool({
+      name,
+      title: name,
+      description: "Takes texts.",
+      scopes: [],
+      annotations: {},
+      aliases: { path: "filename" },
+      input: z.object(Object.fromEntries(parameters.map((parameter) => [parameter, z.string().optional()]))),
+      run: (input) => ({ ok: true, content: [{ type: "text", text: JSON.stringify(input) }] }),
+    });
+  const { post } = createHarness({
+    tools: createToolRegistry([
+      tool("list", "path", "pattern"),
+      tool("read", "filename", "start_line", "end_line"),
+      tool("edit", "filename", "old_text", "new_text", "replace_all"),
+      tool("nothing"),
+    ]),
+  });
+  const cases: [string, Record<string, unknown>, string][] = [
+    ["list", { dir: "docs" }, "list has no dir; did you mean path?"],
+    ["list", { filename: "docs" }, "list has no filename; did you mean path?"],
+    ["list", { glob: "*" }, "list has no glob; did you mean pattern?"],
+    [
+      "read",
+      { offset: 3, limit: 2 },
+      "read has no offset; did you mean start_line?; read has no limit; it takes filename, start_line, end_line",
+    ],
+    ["read", { startLine: "3" }, "read has no startLine; did you mean start_line?"],
+    [
+      "edit",
+      { old_string: "a", new_str: "b", replaceAll: "true" },
+      "edit has no old_string; did you mean old_text?; edit has no new_str; did you mean new_text?; edit has no replaceAll; did you mean replace_all?",
+    ],
+    ["nothing", { x: 1 }, "nothing has no x; it takes no arguments"],
+    [
+      "read",
+      { ["\ud800".repeat(2) + "y".repeat(500)]: 1 },
+      `read has no \ufffd\ufffd${"y".repeat(62)}; it takes filename, start_line, end_line`,
+    ],
+  ];
+  for (const [name, args, message] of cases) {
+    const answer = await (await post(toolCall(name, args))).json();
+    assert.deepEqual(answer.error, { code: -32602, message });
+  }
+  const answer = await (await post(toolCall("read", { path: "a.txt" }))).json();
+  assert.deepEqual(answer.result.content, [{ type: "text", text: '{"filename":"a.txt"}' }]);
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`x${at}`, at]));
+  const { error } = await (await post(toolCall("nothing", many))).json();
+  assert.equal(error.message.split("; ").length, 40, error.message.slice(0, 300));
 });
 
 Deno.test("tools/call refuses malformed params and unknown tools with -32602 in every revision", async () => {

@@ -47,7 +47,7 @@ function runTool(
     const fault = headerParameterFault(registered.headerParameters, input, call.exchange);
     if (fault !== null) return answerError(call, mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
   }
-  const parsed = parseToolInput(tool.input, input);
+  const parsed = parseToolInput(registered, input);
   if (!parsed.ok) {
     return call.revision.invalidInputIsToolError
       ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })

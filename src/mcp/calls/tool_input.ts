@@ -1,6 +1,9 @@
-/** Checks a call's arguments against the tool's schema and says in words what is wrong with them. */
+/** Checks a call's arguments against the tool's schema and says in words what is wrong with them, all at once. */
 import type { z } from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
+import type { RegisteredTool } from "../offers/tool_registry.ts";
+import { asSchemaTypes } from "./canonical_text.ts";
+import { nearestParameter } from "./nearest_parameter.ts";
 
 /** What a JSON type is called in a sentence. */
 const typeWords: Readonly<Record<string, string>> = {
@@ -21,11 +24,66 @@ const unitWords: Readonly<Record<string, string>> = {
   file: " bytes",
 };
 
-/** The arguments as the tool's `run` takes them, or a sentence for the model. Unknown arguments are ignored. */
-export function parseToolInput(schema: z.ZodType, value: unknown): Result<unknown, string> {
-  const parsed = schema.safeParse(value, parseOptions);
-  if (parsed.success) return success(parsed.data);
-  return failure(parsed.error.issues.slice(0, 5).map((issue) => issue.message).join("; "));
+/** Faults that one refusal names. */
+const maxFaults = 20;
+/** Characters of an argument's name that a refusal repeats. */
+const maxShownName = 64;
+/** What MCP reserves wherever a caller passes an object (MCP 2025-11-25, basic: `_meta`). */
+const protocolArguments: ReadonlySet<string> = new Set(["_meta"]);
+
+/**
+ * The arguments as the tool's `run` takes them, or a sentence for the model that names every fault. An alias of the tool
+ * stands for its parameter. Numbers and booleans that arrive as text in their canonical form are taken as such.
+ */
+export function parseToolInput(
+  registered: RegisteredTool,
+  given: Readonly<Record<string, unknown>>,
+): Result<unknown, string> {
+  const { tool, inputSchema } = registered;
+  const input = withoutAliases(tool.aliases, given);
+  const unknown = unknownArguments(registered, input);
+  const parsed = tool.input.safeParse(input, parseOptions);
+  if (parsed.success) return unknown.length === 0 ? success(parsed.data) : failure(unknown.join("; "));
+  const again = tool.input.safeParse(asSchemaTypes(inputSchema, input), parseOptions);
+  if (again.success && unknown.length === 0) return success(again.data);
+  const faults = again.success ? [] : again.error.issues.map(({ message }) => message);
+  return failure([...unknown, ...new Set(faults)].slice(0, maxFaults).join("; "));
+}
+
+function withoutAliases(
+  aliases: Readonly<Record<string, string>> | undefined,
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  if (aliases === undefined) return given;
+  let renamed: Record<string, unknown> | undefined;
+  for (const [alias, parameter] of Object.entries(aliases)) {
+    if (!Object.hasOwn(given, alias) || Object.hasOwn(given, parameter)) continue;
+    renamed ??= { ...given };
+    renamed[parameter] = given[alias];
+    delete renamed[alias];
+  }
+  return renamed ?? given;
+}
+
+/** A sentence for each argument that the tool does not have; none where its schema is open. */
+function unknownArguments(
+  { tool, inputSchema, parameters }: RegisteredTool,
+  input: Readonly<Record<string, unknown>>,
+): readonly string[] {
+  if (inputSchema["additionalProperties"] !== undefined && inputSchema["additionalProperties"] !== false) return [];
+  const faults: string[] = [];
+  for (const name of Object.keys(input)) {
+    if (parameters.has(name) || protocolArguments.has(name)) continue;
+    const nearest = nearestParameter(name, parameters);
+    const remedy = nearest !== null
+      ? `did you mean ${nearest}?`
+      : parameters.size === 0
+      ? "it takes no arguments"
+      : `it takes ${[...parameters].join(", ")}`;
+    faults.push(`${tool.name} has no ${name.slice(0, maxShownName).toWellFormed()}; ${remedy}`);
+    if (faults.length === maxFaults) break;
+  }
+  return faults;
 }
 
 /** Texts for issues to which the tool's schema gives none of its own. They name the parameter, never its value. */

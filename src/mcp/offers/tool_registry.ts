@@ -9,6 +9,8 @@ export interface RegisteredTool {
   readonly tool: Tool;
   readonly inputSchema: ObjectSchema;
   readonly outputSchema: ObjectSchema | undefined;
+  /** The names of the input's properties. */
+  readonly parameters: ReadonlySet<string>;
   /** Parameters that a modern client repeats in headers. */
   readonly headerParameters: readonly HeaderParameter[];
 }
@@ -31,6 +33,7 @@ function registerTool(tool: Tool): RegisteredTool {
     tool,
     inputSchema,
     outputSchema: tool.output === undefined ? undefined : toObjectSchema(tool.output, "output"),
+    parameters: new Set(Object.keys(inputSchema["properties"] ?? {})),
     headerParameters: findHeaderParameters(inputSchema),
   };
 }
