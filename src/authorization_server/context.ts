@@ -41,7 +41,6 @@ export const defaultLifetimes: Lifetimes = {
   knownBrowserLifetimeSeconds: 7_776_000,
 };
 
-/** Sizes and counts. */
 export interface Limits {
   readonly maxFormBytes: number;
   readonly maxJsonBytes: number;

@@ -11,7 +11,6 @@ type BodyProblem =
   | "malformed_body"
   | "repeated_parameter";
 
-/** Limits of bodies. */
 interface BodyLimits {
   readonly maxFormBytes: number;
   readonly maxJsonBytes: number;

@@ -28,7 +28,6 @@ export function helpText(commands: readonly Command[], version: string): string 
   ].join("\n");
 }
 
-/** The help for one command. */
 export function commandHelpText({ name, summary, usage, flags, switches = {} }: Command): string {
   const program = programName();
   const own = [

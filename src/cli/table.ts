@@ -1,7 +1,6 @@
 /** Lists for people and for scripts. */
 import type { CommandContext } from "./command.ts";
 
-/** A list of entries. */
 interface Table {
   /** Names of the columns. */
   readonly columns: readonly string[];

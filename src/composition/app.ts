@@ -44,7 +44,6 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 
-/** A built server. */
 export interface App {
   /** Answers any request. */
   readonly fetch: Endpoint;
@@ -64,7 +63,6 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** What a server stands on. */
 interface AppDependencies extends Installation {
   /** The issuer: an origin without a trailing slash. */
   readonly serverUrl: string;

@@ -129,7 +129,6 @@ export function servicenowLimitsOf(config: Config): ServicenowLimits {
   };
 }
 
-/** Bounds of each workspace. */
 export function workspaceLimitsOf(config: Config): WorkspaceLimits {
   return {
     maxReadBytes: config.maxReadBytes,

@@ -19,7 +19,6 @@ import type { AbsentStorage } from "../storage/examine_storage.ts";
 import { openStorage } from "../storage/open_storage.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
-/** One installation's lasting state. */
 export interface Installation {
   readonly storage: Storage;
   readonly secrets: SecretBox;

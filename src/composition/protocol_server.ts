@@ -35,7 +35,6 @@ interface ProtocolServerDependencies
 
 const minute = 60_000;
 
-/** Who this server is. */
 export const ownServerInfo: ServerInfo = { name: "portcullis", title: "Portcullis", version };
 
 /** Whose calls are counted together. */

@@ -25,7 +25,6 @@ import { startTelemetry } from "../telemetry/start_telemetry.ts";
 import { version } from "../version.ts";
 import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
 
-/** A server that answers. */
 export interface RunningServer {
   /** Its address as clients know it. */
   readonly serverUrl: string;
@@ -54,7 +53,6 @@ export interface StartProblem {
   readonly remedy: string;
 }
 
-/** What {@link startServer} takes beside the configuration. */
 export interface StartServerOptions {
   readonly log: Log;
   readonly clock: Clock;

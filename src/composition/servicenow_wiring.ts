@@ -10,7 +10,6 @@ import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
 import { systemTimers } from "../lib/time/timers.ts";
 import type { Servicenow } from "../servicenow/servicenow.ts";
 
-/** What the instance stands on. */
 interface ServicenowDependencies extends Installation {
   readonly serverUrl: string;
   readonly log: Log;

@@ -18,7 +18,6 @@ import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
 
-/** What one session over stdio stands on. */
 interface StdioAppDependencies extends Installation {
   readonly input: ReadableStream<Uint8Array>;
   readonly output: WritableStream<Uint8Array>;

@@ -48,7 +48,6 @@ interface Toolbox {
   close(): Promise<void>;
 }
 
-/** What the tools stand on beside the configuration. */
 interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly servicenow: ServicenowRecords | null;
   readonly log: Log;

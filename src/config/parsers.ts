@@ -39,7 +39,6 @@ export function parseChoice<const Choice extends string>(choices: readonly Choic
   };
 }
 
-/** A switch. */
 export function parseSwitch(text: string): Result<boolean, string> {
   return text === "on" || text === "off" ? success(text === "on") : failure("must be on or off");
 }

@@ -16,7 +16,6 @@ export interface Setting<T> {
 
 /** Bytes in a mebibyte. */
 export const mebibyte = 1_048_576;
-/** Seconds in a day. */
 export const day = 86_400;
 /** Seconds in a year of 365 days. */
 export const year = 31_536_000;

@@ -12,7 +12,6 @@ export interface TelemetryRequest {
 
 const defaultEndpoint = "http://localhost:4318"; // OTLP over HTTP
 
-/** Reads it. */
 export function readTelemetryRequest(env: Readonly<Record<string, string | undefined>>): TelemetryRequest {
   const [asked, endpoint] = telemetryVariables.map((name) => env[name]);
   return {

@@ -37,7 +37,6 @@ export function intakeBytesFor(largestBytes: number): number {
   return Math.max(leastIntakeBytes, largestAtOnce * largestBytes);
 }
 
-/** Makes an empty intake. */
 export function createBodyIntake(maxBytes: number): BodyIntake {
   const held = new Map<string, number>();
   let total = 0;

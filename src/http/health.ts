@@ -1,7 +1,6 @@
 /** `GET /health` and its two narrower kinds: for people, load balancers and containers. */
 import type { Endpoint } from "../lib/endpoint.ts";
 
-/** What the answers depend on. */
 export interface HealthOptions {
   readonly version: string;
   /** Resolves when the storage can be read and written; rejects within a second when it cannot. */

@@ -3,7 +3,6 @@ import { type Html, html } from "../lib/page/html.ts";
 import { pageResponse } from "../lib/page/page.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 
-/** What the pages say. */
 interface HomeOptions {
   /** The address that agents are given. */
   readonly resource: string;

@@ -7,7 +7,6 @@ import type { RateLimiter } from "../rate_limit/rate_limit.ts";
 
 const successCost = 0.1;
 
-/** What {@link limitAttempts} takes besides. */
 interface AttemptOptions {
   /** A key for the holder of a credential that proves itself, `null` for other requests. */
   readonly credentialKey: (request: Request) => Promise<string | null>;

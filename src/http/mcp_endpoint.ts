@@ -34,7 +34,6 @@ export type AuthOutcome =
   | { readonly kind: "no_token" }
   | { readonly kind: "refused"; readonly status: number; readonly reason: string; readonly wwwAuthenticate: string };
 
-/** What the endpoint stands on. */
 export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly mcp: McpServer;
   readonly authenticate: (request: Request) => AuthOutcome | Promise<AuthOutcome>;
@@ -70,7 +69,6 @@ export const defaultEventStreamOptions: EventStreamOptions = { keepAliveMs: 15_0
 /** Answers one request to `/mcp`, of any HTTP method. */
 export type McpEndpoint = (request: Request, peer: Peer) => Promise<Response>;
 
-/** Builds the endpoint. */
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
   const { eventStreams = defaultEventStreamOptions } = options;

@@ -13,7 +13,6 @@ const maxPeers = 64;
 /** Looks at where a request says that it came from. Anybody may say anything: nothing depends on it but one line. */
 export type ProxyNotice = (peer: string, headers: Headers) => void;
 
-/** Builds the notice for servers without TRUST_PROXY. */
 export function createProxyNotice(log: Log): ProxyNotice {
   const clients = new Map<string, Set<string>>();
   let isTold = false;

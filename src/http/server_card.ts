@@ -7,7 +7,6 @@ import type { Endpoint } from "../lib/endpoint.ts";
 import type { ServerInfo } from "../mcp/revisions/revision.ts";
 import { supportedVersions } from "../mcp/revisions/classify.ts";
 
-/** What the documents are made from. */
 interface ServerCardOptions {
   /** The URL of the MCP endpoint. */
   readonly resource: string;

@@ -51,7 +51,6 @@ export function collectBytes(maxBytes: number): CollectedBytes {
   };
 }
 
-/** Pieces as one. */
 export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(pieces.reduce((size, piece) => size + piece.byteLength, 0));
   let offset = 0;

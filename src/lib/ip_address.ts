@@ -32,7 +32,6 @@ export function parseIpNetwork(text: string): IpNetwork | null {
   return address.number >> hostBits << hostBits === address.number ? { ...address, prefixBits } : null;
 }
 
-/** Whether a network holds an address. */
 export function holdsAddress(network: IpNetwork, address: IpNetwork): boolean {
   if (network.family !== address.family) return false;
   const hostBits = BigInt(bitsOf[network.family] - network.prefixBits);

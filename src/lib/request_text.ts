@@ -7,7 +7,6 @@ import { failure, type Result, success } from "./result.ts";
 /** Why a body was not read. */
 export type BodyRefusal = "too_large" | "too_slow" | "too_fragmented" | "over_share" | "unreadable" | "not_utf8";
 
-/** What one body may take. */
 export interface BodyBounds {
   readonly maxBytes: number;
   /** From the first look at the body to its last byte. */

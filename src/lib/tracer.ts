@@ -40,7 +40,6 @@ export interface Span {
   end(): void;
 }
 
-/** Begins spans. */
 export interface Tracer {
   /** Whether spans are exported. If not, there is only a caller's trace to pass on. */
   readonly exports: boolean;

@@ -2,7 +2,6 @@
 import type { Log } from "./log/log.ts";
 import { systemTimers, type Timers } from "./time/timers.ts";
 
-/** Entries under watch. */
 export interface EntryWatch {
   /** Looks now, or once more after the look in progress. */
   look(): void;

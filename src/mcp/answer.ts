@@ -18,7 +18,6 @@ export type McpAnswer =
   /** A method of HTTP that is not served here. */
   | { readonly kind: "method_not_allowed"; readonly allow: string; readonly message?: string };
 
-/** One JSON body. */
 export interface JsonAnswer {
   readonly kind: "json";
   readonly status: number;

@@ -3,7 +3,6 @@
 /** Levels in rising order. */
 export const logLevels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
 
-/** One level. */
 export type LogLevel = typeof logLevels[number];
 
 /** Whether a value names a level. */

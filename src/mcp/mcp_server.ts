@@ -62,7 +62,6 @@ export interface McpServerOptions {
   readonly limits?: Partial<McpLimits>;
 }
 
-/** The protocol server. */
 export interface McpServer {
   /** Answers one parsed body. Rejects only when the storage is lost. */
   readonly handle: BodyHandler;
@@ -80,7 +79,6 @@ export interface McpServer {
   close(): Promise<void>;
 }
 
-/** Builds the protocol server. */
 export function createMcpServer(options: McpServerOptions): McpServer {
   const { tools, log, secretBox, storage, clock = systemClock, timers = systemTimers } = options;
   const limits: McpLimits = { ...defaultMcpLimits, ...options.limits };

@@ -10,7 +10,6 @@ interface PromptArgument {
   readonly required: boolean;
 }
 
-/** One message of a prompt. */
 export interface PromptMessage {
   readonly role: "user" | "assistant";
   readonly content: ContentBlock;
@@ -21,7 +20,6 @@ export type PromptOutcome =
   | { readonly ok: true; readonly messages: readonly PromptMessage[] }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** A prompt as data. */
 export interface Prompt {
   readonly name: string;
   readonly title: string;
@@ -40,7 +38,6 @@ export interface Prompt {
   ) => readonly string[] | Promise<readonly string[]>;
 }
 
-/** The prompts by name. */
 export type PromptRegistry = Registry<Prompt, Prompt>;
 
 /** Makes a registry with some prompts in it. */

@@ -53,7 +53,6 @@ interface ResourceChange {
 /** Hears that resources changed. */
 export type ResourceListener = (change: ResourceChange) => void;
 
-/** A family of resources. */
 export interface ResourceFamily {
   readonly name: string;
   readonly scopes: readonly string[];
@@ -88,7 +87,6 @@ export interface ResourceFamily {
   ) => readonly string[] | Promise<readonly string[]>;
 }
 
-/** The families by name. */
 export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
 
 /** Makes a registry with some families in it. */

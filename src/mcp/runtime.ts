@@ -62,7 +62,6 @@ export const defaultMcpLimits: McpLimits = {
   maxSubscriptions: 100,
 };
 
-/** The shared parts. */
 export interface Runtime {
   readonly log: Log;
   readonly tracer: Tracer;

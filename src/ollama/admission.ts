@@ -64,7 +64,6 @@ export interface AdmissionOptions {
   readonly shareMs?: number;
 }
 
-/** Builds an {@link Admission}. */
 export function createAdmission(
   { maxInFlight, maxWaiting, clock, shareMs = shareMilliseconds }: AdmissionOptions,
 ): Admission {

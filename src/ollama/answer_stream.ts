@@ -9,7 +9,6 @@ import type { ModelCompletion, ModelEvent } from "./port.ts";
 import { fromErrorLine } from "./status_error.ts";
 import { parseStreamLine } from "./wire.ts";
 
-/** What else {@link readAnswer} needs. */
 interface AnswerOptions {
   readonly host: OllamaHost;
   readonly deadline: Deadline;

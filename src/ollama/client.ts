@@ -26,7 +26,6 @@ import type {
 import { fromStatus } from "./status_error.ts";
 import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
 
-/** What a client is made of. */
 interface OllamaClientOptions {
   readonly host: OllamaHost;
   /** For hosted Ollama. It is sent over https and to loopback, never in the clear to another machine. */
@@ -52,7 +51,6 @@ export interface OllamaClient {
   close(): void;
 }
 
-/** Builds an {@link OllamaClient}. */
 export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
   const { host, apiKey, clock, limits } = options;
   const hostFetch = createHostFetch(host, options.fetch, options.avoidProxy ?? false);

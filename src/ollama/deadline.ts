@@ -34,7 +34,6 @@ interface DeadlineOptions {
   readonly totalMilliseconds: number;
 }
 
-/** Starts the timers. */
 export function startDeadline(options: DeadlineOptions): Deadline {
   const { clock, caller, idleMilliseconds } = options;
   const controller = new AbortController();

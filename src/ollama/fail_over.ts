@@ -10,7 +10,6 @@ import type { HostPool } from "./host_pool.ts";
 import type { OllamaLimits } from "./limits.ts";
 import type { ModelCall, ModelFailed } from "./port.ts";
 
-/** What {@link failOver} works with. */
 interface FailOverOptions {
   readonly pool: HostPool;
   readonly limits: OllamaLimits;

@@ -28,7 +28,6 @@ export interface OllamaFailure {
   readonly mayRetry?: boolean;
 }
 
-/** Builds an {@link OllamaFailure}. */
 export function ollamaFailure(code: OllamaFailureCode, message: string): OllamaFailure {
   return { code, message };
 }

@@ -6,7 +6,6 @@ import { Buffer } from "node:buffer";
 import { parseIpAddress } from "../lib/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
-/** One Ollama server. */
 export interface OllamaHost {
   /** Where paths such as `api/generate` are appended; ends with `/` and holds no credentials. */
   readonly baseUrl: string;

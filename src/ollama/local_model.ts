@@ -10,7 +10,6 @@ import { reportHosts } from "./host_report.ts";
 import type { LocalModel, ModelCall, ModelFailed, PrincipalCall } from "./port.ts";
 import { chatPromptBytes, embedPromptBytes, generatePromptBytes } from "./prompt_bytes.ts";
 
-/** What a {@link LocalModel} is made of. */
 interface LocalModelOptions {
   /** One client for each host, in order of preference. */
   readonly clients: readonly [OllamaClient, ...OllamaClient[]];
@@ -22,7 +21,6 @@ interface LocalModelOptions {
   readonly random: () => number;
 }
 
-/** Builds a {@link LocalModel}. */
 export function createLocalModel({ clients, admission, limits, clock, random }: LocalModelOptions): LocalModel {
   const pool = createHostPool(clients, { healthSeconds: limits.healthSeconds, clock });
 

@@ -32,7 +32,6 @@ export interface ModelsReport {
   readonly hosts: readonly HostEntry[];
 }
 
-/** What {@link describeModels} needs. */
 export interface DescribeModelsOptions {
   readonly model: LocalModel;
   /** The operator's allow list. */

@@ -12,7 +12,6 @@ export function chatPromptBytes({ messages, tools, format }: ChatRequest): numbe
   return jsonBytes(messages.map(({ images: _, ...text }) => text)) + jsonBytes(tools) + jsonBytes(format);
 }
 
-/** All texts. */
 export function embedPromptBytes({ texts }: EmbedRequest): number {
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }

@@ -5,7 +5,6 @@ import { type OllamaFailure, ollamaFailure, quoteUpstream, retryableFailure } fr
 import type { OllamaHost } from "./host.ts";
 import { readUpstreamError, refusedRequest, type UpstreamError } from "./refused_request.ts";
 
-/** What {@link fromStatus} needs to know about the call. */
 interface FailedCall {
   readonly host: OllamaHost;
   readonly model?: string;

@@ -4,7 +4,6 @@
  */
 import type { Principal } from "../lib/principal.ts";
 
-/** An argument of a prompt. */
 interface PromptArgument {
   readonly name: string;
   readonly title: string;
@@ -23,7 +22,6 @@ interface PromptMessage {
     };
 }
 
-/** What rendering may use. */
 interface PromptContext {
   readonly principal: Principal;
   readonly signal: AbortSignal;

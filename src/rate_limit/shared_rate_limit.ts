@@ -27,13 +27,11 @@ import {
   refusalOf,
 } from "./rate_limit.ts";
 
-/** A limiter that settles. */
 export interface SharedRateLimiter extends RateLimiter {
   /** Settles what is not settled yet, and no more after that. */
   close(): Promise<void>;
 }
 
-/** What {@link createSharedRateLimiter} takes. */
 interface SharedRateLimitOptions extends Rate {
   /** Names the limit in the storage; the same in every instance. */
   readonly name: string;

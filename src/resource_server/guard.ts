@@ -22,7 +22,6 @@ export type AuthOutcome =
     readonly wwwAuthenticate: string;
   };
 
-/** Authenticates requests. */
 export interface Guard {
   authenticate(request: Request): AuthOutcome | Promise<AuthOutcome>;
 }

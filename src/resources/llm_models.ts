@@ -4,7 +4,6 @@ import { describeModels, type DescribeModelsOptions } from "../ollama/models_rep
 
 const uri = "llm://models";
 
-/** Builds the family of one resource. */
 export function llmModelsResource(options: DescribeModelsOptions): ResourceFamily {
   return {
     name: "llm_models",

@@ -29,7 +29,6 @@ interface ResourceContents {
   readonly text: string;
 }
 
-/** What a read may use. */
 interface ResourceContext {
   readonly principal: Principal;
   readonly signal: AbortSignal;
@@ -60,7 +59,6 @@ const described: Readonly<Record<RecordKind, { readonly title: string; readonly 
   catalog: { title: "Catalog item", description: "Service catalog item by sys_id" },
 };
 
-/** Builds the family over one instance. */
 export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader" | "describe">): ServicenowResources {
   const { reader, describe } = servicenow;
 

@@ -3,7 +3,6 @@ import { isPresencePath } from "../storage/data_directory/data_files.ts";
 import type { ServerPermissions } from "./permissions.ts";
 import type { RaceFreedom } from "./race_freedom.ts";
 
-/** What the sentences depend on. */
 interface Wall {
   readonly permissions: ServerPermissions;
   /** The first of `permissions.net`: where the server listens. */

@@ -6,7 +6,6 @@ const symbols = {
   execv: { parameters: ["buffer", "buffer"], result: "i32" },
 } as const;
 
-/** A loaded C library. */
 export type Libc = Deno.DynamicLibrary<typeof symbols>["symbols"];
 
 /** Loads glibc, the only C library that Deno runs on. Needs the permission for FFI. */

@@ -9,7 +9,6 @@ export type ServerReport = NonNullable<ReturnType<RunningServer["report"]>>;
 /** Which of several workers one is; `null` for the only one. */
 export type Seat = Pick<Team, "isFirst" | "opensPort"> | null;
 
-/** To the worker. */
 export type ToWorker =
   /** Once, as the answer to `loaded`. */
   | { readonly kind: "start"; readonly config: Config; readonly seat: Seat; readonly preferredPort: number }
@@ -24,7 +23,6 @@ export type ToWorker =
   /** Finish what is in flight, close everything, answer `stopped`. */
   | { readonly kind: "stop" };
 
-/** The server answers requests. */
 export interface Ready {
   readonly kind: "ready";
   readonly serverUrl: string;
@@ -38,7 +36,6 @@ export interface Refused {
   readonly text: string;
 }
 
-/** The server broke off. */
 export interface Failed {
   readonly kind: "failed";
   readonly reason: string;
@@ -49,7 +46,6 @@ export interface Stopped {
   readonly kind: "stopped";
 }
 
-/** From the worker. */
 export type FromWorker =
   /** Its code is there: from now on nobody needs a permission to load any. */
   | { readonly kind: "loaded" }

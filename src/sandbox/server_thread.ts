@@ -19,7 +19,6 @@ export interface ServerThread {
   terminate(): void;
 }
 
-/** What {@link startServerThread} takes. */
 interface ServerThreadOptions {
   readonly config: Config;
   /** A module that calls `runServerInWorker`; its code is loaded with the permissions of this thread. */
@@ -36,7 +35,6 @@ interface ServerThreadOptions {
 /** An address key, or the name of a part of the server. */
 const maxAskerLength = 64;
 
-/** Starts the worker. */
 export function startServerThread(options: ServerThreadOptions): ServerThread {
   const { config, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog } = options;
   const started = Promise.withResolvers<Ready | Refused | Failed>();

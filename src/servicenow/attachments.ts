@@ -17,7 +17,6 @@ const attachmentRecord = z.object({
   size_bytes: z.coerce.number().int().nonnegative(),
 });
 
-/** Builds {@link Attachments}. */
 export function createAttachments(
   { callAs, reader, limits }: {
     readonly callAs: CallAs;

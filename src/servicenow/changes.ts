@@ -10,7 +10,6 @@ import { readableForm } from "./records.ts";
 import { parseResult } from "./reply.ts";
 import { tables } from "./tables.ts";
 
-/** Builds {@link RecordChanges}. */
 export function createRecordChanges(
   { callAs, reader, instance, limits }: {
     readonly callAs: CallAs;

@@ -19,7 +19,6 @@ export const readableForm: Readonly<Record<string, string>> = {
 
 const catalogItem = z.record(z.string(), z.unknown());
 
-/** Builds a {@link RecordReader}. */
 export function createRecordReader(
   { callAs, instance, maxReplyBytes }: {
     readonly callAs: CallAs;

@@ -11,7 +11,6 @@ import { parseResult } from "./reply.ts";
 import { buildQuery } from "./search_query.ts";
 import { type TableDefinition, tables } from "./tables.ts";
 
-/** Builds {@link Search}. */
 export function createSearch(
   { callAs, instance, limits }: {
     readonly callAs: CallAs;

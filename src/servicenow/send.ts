@@ -6,7 +6,6 @@ import type { Pause } from "../lib/time/pause.ts";
 import { checkStatus, type UpstreamFailure } from "./reply.ts";
 import { retryAfterSeconds, type Transport, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
 
-/** What sending needs. */
 interface SendOptions {
   readonly transport: Transport;
   readonly clock: Clock;
@@ -24,7 +23,6 @@ export type Send = (
   call: { readonly accessToken: string; readonly signal: AbortSignal },
 ) => Promise<Result<UpstreamReply, UpstreamFailure>>;
 
-/** Builds {@link Send}. */
 export function createSend({ transport, clock, monotonic, random, pause, limits }: SendOptions): Send {
   return async (request, { accessToken, signal }) => {
     const endsAt = monotonic() + limits.callSeconds * 1_000;

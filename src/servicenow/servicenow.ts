@@ -50,7 +50,6 @@ export interface ServicenowOptions {
   readonly admit: (subject: string) => Admission | Promise<Admission>;
 }
 
-/** One instance in use. */
 export interface Servicenow extends ServicenowRecords {
   readonly origin: string;
   readonly links: ServicenowLinks;

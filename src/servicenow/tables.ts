@@ -14,7 +14,6 @@ export type FilterName =
   | "assignment_group"
   | "caller";
 
-/** One kind of record. */
 export interface TableDefinition {
   readonly kind: RecordKind;
   readonly table: string;

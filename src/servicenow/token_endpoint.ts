@@ -26,7 +26,6 @@ type TokenFailure =
   | { readonly reason: "refused" }
   | { readonly reason: "unavailable"; readonly because: UnavailableCause };
 
-/** The endpoint. */
 export interface TokenEndpoint {
   redeemCode(code: string, codeVerifier: string): Promise<Result<InstanceTokens, TokenFailure>>;
   refresh(refreshToken: string): Promise<Result<InstanceTokens, TokenFailure>>;
@@ -44,7 +43,6 @@ const tokenReply = z.object({
 });
 const errorReply = z.object({ error: z.string() });
 
-/** Builds the endpoint's client. */
 export function createTokenEndpoint(
   { transport, client, tokenSeconds }: {
     readonly transport: Transport;

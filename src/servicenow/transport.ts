@@ -34,7 +34,6 @@ export type Transport = (
   options: { readonly accessToken: string | null; readonly seconds: number; readonly signal: AbortSignal },
 ) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
-/** Builds a {@link Transport} to one instance. */
 export function createTransport(
   { instance, fetch, fetchOnce }: {
     readonly instance: ServicenowInstance;

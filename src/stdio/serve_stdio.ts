@@ -11,7 +11,6 @@ import { cancelledIdOf, methodOf, requestIdOf } from "./message.ts";
 import { type Line, readLines } from "./read_lines.ts";
 import { createStdioExchange, type StdioSession } from "./stdio_exchange.ts";
 
-/** What the transport stands on. */
 export interface StdioOptions {
   readonly mcp: McpServer;
   readonly input: ReadableStream<Uint8Array>;

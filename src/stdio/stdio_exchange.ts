@@ -11,7 +11,6 @@ export interface StdioSession {
   id: string | null;
 }
 
-/** Builds the exchange of one message. */
 export function createStdioExchange(options: {
   readonly session: StdioSession;
   readonly requestId: string;

@@ -8,7 +8,6 @@ import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageProblem } from "./guarded_storage.ts";
 import type { Storage, StorageKey } from "./port.ts";
 
-/** Where the mark is. */
 export const markKey: StorageKey = ["installation", "master_key_mark"];
 
 /** A database and a key that do not belong together. */

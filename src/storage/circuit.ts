@@ -13,7 +13,6 @@ const probePauseMilliseconds = 200;
 /** How long a call waits for a probe. */
 const probeMilliseconds = 1_000;
 
-/** What a circuit takes. */
 interface CircuitOptions {
   /** Does what the calls do, at little cost. */
   readonly probe: () => Promise<unknown>;
@@ -26,7 +25,6 @@ interface CircuitOptions {
   readonly onClose: () => void;
 }
 
-/** One circuit. */
 export interface Circuit {
   /** Whether the last that is known is a failure. */
   readonly isOpen: boolean;
@@ -46,7 +44,6 @@ function isUnreadable(error: unknown): boolean {
   return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
 }
 
-/** Makes a closed circuit. */
 export function createCircuit(options: CircuitOptions): Circuit {
   const { probe, toFailure, timers, hangMilliseconds, onOpen, onClose } = options;
   const now = timers.elapsed;

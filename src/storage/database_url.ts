@@ -5,7 +5,6 @@ import { failure, type Result, success } from "../lib/result.ts";
 /** Where entries are kept when not in the data directory. */
 export type DatabaseLocation = PostgresLocation | DenoKvLocation;
 
-/** A PostgreSQL server. */
 export interface PostgresLocation {
   readonly kind: "postgres";
   /** A name, an address, or the directory of a Unix socket. */

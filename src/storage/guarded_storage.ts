@@ -20,7 +20,6 @@ export interface StorageProblem {
   readonly remedy: string;
 }
 
-/** What guarding takes. */
 interface GuardOptions {
   /** Puts a driver's error into words. */
   readonly describe: (error: unknown) => StorageProblem;
@@ -36,7 +35,6 @@ export interface GuardedStorage extends Storage {
   refuseWrites(problem: StorageProblem): void;
 }
 
-/** Guards a driver. */
 export function guardStorage(storage: Storage, options: GuardOptions): GuardedStorage {
   const { describe, log, timers = systemTimers, hangMilliseconds } = options;
   const toFailure = (error: unknown): StorageUnavailableError => {

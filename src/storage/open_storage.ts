@@ -8,7 +8,6 @@ import type { PostgresLimits } from "./postgres/connection.ts";
 import type { SqliteStorageOptions } from "./sqlite/sqlite_storage.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
 
-/** What {@link openStorage} takes. */
 interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
   readonly location?: DatabaseLocation;

@@ -2,7 +2,6 @@
 import type { Config } from "../config/config.ts";
 import type { SpanAttributes } from "../lib/tracer.ts";
 
-/** The attributes for the database of a configuration. */
 export function databaseAttributes({ database }: Pick<Config, "database">): SpanAttributes {
   if (database === undefined) return { "db.system.name": "sqlite" };
   if (database.kind === "deno_kv") return { "db.system.name": "deno_kv" };

@@ -28,7 +28,6 @@ interface SpanSource {
   ): RecordedSpan;
 }
 
-/** What Deno gives. */
 export interface DenoTelemetry {
   readonly tracerProvider: { getTracer(name: string, version: string): SpanSource };
   readonly contextManager: {

@@ -13,7 +13,6 @@ export interface ForwardedTrace {
   fetchWith(fetch: typeof globalThis.fetch, isInstrumented: boolean): typeof globalThis.fetch;
 }
 
-/** Builds it. */
 export function createForwardedTrace(): ForwardedTrace {
   const current = new AsyncLocalStorage<TraceContext>();
   return {

@@ -2,7 +2,6 @@
 import { compareNames, type WorkspacePath } from "./path.ts";
 import type { WorkspaceChange } from "./watch.ts";
 
-/** Gathers changed paths. */
 interface ChangeNotices {
   add(segments: readonly string[]): void;
   addAll(paths: Iterable<readonly string[]>): void;
@@ -24,7 +23,6 @@ interface ChangeNoticesOptions {
   readonly onChange: (change: WorkspaceChange) => void;
 }
 
-/** Makes notices. */
 export function createChangeNotices(options: ChangeNoticesOptions): ChangeNotices {
   const { maxPaths, coalesceMilliseconds, isDenied, onChange } = options;
   let pending = new Map<string, WorkspacePath>();

@@ -31,7 +31,6 @@ function matchesPath(names: readonly string[], segments: readonly string[]): boo
   });
 }
 
-/** Whether a name matches a pattern of one name. */
 export function matchesName(pattern: string, name: string): boolean {
   return matchSequence(pattern.length, name.length, (index) => pattern[index] === "*", (index, at) => {
     return pattern[index] === "?" || pattern[index] === name[at];

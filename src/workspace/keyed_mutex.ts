@@ -5,7 +5,6 @@ export interface KeyedMutex {
   run<T>(key: string, task: () => Promise<T>): Promise<T>;
 }
 
-/** Makes a mutex without any key taken. */
 export function createKeyedMutex(): KeyedMutex {
   const tails = new Map<string, Promise<unknown>>();
   return {

@@ -5,7 +5,6 @@ import type { WatchWorkspace, WorkspaceChange, WorkspaceWatch } from "./watch.ts
 /** Hears of a change. */
 type ChangeListener = (change: WorkspaceChange) => void;
 
-/** The watches of all workspaces. */
 export interface WorkspaceWatches {
   /** Tells of changes in the workspace that the principal uses, until the returned function is called. */
   watch(principal: Principal, listener: ChangeListener): () => void;
@@ -13,7 +12,6 @@ export interface WorkspaceWatches {
   close(): Promise<void>;
 }
 
-/** What the watches stand on. */
 export interface WorkspaceWatchesOptions {
   /** A name for the principal's workspace: those that share it share its watch. */
   readonly nameOf: (principal: Principal) => string;

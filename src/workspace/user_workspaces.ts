@@ -4,7 +4,6 @@ import type { Principal } from "../lib/principal.ts";
 import { newNameProblem } from "./path.ts";
 import type { Workspace } from "./port.ts";
 
-/** The workspaces of all users. */
 interface UserWorkspaces {
   /** The workspace of the principal's user, whatever client they use. */
   of(principal: Principal): Workspace;

@@ -17,7 +17,6 @@ export interface WalkPosition {
   readonly isDirectory: boolean;
 }
 
-/** How to walk. */
 interface WalkOptions {
   /** 1: only the directory itself. */
   readonly depth: number;

@@ -11,7 +11,6 @@ export interface WorkspaceChange {
   readonly isListChanged: boolean;
 }
 
-/** A running watch. */
 export interface WorkspaceWatch {
   /** Ends the watch; nothing is told afterwards. */
   close(): Promise<void>;

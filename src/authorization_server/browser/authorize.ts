@@ -28,7 +28,6 @@ interface AuthorizeDeps extends InteractionDeps {
   readonly offeredScopes: readonly string[];
 }
 
-/** Builds the authorization endpoint. */
 export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
   const { issuer, log, limits, browsers, users, findForAuthorization } = deps;
   return async (request, peer) => {

@@ -23,7 +23,6 @@ export interface Browser {
   readonly cookies: readonly string[];
 }
 
-/** A signed-in person. */
 export interface SignedIn {
   readonly account: Account;
   readonly signedInAt: number;

@@ -21,7 +21,6 @@ import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./re
 import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 import type { Batch } from "../../storage/port.ts";
 
-/** Builds the consent endpoint. */
 export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
   const { log, limits, browsers } = deps;
   return async (request, peer) => {

@@ -54,7 +54,6 @@ function revokedMark({ secrets }: InteractionDeps, browser: Browser): string {
   return Buffer.from(secrets.authenticate("revoked-note", browser.hash)).toString("base64url");
 }
 
-/** Builds the grants page. */
 export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
   const { secrets, browsers, limits, issuer } = deps;
   const paths = pathsOf(issuer);
@@ -115,7 +114,6 @@ async function revoke(
   return false;
 }
 
-/** Builds the sign-out endpoint. */
 export function createSignOutEndpoint({ secrets, browsers, limits, log, issuer }: InteractionDeps): Endpoint {
   return async (request, peer) => {
     if (request.method !== "POST") return methodNotAllowedPage("POST");

@@ -96,7 +96,6 @@ export type SignInElsewhere = (
   options: { readonly browserHash: string; readonly cookies: readonly string[] },
 ) => Promise<Response>;
 
-/** The sign-in page. */
 export async function showSignIn(
   deps: InteractionDeps,
   purpose: SignInPurpose,

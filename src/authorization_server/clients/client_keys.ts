@@ -22,7 +22,6 @@ interface KeySet {
   readonly seenAt: number;
 }
 
-/** Builds the lookup. */
 export function createClientKeys(options: {
   /** Only differences are used. */
   readonly clock: Clock;

@@ -44,7 +44,6 @@ const activeSchemes = new Set([
 const httpsHostPattern = /^https:\/\/([^/?:[]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?]|$)/i;
 const responseParameters = ["code", "error", "iss", "state"];
 
-/** Sorts a redirect URI into its class. */
 export function classifyRedirectUri(uri: string): RedirectUriKind {
   // Visible ASCII without characters that parsers disagree about; no fragment (RFC 6749 §3.1.2), no wildcard.
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || /[#*\\"<>^`{|}]/.test(uri)) return "forbidden";

@@ -7,7 +7,6 @@ export interface ByteSource {
   read(): Promise<Uint8Array | null>;
 }
 
-/** A response in memory. */
 interface Http1Response {
   readonly status: number;
   readonly headers: Headers;

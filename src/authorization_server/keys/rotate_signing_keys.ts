@@ -7,7 +7,6 @@ import { currentSigningKey, signingKeys, signingKidAt } from "../records/signing
 import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 import { makeSigningKey, type SigningKeyDeps } from "./signing_keys.ts";
 
-/** How a rotation is paced. */
 export interface RotationPace {
   /** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
   readonly leadSeconds: number;

@@ -5,7 +5,6 @@ import { scopeCatalogue, type ScopeDefinition } from "../../scopes.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 import { nativeApplicationOf } from "../clients/native_redirect_uri.ts";
 
-/** What the consent page shows. */
 export interface ConsentPage {
   readonly action: string;
   readonly grantsPath: string;
@@ -87,7 +86,6 @@ function lifetimeWords({ seconds, idleSeconds }: ConsentPage["lifetime"]): strin
     : `${longest}, or ${durationWords(idleSeconds)} without use`;
 }
 
-/** Renders the consent page. */
 export function consentPage(page: ConsentPage): Response {
   const { name, note } = destination(page);
   const choices = scopeCatalogue.filter((scope) => page.scopes.includes(scope.name));

@@ -83,7 +83,6 @@ const waysOn = html`
   <p class="hint"><a href="/">How to connect an application</a> · <a href="/oauth/grants">Your Access page</a></p>
 `;
 
-/** The error page of a reason. */
 export function errorPage(reason: DeadEnd): Response {
   const { status, title, advice } = dead[reason];
   return messagePage({ status, title, paragraphs: [advice], more: waysOn });

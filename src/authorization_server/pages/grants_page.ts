@@ -6,7 +6,6 @@ import type { OperatorTokenSummary } from "../token/operator_token.ts";
 import type { Grant } from "../records/grant.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
-/** What the grants page shows. */
 interface GrantsPage {
   readonly action: string;
   readonly signOutAction: string;
@@ -91,7 +90,6 @@ function applications({ grants, next, isContinued }: GrantsPage, items: readonly
   return html`<ul class="plain">${items}</ul>${next !== null && html`<p><a href="${next}">More applications</a></p>`}`;
 }
 
-/** Renders the grants page. */
 export function grantsPage(page: GrantsPage): Response {
   const { grants, tokens, userName, signOutAction, csrf } = page;
   return pageResponse({
@@ -118,7 +116,6 @@ export function grantsPage(page: GrantsPage): Response {
   });
 }
 
-/** Renders the page after signing out. */
 export function signedOutPage(signInPath: string, cookie: string): Response {
   return pageResponse({
     title: "Signed out",

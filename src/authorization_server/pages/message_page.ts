@@ -2,7 +2,6 @@
 import { type Html, html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
-/** What it says. */
 interface MessagePage {
   readonly status: number;
   readonly title: string;
@@ -11,7 +10,6 @@ interface MessagePage {
   readonly more?: Html;
 }
 
-/** The page. */
 export function messagePage({ status, title, paragraphs, more }: MessagePage): Response {
   const body = html`
     <h1>${title}</h1>

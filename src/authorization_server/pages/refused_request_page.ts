@@ -2,7 +2,6 @@
 import { html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
-/** What the page says. */
 interface RefusedRequestPage {
   readonly clientName: string;
   /** Where its description is published; `null` for one that registered itself. */

@@ -4,7 +4,6 @@ import type { InstanceSignIn, VisitRefusal } from "../people/servicenow_port.ts"
 import { pageResponse } from "../../lib/page/page.ts";
 import { messagePage } from "./message_page.ts";
 
-/** What the page about a person's link shows. */
 interface ServicenowLinkPage {
   readonly action: string;
   readonly grantsPath: string;
@@ -15,7 +14,6 @@ interface ServicenowLinkPage {
   readonly cookies: readonly string[];
 }
 
-/** Renders the page about a person's link. */
 export function servicenowLinkPage(page: ServicenowLinkPage): Response {
   const { status, instanceOrigin } = page;
   return pageResponse({

@@ -2,7 +2,6 @@
 import { html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
-/** What the set-up page shows. */
 interface SetUpPage {
   readonly action: string;
   readonly code: string;
@@ -10,7 +9,6 @@ interface SetUpPage {
   readonly problem?: string;
 }
 
-/** Renders the set-up page. */
 export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): Response {
   const invalid = problem === undefined ? null : html`
     aria-invalid="true"

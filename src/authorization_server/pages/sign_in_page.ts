@@ -2,7 +2,6 @@
 import { type Html, html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
-/** What the sign-in page shows. */
 export interface SignInPage {
   readonly action: string;
   /** What ties the form to this browser: the handle of the request that waits, or a CSRF token. */
@@ -31,7 +30,6 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
   }
 }
 
-/** Renders the sign-in page. */
 export function signInPage(page: SignInPage): Response {
   const { problem, status, retryAfterSeconds, cookies } = page;
   const described = problem === undefined ? html`` : html`

@@ -78,7 +78,6 @@ export async function addUser(
   return added ? success(summary) : failure(takenName(name));
 }
 
-/** Everybody, by name. */
 export async function listUsers({ storage }: ManageUsersDeps): Promise<UserSummary[]> {
   const stored = await Array.fromAsync(users.all(storage));
   return stored.map(({ value }) => summarise(value));

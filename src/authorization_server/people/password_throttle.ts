@@ -25,7 +25,6 @@ export interface PasswordThrottle {
   succeed(address: string, known: boolean): Promise<void>;
 }
 
-/** What {@link createPasswordThrottle} stands on. */
 interface PasswordThrottleDeps {
   readonly storage: Storage;
   readonly secrets: SecretBox;

@@ -16,7 +16,6 @@ interface Parameters {
   readonly salt: Uint8Array;
 }
 
-/** scrypt. */
 export const scrypt: PasswordAlgorithm = {
   parse(phc) {
     const match = phcPattern.exec(phc);

@@ -8,7 +8,6 @@ import { seeOther } from "../../lib/page/page.ts";
 import { goToInstancePage, servicenowLinkPage } from "../pages/servicenow_page.ts";
 import type { ServicenowDeps } from "./servicenow_sign_in.ts";
 
-/** Builds the page. */
 export function createServicenowLinkEndpoint(deps: ServicenowDeps): Endpoint {
   const { instance, browsers, secrets, limits, log, issuer } = deps;
   const { servicenowLink, grants } = pathsOf(issuer);

@@ -16,7 +16,6 @@ import type { UserDirectory } from "./user_directory.ts";
 
 const repeatSeconds = 30;
 
-/** What set-up works with. */
 interface SetUpDeps extends
   Pick<
     AuthorizationServerDeps,
@@ -51,7 +50,6 @@ export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promis
   }
 }
 
-/** Builds the set-up endpoint. */
 export function createSetUpEndpoint(deps: SetUpDeps): Endpoint {
   return async (request, peer) => {
     if (request.method === "GET") {

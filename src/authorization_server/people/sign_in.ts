@@ -26,7 +26,6 @@ interface SignInDeps extends InteractionDeps {
   readonly throttle: PasswordThrottle;
 }
 
-/** Builds the sign-in endpoint. */
 export function createSignInEndpoint(deps: SignInDeps): Endpoint {
   const { log, limits, browsers } = deps;
   return async (request, peer) => {

@@ -18,7 +18,6 @@ export interface Account {
   readonly unchanged: VersionCheck;
 }
 
-/** Looks people up. */
 export interface UserDirectory {
   /** The account, or `null` when there is none or it is disabled. */
   find(id: string): Promise<Account | null>;

@@ -12,7 +12,6 @@ const answeredRequestSchema = z.object({
   isAllowed: z.boolean(),
 });
 
-/** An answered authorization request. */
 type AnsweredRequest = z.output<typeof answeredRequestSchema>;
 
 /** `["answered_request", SHA-256 of the handle]`, expiring. */

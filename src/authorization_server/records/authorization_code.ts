@@ -17,7 +17,6 @@ const authorizationCodeSchema = z.object({
   redeemedAt: z.number().nullable(),
 });
 
-/** A stored authorization code. */
 export type AuthorizationCode = z.output<typeof authorizationCodeSchema>;
 
 /** `["authorization_code", SHA-256 of the code]`, expiring. */

@@ -16,7 +16,6 @@ const authorizationRequestSchema = z.object({
   createdAt: z.number(),
 });
 
-/** A validated authorization request. */
 export type AuthorizationRequest = z.output<typeof authorizationRequestSchema>;
 
 /** `["authorization_request", SHA-256 of the handle]`, expiring. */

@@ -9,7 +9,6 @@ const browserSessionSchema = z.object({
   signedInAt: z.number(),
 });
 
-/** A signed-in browser. */
 type BrowserSession = z.output<typeof browserSessionSchema>;
 
 /** `["browser_session", SHA-256 of the cookie]`, expiring. */

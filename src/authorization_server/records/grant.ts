@@ -35,7 +35,6 @@ const grantSchema = z.object({
   }).nullable(),
 });
 
-/** A stored grant. */
 export type Grant = z.output<typeof grantSchema>;
 
 /** `["grant", id]`, expiring. */

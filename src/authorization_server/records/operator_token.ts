@@ -15,7 +15,6 @@ const operatorTokenSchema = z.object({
   tokenHash: z.string(),
 });
 
-/** A stored operator token. */
 export type OperatorToken = z.output<typeof operatorTokenSchema>;
 
 /** `["operator_token", id]`, expiring. */

@@ -7,7 +7,6 @@ import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const setUpCodeSchema = z.object({ codeHash: z.string(), seed: z.string() });
 
-/** One code. */
 export type SetUpCode = z.output<typeof setUpCodeSchema>;
 
 /** `["set_up_code", "current"]`, expiring. */

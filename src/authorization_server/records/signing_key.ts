@@ -10,7 +10,6 @@ const signingKeySchema = z.object({
   createdAt: z.number(),
 });
 
-/** A stored signing key. */
 export type SigningKey = z.output<typeof signingKeySchema>;
 
 /** `["signing_key", kid]`; a retired one expires when the last token that it signed has ended. */

@@ -16,7 +16,6 @@ const userSchema = z.object({
   passwordChangedAt: z.number(),
 });
 
-/** A stored user. */
 export type User = z.output<typeof userSchema>;
 
 /** `["user", id]` */

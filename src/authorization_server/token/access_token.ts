@@ -29,7 +29,6 @@ const clockLeewaySeconds = 90;
 
 const headerSchema = z.strictObject({ alg: z.literal("EdDSA"), typ: z.literal("at+jwt"), kid: z.string() });
 
-/** What a valid access token says. */
 export interface AccessTokenClaims {
   readonly subject: string;
   readonly clientId: string;

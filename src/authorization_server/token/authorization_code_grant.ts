@@ -22,7 +22,6 @@ import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
 import type { Account, UserDirectory } from "../people/user_directory.ts";
 
-/** What the grant types work with. */
 export interface GrantTypeDeps {
   readonly storage: Storage;
   readonly secrets: SecretBox;
@@ -37,7 +36,6 @@ export interface GrantTypeDeps {
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
 }
 
-/** Builds the grant type. */
 export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
   const { storage, clock, log, users } = deps;
   return (client, parameters, { address }) =>

@@ -8,7 +8,6 @@ import { grantExpiresAt } from "./refresh_token.ts";
 import { isWithinScopes, knownScopes, parseScope } from "../scope.ts";
 import type { GrantType } from "./token.ts";
 
-/** Builds the grant type. */
 export function createClientCredentialsGrant(
   { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeDeps,
 ): GrantType {

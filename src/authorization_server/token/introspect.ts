@@ -11,7 +11,6 @@ import { readParameters } from "../request_body.ts";
 import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
 import type { LivenessCheck } from "./verifier.ts";
 
-/** What introspection works with. */
 interface IntrospectDeps
   extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
   readonly authenticateClient: ClientAuthenticator;
@@ -23,7 +22,6 @@ interface IntrospectDeps
 /** RFC 7662 §2.2: nothing is said about a token that is not active, nor about one that is none of the caller's business. */
 const inactive = { active: false } as const;
 
-/** Builds the introspection endpoint. */
 export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
   const { log, limits, authenticateClient } = deps;
   return async (request, peer) => {

@@ -107,7 +107,6 @@ export async function revokeOperatorToken({ storage }: OperatorTokenDeps, id: st
   return id !== "" && await storage.consume(operatorTokens.key(id)) !== null;
 }
 
-/** Ends all tokens of a user. */
 export async function deleteOperatorTokensOf(storage: Storage, userId: string): Promise<void> {
   for await (const { key, value } of operatorTokens.all(storage)) {
     if (value.userId === userId) await storage.commit({ deletes: [key] });

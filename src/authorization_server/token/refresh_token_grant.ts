@@ -20,7 +20,6 @@ import { isWithinScopes, knownScopes, parseScope } from "../scope.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
 import { isLiveGrant } from "../people/user_directory.ts";
 
-/** Builds the grant type. */
 export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
   const { storage, secrets, clock, agreedClock, log, lifetimes } = deps;
   return (client, parameters, { address }) =>

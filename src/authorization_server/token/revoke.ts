@@ -10,7 +10,6 @@ import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
 import { methodNotAllowed, noStore, refuse } from "../refusal.ts";
 import { readParameters } from "../request_body.ts";
 
-/** What revocation works with. */
 interface RevokeDeps
   extends Pick<AuthorizationServerDeps, "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
   readonly authenticateClient: ClientAuthenticator;
@@ -27,7 +26,6 @@ type Outcome =
   | { readonly kind: "nothing" }
   | { readonly kind: "foreign" };
 
-/** Builds the revocation endpoint. */
 export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
   const { log, limits, authenticateClient } = deps;
   return async (request, peer) => {

@@ -27,7 +27,6 @@ export type GrantType = (
 /** The names of the grant types that exist. */
 export type GrantTypeName = Client["grantTypes"][number];
 
-/** Builds the token endpoint. */
 export function createTokenEndpoint(
   deps: Pick<AuthorizationServerDeps, "secrets" | "log" | "limits" | "lifetimes"> & {
     readonly authenticateClient: ClientAuthenticator;

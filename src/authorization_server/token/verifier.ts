@@ -31,7 +31,6 @@ export interface Verifier {
 /** Whether a verified access token is alive: not revoked, its grant still there, and its person still the same. */
 export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId">) => Promise<boolean>;
 
-/** Builds the check. */
 export function createLivenessCheck(storage: Storage, users: UserDirectory): LivenessCheck {
   return async ({ grantId, tokenId }) => {
     const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
@@ -39,7 +38,6 @@ export function createLivenessCheck(storage: Storage, users: UserDirectory): Liv
   };
 }
 
-/** Builds the verifier. */
 export function createVerifier(
   { storage, users, signingKeys, accessTokens, isLiveToken, log, timers }: {
     readonly storage: Storage;

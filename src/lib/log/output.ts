@@ -12,7 +12,6 @@ interface ByteSink {
 /** How a write went: `gone` is a reader that left, `failed` anything else, such as a full disk. */
 type OutputState = "well" | "gone" | "failed";
 
-/** An ordered, unblocking output. */
 interface Output {
   /** Resolves with whether all of the text was written; never rejects. */
   write(text: string | Uint8Array): Promise<boolean>;

@@ -2,7 +2,6 @@
 import { type Html, html, styleElement } from "./html.ts";
 import { stylesheet, stylesheetSource } from "./stylesheet.ts";
 
-/** What a page response is made of. */
 interface PageOptions {
   readonly title: string;
   readonly body: Html;

@@ -3,7 +3,6 @@ import type { Clock } from "./clock.ts";
 import type { Log } from "../log/log.ts";
 import type { Timers } from "./timers.ts";
 
-/** The watch. */
 interface WallClockWatch {
   /** Whether the clock has not jumped for an hour, so that what has expired by it may be deleted. */
   isSteady(): boolean;

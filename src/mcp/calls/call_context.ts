@@ -52,7 +52,6 @@ export interface RunningContext extends ToolContext {
   end(): void;
 }
 
-/** Makes the context of one call. */
 export function createCallContext(call: Call, principal: Principal): RunningContext {
   return new CallContext(call, principal);
 }

@@ -21,7 +21,6 @@ export interface InFlight {
   tell(owner: string, id: RpcId): Promise<void>;
 }
 
-/** What the table stands on. */
 interface InFlightOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
@@ -35,7 +34,6 @@ interface InFlightOptions {
  */
 const cancellationLifetimeMs = 180_000;
 
-/** Makes an empty table. */
 export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {
   const calls = new Map<string, (() => void)[]>();
   const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;

@@ -15,7 +15,6 @@ import { parseToolInput } from "./tool_input.ts";
 import type { RegisteredTool, ToolRegistry } from "../offers/tool_registry.ts";
 import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
 
-/** What tool calls need from their server. */
 interface ToolCallOptions {
   readonly tools: ToolRegistry;
   readonly admit: Admit;

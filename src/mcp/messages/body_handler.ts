@@ -14,7 +14,6 @@ import type { Session, Sessions } from "../sessions/session.ts";
 import { sessionNotFound } from "../streams/session_streams.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
-/** What answering stands on. */
 interface BodyHandlerOptions {
   readonly tools: ToolRegistry;
   readonly limits: McpLimits;
@@ -28,7 +27,6 @@ interface BodyHandlerOptions {
 /** Answers one parsed body. Rejects only when the storage is lost. */
 export type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
 
-/** Builds the handler. */
 export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
   const { tools, limits, clock, sessions, modern, answerMessage, audit } = options;
 

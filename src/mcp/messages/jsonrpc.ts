@@ -91,7 +91,6 @@ export function requestText(id: RpcId, method: string, params: unknown): string 
   return JSON.stringify({ jsonrpc: "2.0", id, method, params });
 }
 
-/** The text of a notification. */
 export function notificationText(method: string, params?: unknown): string {
   return JSON.stringify(params === undefined ? { jsonrpc: "2.0", method } : { jsonrpc: "2.0", method, params });
 }

@@ -24,7 +24,6 @@ import type { Session } from "../sessions/session.ts";
 import { beginRequestSpan, endRequestSpan } from "./request_span.ts";
 import { traceContextOf } from "./trace_context.ts";
 
-/** What answering stands on. */
 interface MessageHandlerOptions {
   readonly runtime: Runtime;
   readonly methods: ReadonlyMap<string, Handler>;
@@ -43,7 +42,6 @@ export type MessageHandler = (
   isSingle: boolean,
 ) => McpAnswer | Promise<McpAnswer>;
 
-/** Builds the handler. */
 export function createMessageHandler({ runtime, methods, admit, open, audit }: MessageHandlerOptions): MessageHandler {
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const { method } = call.request;

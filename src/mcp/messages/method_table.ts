@@ -16,7 +16,6 @@ import { cancelTask, getTask, updateTask } from "../tasks/task_methods.ts";
 import { callTool } from "../calls/tool_call.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
-/** What the methods stand on. */
 interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatchOptions {
   readonly tools: ToolRegistry;
   readonly prompts: PromptRegistry;
@@ -24,7 +23,6 @@ interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatc
   readonly admit: Admit;
 }
 
-/** Serves one method. */
 export type Handler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
 
 /** Builds the table. Methods of features that the server does not have are left out. */

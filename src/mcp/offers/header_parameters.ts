@@ -2,7 +2,6 @@
 import { isObject } from "../../lib/is_object.ts";
 import { decodeHeaderValue } from "../revisions/header_value.ts";
 
-/** One such parameter. */
 export interface HeaderParameter {
   /** The keys that lead to its value in the arguments. */
   readonly path: readonly string[];

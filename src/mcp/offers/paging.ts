@@ -11,7 +11,6 @@ interface PagedList<Entry> {
   readonly nameOf: (entry: Entry) => string;
 }
 
-/** One page. */
 export interface Page<Entry> {
   readonly entries: readonly Entry[];
   /** The cursor of the page after it, if there is one. */

@@ -11,7 +11,6 @@ import { runInContext } from "../calls/run_in_context.ts";
 import { hasScopes, refuseScopes } from "../scopes.ts";
 import { encodeBlock } from "../calls/tool_result.ts";
 
-/** Renders a prompt with the arguments given. */
 export function getPrompt(
   options: { readonly prompts: PromptRegistry; readonly admit: Admit },
   call: Call,

@@ -13,7 +13,6 @@ import { hasScopes, refuseScopes } from "../scopes.ts";
 import type { Sessions } from "../sessions/session.ts";
 import type { SessionStreams } from "../streams/session_streams.ts";
 
-/** What reading needs from its server. */
 interface ResourceReadOptions {
   readonly resources: ResourceRegistry;
   readonly admit: Admit;
@@ -58,7 +57,6 @@ function readAdmitted(
   });
 }
 
-/** What watching needs from its server. */
 export interface ResourceWatchOptions {
   readonly resources: ResourceRegistry;
   readonly sessions: Sessions;

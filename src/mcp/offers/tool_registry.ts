@@ -15,7 +15,6 @@ export interface RegisteredTool {
   readonly headerParameters: readonly HeaderParameter[];
 }
 
-/** The tools by name. */
 export type ToolRegistry = Registry<Tool, RegisteredTool>;
 
 /** MCP 2025-11-25, server/tools: tool names. */

@@ -5,7 +5,6 @@ import { isObject } from "../../lib/is_object.ts";
 import { type Answer, type Answers, parseAnswer, type Question, type Questions } from "./question.ts";
 import { openRequestState } from "./request_state.ts";
 
-/** What a request says to a set of questions. */
 export type FoundAnswers<Key extends string> =
   | { readonly kind: "answered"; readonly answers: Answers<Key> }
   | {

@@ -39,7 +39,6 @@ export interface PendingQuestions {
   ): Admission | Promise<Admission>;
 }
 
-/** What questions stand on. */
 interface PendingQuestionsOptions {
   readonly storage: McpStorage;
   readonly secretBox: SecretBox;
@@ -52,7 +51,6 @@ interface PendingQuestionsOptions {
 
 const taken: Admission = { ok: true };
 
-/** Makes an empty set of pending questions. */
 export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
   const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
   const ids = createIssuedIds(secretBox, "mcp-question");

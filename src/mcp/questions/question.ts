@@ -8,7 +8,6 @@ export type FormField = Readonly<Record<string, unknown>> & {
   readonly type: "string" | "number" | "integer" | "boolean" | "array";
 };
 
-/** One question. */
 export type Question =
   | {
     readonly method: "elicitation/create";

@@ -11,7 +11,6 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 import { isObject } from "../../lib/is_object.ts";
 import type { RpcCall } from "../messages/jsonrpc.ts";
 
-/** What the state stands on. */
 interface RequestStateOptions {
   readonly secretBox: SecretBox;
   readonly clock: Clock;

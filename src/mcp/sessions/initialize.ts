@@ -10,7 +10,6 @@ import type { CacheHint, ServerInfo } from "../revisions/revision.ts";
 import { encodeModernCapabilities, encodeServerCapabilities, type ServerFeatures } from "./server_capabilities.ts";
 import type { Sessions } from "./session.ts";
 
-/** What the opening answers say about the server. */
 export interface OpeningOptions {
   readonly serverInfo: ServerInfo;
   /** One or two sentences for the model. */

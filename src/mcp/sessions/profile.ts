@@ -5,7 +5,6 @@
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Principal } from "../../lib/principal.ts";
 
-/** The habits. */
 export interface Profile {
   readonly name: "spec" | "servicenow";
   /** The status of the empty answer to `notifications/initialized`. */
@@ -22,7 +21,6 @@ export interface Profile {
   readonly answerWithinMs: number | null;
 }
 
-/** The specification's habits. */
 export const specProfile: Profile = {
   name: "spec",
   initializedStatus: 202,
@@ -36,7 +34,6 @@ export const specProfile: Profile = {
 /** Of the 30 s after which ServiceNow's client gives up. */
 const serviceNowAnswerWithinMs = 25_000;
 
-/** ServiceNow's habits. */
 export const serviceNowProfile: Profile = {
   name: "servicenow",
   initializedStatus: 200,
@@ -71,7 +68,6 @@ export interface ProfileOptions {
   readonly maxRememberedClients: number;
 }
 
-/** Chooses profiles. */
 interface Profiles {
   /** The profile of a caller; `null` is one without a token. */
   of(principal: Principal | null): Profile | Promise<Profile>;
@@ -79,7 +75,6 @@ interface Profiles {
   noteName(principal: Principal, clientName: string | null): Profile;
 }
 
-/** Builds the choice. */
 export function createProfiles(options: ProfileOptions): Profiles {
   const { defaultSetting, maxRememberedClients } = options;
   const serviceNow: Profile = {

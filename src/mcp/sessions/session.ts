@@ -18,7 +18,6 @@ import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
 import { legacyRevisions } from "../revisions/legacy.ts";
 import type { Revision } from "../revisions/revision.ts";
 
-/** One client's session. */
 export interface Session {
   /** Short and unique; the id that the client holds is this, sealed. */
   readonly key: string;
@@ -28,7 +27,6 @@ export interface Session {
   readonly subscriptions: ReadonlySet<string>;
 }
 
-/** What sessions stand on. */
 interface SessionOptions {
   readonly secretBox: SecretBox;
   readonly storage: McpStorage;
@@ -85,7 +83,6 @@ function keyOf({ key }: Session): McpStorageKey {
   return ["mcp_session", key];
 }
 
-/** Opens the sessions. */
 export function createSessions(options: SessionOptions): Sessions {
   const { secretBox, storage, clock, timers, log, maxCachedSessions } = options;
   const cache = boundedMap<string, OpenSession>(maxCachedSessions);

@@ -6,14 +6,12 @@ export type Change =
   | { readonly kind: "tools" | "prompts" | "resources" }
   | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
 
-/** Passes changes on. */
 export interface ChangeHub {
   publish(change: Change): void;
   /** Hears of every change until the returned function is called. */
   subscribe(listener: (change: Change) => void): () => void;
 }
 
-/** Makes a hub without listeners. */
 export function createChangeHub(): ChangeHub {
   const listeners = new Set<(change: Change) => void>();
   return {

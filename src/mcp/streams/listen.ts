@@ -13,7 +13,6 @@ import { endWithToken } from "./stream_table.ts";
 import { requireTasks } from "../tasks/task_methods.ts";
 import type { TaskView } from "../tasks/task_record.ts";
 
-/** What listening needs from its server. */
 export interface ListenOptions {
   readonly features: ServerFeatures;
   readonly resources: ResourceRegistry;

@@ -33,7 +33,6 @@ interface MessageStreamOptions {
   readonly timers?: Timers | undefined;
 }
 
-/** The sender's side. */
 export interface MessageStream {
   readonly resumeId: string | null;
   /** How many characters it keeps, to be sent or to be sent again. */
@@ -55,7 +54,6 @@ export interface MessageStream {
   attach(after: number): FrameReader;
 }
 
-/** Opens a stream. */
 export function openMessageStream(options: MessageStreamOptions): MessageStream {
   const { maxFrames, resumeId, detachedMs, onClosed, timers = systemTimers } = options;
   const frames: Frame[] = [];

@@ -15,7 +15,6 @@ import type { Session, Sessions } from "../sessions/session.ts";
 import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
 import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
 
-/** What session streams stand on. */
 interface SessionStreamsOptions {
   readonly sessions: Sessions;
   readonly streams: StreamTable;
@@ -59,7 +58,6 @@ interface OpenStream {
   stopWatching: () => void;
 }
 
-/** Builds the service. */
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
   const { sessions, streams, changes, resources, resumption, admit } = options;
   const open = new Map<string, OpenStream>();

@@ -22,7 +22,6 @@ function pieceName(number: number): string {
   return String(number).padStart(9, "0");
 }
 
-/** What both ends stand on. */
 interface PipeOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
@@ -39,7 +38,6 @@ interface PipeSender {
   end(): Promise<void>;
 }
 
-/** Opens the sender's end. */
 export function createPipeSender({ storage, clock, key, lifetimeMs }: PipeOptions): PipeSender {
   let pieces = 0;
   const commit = async (piece: string | null, hasMore: boolean, ended: boolean): Promise<void> => {

@@ -51,7 +51,6 @@ interface ResumeRequest {
  */
 type ResumeOutcome = "resumed" | "over" | "silent" | "failed";
 
-/** Takes what follows. */
 interface FrameTaker {
   readonly onFrame: (id: string, text: string) => void;
   readonly onEnd: () => void;
@@ -71,7 +70,6 @@ export interface StreamResumption {
   ask(position: StreamPosition, principal: Principal, to: FrameTaker): ResumeRequest;
 }
 
-/** What passing streams on stands on. */
 interface StreamResumptionOptions {
   readonly storage: McpStorage;
   readonly secretBox: SecretBox;
@@ -95,7 +93,6 @@ const silenceMs = 30_000; // an instance that says nothing for so long is dead
 
 const requestShape = z.object({ pipe: z.string(), after: z.number(), scopes: z.array(z.string()) });
 
-/** Builds it. */
 export function createStreamResumption(options: StreamResumptionOptions): StreamResumption {
   const { storage, secretBox, clock, timers = systemTimers, log, limits } = options;
   const ids = {

@@ -7,7 +7,6 @@ import type { RpcId } from "../messages/jsonrpc.ts";
 import type { Session } from "../sessions/session.ts";
 import type { StreamContent, StreamPosition, StreamResumption } from "./stream_resumption.ts";
 
-/** Limits of streams. */
 export interface StreamLimits {
   readonly maxStreams: number;
   readonly maxStreamsPerPrincipal: number;
@@ -19,7 +18,6 @@ export interface StreamLimits {
   readonly maxReplayCharacters: number;
 }
 
-/** What opens a stream. */
 interface StreamRequest {
   readonly principal: Principal;
   /** The session in which the stream can be resumed; `null` for a stream that cannot. */
@@ -35,7 +33,6 @@ interface StreamRequest {
   readonly onCut?: () => void;
 }
 
-/** What the table stands on. */
 interface StreamTableOptions {
   readonly limits: StreamLimits;
   readonly resumption: StreamResumption;
@@ -53,7 +50,6 @@ export function endWithToken(
   return timers.after(expiresAt - clock(), end);
 }
 
-/** The open streams. */
 export interface StreamTable {
   /** Opens a stream, or `null` when there are too many. */
   open(request: StreamRequest): MessageStream | null;
@@ -71,7 +67,6 @@ export function parseEventId(eventId: string): StreamPosition | null {
   return resumeId === undefined ? null : { resumeId, after: Number(number) };
 }
 
-/** Makes an empty table. */
 export function createStreamTable(options: StreamTableOptions): StreamTable {
   const { limits, resumption, watchEnd, timers = systemTimers } = options;
   const open = new Set<MessageStream>();

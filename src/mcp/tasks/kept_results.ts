@@ -6,13 +6,11 @@ const maxKeptCharacters = 64_000_000;
 /** Smaller results are not counted: a thousand of them are one large one. */
 const minCountedCharacters = 100_000;
 
-/** The count. */
 interface KeptResults {
   /** Counts a result that is kept until then; `false` when the person has too many. */
   keep(subject: string, characters: number, until: number): boolean;
 }
 
-/** Begins to count. */
 export function createKeptResults(clock: Clock): KeptResults {
   const kept = new Map<string, readonly { readonly characters: number; readonly until: number }[]>();
   return {

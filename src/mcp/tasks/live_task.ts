@@ -55,7 +55,6 @@ export interface LiveTask {
   answer(responses: Readonly<Record<string, unknown>>): Promise<string | null>;
 }
 
-/** What a running task depends on. */
 interface LiveTaskOptions {
   readonly storage: McpStorage;
   readonly store: TaskStore;

@@ -6,7 +6,6 @@ import type { McpStorage } from "../mcp_storage.ts";
 import { type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { taskKey, type TaskStore } from "./task_store.ts";
 
-/** What following stands on. */
 interface TaskFollowersOptions {
   readonly storage: McpStorage;
   readonly store: TaskStore;
@@ -33,7 +32,6 @@ export function visibleState({ status, statusMessage, lastUpdatedAt }: TaskView)
   return JSON.stringify([status, statusMessage, lastUpdatedAt]);
 }
 
-/** Builds it. */
 export function createTaskFollowers({ storage, store, log, timers, publish }: TaskFollowersOptions): TaskFollowers {
   const followed = new Map<string, Followed>();
 

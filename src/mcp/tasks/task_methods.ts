@@ -9,7 +9,6 @@ import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
 /** Answers to a task of another instance are left in one stored value. */
 const maxResponseCharacters = 50_000;
 
-/** Tells how a task is. */
 export function getTask(call: Call, principal: Principal): Promise<McpAnswer> {
   return withTask(call, async (taskId) => {
     const view = await call.runtime.tasks.get(principal, taskId);

@@ -9,7 +9,6 @@ import {
   type Questions,
 } from "../questions/question.ts";
 
-/** The questions of one task. */
 interface TaskQuestions {
   /** Those that wait for an answer. */
   open(): Questions;
@@ -24,7 +23,6 @@ interface TaskQuestions {
   proceed(): boolean;
 }
 
-/** Makes an empty set of questions. */
 export function createTaskQuestions(): TaskQuestions {
   const open = new Map<string, Question>();
   const answers = new Map<string, Answer>();

@@ -20,7 +20,6 @@ import { createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
 /** How long tasks may take to end by themselves when the server stops. */
 const lastWordsMs = 1_000;
 
-/** What tasks depend on. */
 interface TasksOptions {
   readonly storage: McpStorage;
   readonly clock: Clock;
@@ -66,7 +65,6 @@ type UpdateOutcome =
   | { readonly kind: "accepted" | "unknown_task" }
   | { readonly kind: "wrong_shape"; readonly key: string };
 
-/** Opens the tasks. */
 export function createTasks(options: TasksOptions): Tasks {
   const { storage, clock, timers = systemTimers, log, changes, limits } = options;
   const { pause = createPause(timers) } = options;

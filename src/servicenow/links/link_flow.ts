@@ -56,7 +56,6 @@ export interface LinkFlow {
   }): Promise<Result<FinishedLink, FinishRefusal>>;
 }
 
-/** What the steps stand on. */
 interface LinkFlowOptions {
   readonly instance: ServicenowInstance;
   readonly client: InstanceClient;
@@ -81,7 +80,6 @@ const waitingSchema = z.object({
 });
 const sealPurpose = "servicenow-link-state";
 
-/** Builds the steps. */
 export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
   const { instance, client, scope, storage, secrets, links, tokenEndpoint, whoAmI, clock } = options;
   return {

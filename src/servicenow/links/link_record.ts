@@ -15,7 +15,6 @@ const linkRecordSchema = z.object({
   linkedAt: z.number(),
 });
 
-/** A link as stored. */
 type LinkRecord = z.output<typeof linkRecordSchema>;
 
 const linkSecretsSchema = z.object({
@@ -27,13 +26,10 @@ const linkSecretsSchema = z.object({
   account: z.object({ sysId: z.string(), userName: z.string(), name: z.string() }),
 });
 
-/** What is sealed. */
 export type LinkSecrets = z.output<typeof linkSecretsSchema>;
 
-/** An account of the instance. */
 export type InstanceAccount = LinkSecrets["account"];
 
-/** Where all links are. */
 export const linkPrefix: StorageKey = ["servicenow_link"];
 const sealPurpose = "servicenow-link";
 

@@ -20,7 +20,6 @@ export interface LinkStore {
   put(subject: string, link: LinkSecrets | null, linkedAt: number): Put;
 }
 
-/** Builds a {@link LinkStore}. */
 export function createLinkStore(options: {
   readonly instance: ServicenowInstance;
   readonly storage: Storage;

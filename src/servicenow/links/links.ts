@@ -32,7 +32,6 @@ export interface ServicenowLinks {
   unlink(subject: string): Promise<boolean>;
 }
 
-/** Builds the links of one instance. */
 export function createServicenowLinks(options: RefreshOptions): ServicenowLinks {
   const { store, storage, tokenEndpoint, clock, limits } = options;
   const refreshLink = createRefreshLink(options);

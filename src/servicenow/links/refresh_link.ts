@@ -11,7 +11,6 @@ import type { Pause } from "../../lib/time/pause.ts";
 import { type HeldLock, takeRefreshLock } from "./refresh_lock.ts";
 import type { InstanceTokens, TokenEndpoint } from "../token_endpoint.ts";
 
-/** What renewing needs. */
 export interface RefreshOptions {
   readonly store: LinkStore;
   readonly storage: Storage;
@@ -36,7 +35,6 @@ const firstStoreRetryMilliseconds = 100;
 const maxStoreRetryMilliseconds = 2_000;
 const storeMilliseconds = 60_000;
 
-/** Builds {@link RefreshLink}. */
 export function createRefreshLink(options: RefreshOptions): RefreshLink {
   const { store, storage, tokenEndpoint, clock, pause, log, limits } = options;
 

@@ -3,7 +3,6 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../storage/port.ts";
 import { linkPrefix, openLink, parseLinkRecord, sealLink } from "./link_record.ts";
 
-/** What was done. */
 interface ResealReport {
   readonly resealed: number;
   /** Already under the new key, or without tokens. */

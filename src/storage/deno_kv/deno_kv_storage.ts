@@ -21,7 +21,6 @@ const schemaVersion = 2; // 1 had values in a form of V8; it is read, and its re
 const keysAtOnce = 10; // KV's limit of one getMany()
 const pageSize = 100; // KV takes up to 500, but an entry may have 60 kB
 
-/** What {@link openDenoKvStorage} takes. */
 export interface DenoKvStorageOptions {
   /** A file, or the address of a remote database; without it the platform's own. */
   readonly path?: string;

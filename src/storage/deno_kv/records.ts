@@ -78,7 +78,6 @@ export function addPut(operation: Deno.AtomicOperation, { key, json, expiresAt }
   }
 }
 
-/** Adds the removal of chunks. */
 export function addChunkRemoval(operation: Deno.AtomicOperation, { id, chunks }: LargeContent): void {
   operation.delete(kvKeys.large(id));
   for (let at = 0; at < chunks; at++) operation.delete(kvKeys.chunk(id, at));

@@ -16,7 +16,6 @@ export interface PostgresLimits {
   readonly outageTimeoutMilliseconds: number;
 }
 
-/** The defaults. */
 export const postgresLimits: PostgresLimits = {
   connections: 10,
   connectTimeoutSeconds: 5,
@@ -25,7 +24,6 @@ export const postgresLimits: PostgresLimits = {
   outageTimeoutMilliseconds: 1_000,
 };
 
-/** What the driver works with. */
 export interface PostgresConnection {
   readonly sql: Sql;
   /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */

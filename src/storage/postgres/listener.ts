@@ -8,7 +8,6 @@ export interface ListenerHandlers {
   readonly onclose: () => void;
 }
 
-/** What a listener takes. */
 interface PostgresListenerOptions {
   /** A pool of one connection. */
   readonly connect: (handlers: ListenerHandlers) => Sql;

@@ -32,7 +32,6 @@ const announcementBytes = 7_000; // PostgreSQL's limit is 7,999
 /** In place of more keys than that: no key is like it. */
 const anything = "*";
 
-/** What {@link openPostgresStorage} takes. */
 interface PostgresStorageOptions {
   readonly location: PostgresLocation;
   readonly clock: Clock;

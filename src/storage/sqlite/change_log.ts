@@ -24,7 +24,6 @@ interface Row {
   readonly key: string;
 }
 
-/** Opens the log. */
 export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
   const insert = database.prepare("INSERT INTO change (key) VALUES (?)");
   const trim = database.prepare(

@@ -10,7 +10,6 @@ const maxWaitingSteps = 1_000;
 const firstRetryMilliseconds = 1;
 const maxRetryMilliseconds = 20;
 
-/** What a queue takes. */
 interface LockQueueOptions {
   /** Whether a step failed because the lock is held, and did nothing. */
   readonly isBusy: (error: unknown) => boolean;
@@ -33,7 +32,6 @@ interface Waiting {
   readonly endsAt: number;
 }
 
-/** Makes an empty queue. */
 export function createLockQueue({ isBusy, timeoutMilliseconds, timers }: LockQueueOptions): LockQueue {
   const waiting: Waiting[] = [];
   let stopTimer: (() => void) | null = null;

@@ -20,7 +20,6 @@ import { isWatchable } from "../watched_families.ts";
 
 const sweepAtOnce = 500;
 
-/** What {@link openSqliteStorage} takes. */
 export interface SqliteStorageOptions {
   readonly path: string;
   readonly clock: Clock;

@@ -2,7 +2,6 @@
 import { createHistogram, type Histogram } from "./histogram.ts";
 import { type Counts, type LimitName, noTotals, type Outcomes, type Statuses, type ToolCounts } from "./metrics.ts";
 
-/** Adds them up. */
 export function addCounts(all: readonly Counts[]): Counts {
   const requests = new Map<string, Outcomes>();
   const answers = new Map<string, Statuses>();

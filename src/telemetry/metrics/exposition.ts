@@ -22,7 +22,6 @@ interface Gauges {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The whole text. */
 export function expose({ requests, answers, tools, totals }: Counts, gauges: Gauges): string {
   const text: string[] = [];
   const family = (name: string, type: "counter" | "gauge" | "histogram", help: string): void => {

@@ -14,7 +14,6 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   return { bounds, counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 };
 }
 
-/** Counts a value. */
 export function observe(histogram: Histogram, value: number): void {
   const { bounds, counts } = histogram;
   let bucket = 0;

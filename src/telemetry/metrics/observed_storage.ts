@@ -2,7 +2,6 @@
 import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../../lib/tracer.ts";
 import type { Batch, Storage, StorageKey } from "../../storage/port.ts";
 
-/** Who observes. */
 interface StorageObservers {
   /** Hears of each operation that the database failed, not of a caller's mistakes. */
   readonly onError?: () => void;

@@ -6,7 +6,6 @@ import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
-/** Makes directories in the workspace. */
 export function directoryCreateTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "directory_create",

@@ -43,7 +43,6 @@ const output = z.object({
   next_cursor: z.string().optional().describe("There is more: call again with this cursor"),
 });
 
-/** Settings of the listing. */
 interface FileListOptions {
   /** After this time a listing gives what it has found, and a cursor. Default 10,000. */
   readonly maxListMilliseconds?: number;

@@ -46,7 +46,6 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
   });
 }
 
-/** Copies files of the workspace. */
 export function fileCopyTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_copy",

@@ -25,7 +25,6 @@ const input = z.object({
   cursor: z.string().optional().describe("Continue an earlier search: its next_cursor"),
 });
 
-/** Settings of the search. */
 interface FileSearchOptions {
   /** After this time a search gives what it has found, and a cursor. Default 10,000. */
   readonly maxSearchMilliseconds?: number;
@@ -34,7 +33,6 @@ interface FileSearchOptions {
   readonly clock?: Clock;
 }
 
-/** Searches the workspace. */
 export function fileSearchTool(
   source: WorkspaceSource,
   { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: FileSearchOptions = {},

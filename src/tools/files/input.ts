@@ -1,7 +1,6 @@
 /** Parameters and result members that several file tools share. */
 import { z } from "zod";
 
-/** A file's path. */
 export const filenameInput: z.ZodString = z.string().describe(
   "The file's path in the workspace, such as notes.txt or notes/today.txt",
 );

@@ -43,7 +43,6 @@ export function toAnswer({ matches, searched, passedOver, next }: SearchProgress
   };
 }
 
-/** A line as a match. */
 export function toMatch(filename: string, { line, text, before, after }: LineMatch, hasContext: boolean): SearchMatch {
   return { filename, line, text, ...hasContext ? { before, after } : {} };
 }

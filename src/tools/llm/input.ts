@@ -52,7 +52,6 @@ export const samplingParameters = {
   ),
 };
 
-/** The parsed {@link samplingParameters}. */
 export type SamplingInput = z.output<z.ZodObject<typeof samplingParameters>>;
 
 /** The same in the port's terms. */

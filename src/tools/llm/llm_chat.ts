@@ -35,7 +35,6 @@ const toolOffer = z.object({
   }),
 });
 
-/** Builds the tool. */
 export function llmChatTool(options: LlmToolOptions): Tool {
   const { models, readImage } = options;
   return defineTool({

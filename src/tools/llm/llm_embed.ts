@@ -5,7 +5,6 @@ import type { LocalModel } from "../../ollama/port.ts";
 import { callOf, toToolFailure } from "./call.ts";
 import { modelParameter } from "./input.ts";
 
-/** What {@link llmEmbedTool} needs. */
 interface LlmEmbedOptions {
   readonly model: LocalModel;
   /** The operator's allow list of embedding models; the first is the default. */
@@ -16,7 +15,6 @@ interface LlmEmbedOptions {
 
 const defaultMaxNumbers = 65_536;
 
-/** Builds the tool. */
 export function llmEmbedTool({ model, embeddingModels, maxNumbers = defaultMaxNumbers }: LlmEmbedOptions): Tool {
   return defineTool({
     name: "llm_embed",

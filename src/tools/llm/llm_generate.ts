@@ -6,7 +6,6 @@ import { modelParameter, samplingParameters } from "./input.ts";
 import { answerFields } from "./outcome.ts";
 import { type LlmToolOptions, runModel } from "./run.ts";
 
-/** Builds the tool. */
 export function llmGenerateTool(options: LlmToolOptions): Tool {
   const { models, readImage } = options;
   return defineTool({

@@ -23,7 +23,6 @@ const hostEntry = z.object({
 });
 const report = z.object({ models: z.array(modelEntry), hosts: z.array(hostEntry) });
 
-/** Builds the tool. */
 export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({
     name: "llm_models",

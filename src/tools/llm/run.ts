@@ -12,7 +12,6 @@ import { defaultProgressPace, type ProgressPace } from "./progress.ts";
 import { isTooDeep, schemaProblem } from "./schema.ts";
 import { checkAgainstSchema } from "./schema_check.ts";
 
-/** What the tools of the local model need. */
 export interface LlmToolOptions {
   readonly model: LocalModel;
   /** The operator's allow list, as Ollama names them; the first is the default. */

@@ -15,7 +15,6 @@ export interface DiskRoot {
   readonly inode: number | null;
 }
 
-/** One open disk workspace. */
 export interface Disk {
   readonly root: DiskRoot;
   readonly rules: AccessRules;

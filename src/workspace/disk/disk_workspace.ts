@@ -22,7 +22,6 @@ import type { WorkspacePath } from "../path.ts";
 import { UnusableWorkspaceError } from "../unusable_workspace.ts";
 import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, type WorkspaceLimits } from "../port.ts";
 
-/** Settings of a disk workspace. */
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */
   readonly root: string;

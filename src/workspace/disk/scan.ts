@@ -13,7 +13,6 @@ interface ScannedDirectory {
   readonly info: Deno.FileInfo;
 }
 
-/** Reads directories. */
 export interface DirectoryScans {
   /** The sorted entries of a directory that are asked for; `null` when it was swapped for another while it was read. */
   read(directory: ScannedDirectory, options: ScanOptions): Promise<readonly DirectoryEntry[] | null>;
@@ -31,7 +30,6 @@ interface ScanOptions {
   lookAgain(): Deno.FileInfo | null;
 }
 
-/** Settings of the scans. */
 interface DirectoryScansOptions {
   /** How many directories and entries are kept in memory, all together; about 100 bytes each. Default 32,768. */
   readonly maxKeptEntries?: number;
@@ -47,7 +45,6 @@ const largestSynchronousDirectory = 512 * 1024; // bytes of the directory itself
 /** A file system may tell times no finer than this (FAT): within it, a second change would not show. */
 const timeGrainMilliseconds = 2_000;
 
-/** Makes the scans of one workspace. */
 export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: DirectoryScansOptions): DirectoryScans {
   const kept = new Map<string, Kept>();
   let keptEntries = 0;

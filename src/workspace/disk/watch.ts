@@ -18,7 +18,6 @@ import {
   type WatchedTree,
 } from "./watched_tree.ts";
 
-/** Settings of the watch. */
 interface DiskWatchOptions {
   /** The workspace's directory. */
   readonly root: string;

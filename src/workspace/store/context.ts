@@ -8,7 +8,6 @@ import { isReserved, type WorkspacePath } from "../path.ts";
 import type { Outcome, WorkspaceLimits } from "../port.ts";
 import { type DirectoryRecord, type EntryRecord, parseEntry, rootId, type StoreKeys } from "./records.ts";
 
-/** One open store-backed workspace. */
 export interface Store {
   readonly storage: Storage;
   readonly name: string;

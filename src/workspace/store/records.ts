@@ -27,7 +27,6 @@ export type EntryRecord = DirectoryRecord | FileRecord;
 /** What is to be swept: the chunks of a generation or what is in a directory that was taken out. */
 export type GoneRecord = { readonly kind: "file"; readonly chunkCount: number } | { readonly kind: "directory" };
 
-/** Quota accounting. */
 interface UsageRecord {
   readonly bytes: number;
   readonly entries: number;

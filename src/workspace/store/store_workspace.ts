@@ -14,7 +14,6 @@ import { createStoreKeys } from "./records.ts";
 import { listStoreDirectory } from "./tree.ts";
 import { copyStoreFile, writeStoreFile } from "./write.ts";
 
-/** Settings of a store-backed workspace. */
 interface StoreWorkspaceOptions {
   /** Stays open when the workspace is closed. */
   readonly storage: Storage;

@@ -70,7 +70,6 @@ interface StoreWatchOptions {
 /** The clocks of two instances may differ by so much; a change just before the watch may be told too. */
 const clockToleranceMilliseconds = 1_000;
 
-/** Builds the watch. */
 export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
   const { storage, name, clock, log, coalesceMilliseconds, maxPaths } = options;
   const { isDenied } = createAccessRules(options.access);

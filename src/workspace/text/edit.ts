@@ -22,7 +22,6 @@ interface EditedText {
   readonly diff: string;
 }
 
-/** What to replace. */
 interface Replacement {
   readonly oldText: string;
   readonly newText: string;

@@ -1,6 +1,5 @@
 /** The unified diff of one text's replacements, made no longer than it may be: lines beyond that are only counted. */
 
-/** A text and its replacements. */
 interface TextReplacements {
   readonly text: string;
   /** What lies before, between and behind the replaced pieces. */

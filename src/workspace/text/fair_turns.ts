@@ -19,7 +19,6 @@ let plannedUntil = 0;
 /** Who had the last turn, and when it ended. */
 let last: { readonly owner: FairTurns; readonly endedAt: number } | null = null;
 
-/** Makes the turns of one long work. */
 export function createFairTurns(): FairTurns {
   let started = performance.now();
   const nextTurn: FairTurns = () => {

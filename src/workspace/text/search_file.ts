@@ -7,7 +7,6 @@ import type { Workspace } from "../port.ts";
 import { type LineMatch, searchText } from "./search_text.ts";
 import { readLines, type TextPosition } from "./lines.ts";
 
-/** How to search. */
 interface FileSearch {
   readonly pattern: LinePattern;
   readonly contextLines: number;
@@ -21,7 +20,6 @@ interface FileSearch {
   readonly isOver: () => boolean;
 }
 
-/** What was found. */
 interface FileMatches {
   readonly matches: readonly LineMatch[];
   /** The last line that was searched, when the search stopped before the end of the file. */

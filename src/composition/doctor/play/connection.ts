@@ -15,7 +15,6 @@ export interface ConnectionStep {
   readonly remedy?: string;
 }
 
-/** What is played. */
 export interface ConnectionOptions extends RegistrationOptions {
   readonly serverUrl: string;
   /** Of the instance that would connect. */

@@ -33,7 +33,6 @@ interface RegisteredClient {
   readonly secret: string;
 }
 
-/** What a registration needs. */
 export interface RegistrationOptions extends AskOptions {
   readonly registrationToken?: string;
   readonly scopes: readonly string[];

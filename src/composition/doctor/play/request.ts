@@ -22,7 +22,6 @@ interface AskRequest {
   readonly form?: Readonly<Record<string, string>>;
 }
 
-/** An answer. */
 interface Asked {
   readonly status: number;
   readonly headers: Headers;
@@ -30,7 +29,6 @@ interface Asked {
   readonly body: Readonly<Record<string, unknown>> | null;
 }
 
-/** A JSON-RPC request. */
 export interface ClientMessage {
   readonly id: number;
   readonly method: string;
