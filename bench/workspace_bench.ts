@@ -41,8 +41,6 @@ const root = `${base}/workspace`;
 const env = {
   DATA_DIR: `${base}/data`,
   WORKSPACE_DIR: root,
-  MAX_LIST_ENTRIES: "10000",
-  MAX_READ_BYTES: String(16 * 1024 * 1024),
   MCP_RATE_LIMIT: "1000000000",
 };
 try {
@@ -56,10 +54,10 @@ try {
   await compareCalls(ourProgram, officialProgram);
   await measureLayers(root, print);
   await measureLargeReads([
-    { name: "ours", program: ourProgram, call: ["file_read", { filename: "10M" }] },
+    { name: "ours", program: ourProgram, call: ["file_read", { filename: "1M" }] },
     ...officialProgram === null
       ? []
-      : [{ name: "official", program: officialProgram, call: ["read_text_file", { path: `${root}/10M` }] } as const],
+      : [{ name: "official", program: officialProgram, call: ["read_text_file", { path: `${root}/1M` }] } as const],
   ], print);
 } finally {
   Deno.removeSync(base, { recursive: true });

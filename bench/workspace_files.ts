@@ -1,12 +1,12 @@
 /** The files on which the workspace and the server beside it are measured. */
 
 /** How many files the tree has, and the long directory. */
-export const fileCount = 10_000;
+const fileCount = 10_000;
 
 /** Makes them below `root`, which is there. All are old enough for whoever trusts times of change to trust these. */
 export function makeFiles(root: string): void {
   const longAgo = new Date(Date.now() - 60_000);
-  for (const [name, kilobytes] of [["1k", 1], ["100k", 100], ["10M", 10_240]] as const) {
+  for (const [name, kilobytes] of [["1k", 1], ["100k", 100], ["1M", 1_000], ["10M", 10_240]] as const) {
     Deno.writeTextFileSync(`${root}/${name}`, "0123456789abcde\n".repeat(64 * kilobytes));
   }
   for (const directory of ["few", "changed"]) {

@@ -1,4 +1,4 @@
-/** What reading 10 MB takes of a server, without the weight of the SDK's client: time, processor, memory. */
+/** What reading 1 MB takes of a server, without the weight of the SDK's client: time, processor, memory. */
 import { connectPlainly } from "./plain_stdio.ts";
 import { threadMilliseconds } from "./process_cpu.ts";
 
@@ -21,7 +21,7 @@ export interface LargeReader {
 /** Starts each server, reads with it one time and then some, and prints a line for each. */
 export async function measureLargeReads(readers: readonly LargeReader[], print: (text: string) => void): Promise<void> {
   print(
-    "\nreading 10 MB, to a client that only waits for the end of the answer; memory is the peak of what is resident\n\n",
+    "\nreading 1 MB, to a client that only waits for the end of the answer; memory is the peak of what is resident\n\n",
   );
   print(row("", ["ms", "CPU ms", "MB at first", "after one", `after ${reads + 1}`]));
   for (const { name, program, call } of readers) {

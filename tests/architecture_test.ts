@@ -7,11 +7,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   "scopes.ts": [],
   "version.ts": [],
-  config: ["lib", "ollama", "storage"],
+  config: ["lib", "ollama", "storage", "workspace"],
   storage: ["lib"],
   rate_limit: ["lib", "storage"],
   mcp: ["lib"],
-  workspace: ["lib", "storage"],
+  workspace: ["config", "lib", "storage"],
   ollama: ["lib"],
   servicenow: ["lib", "storage"],
   tools: ["lib", "mcp", "workspace", "ollama", "servicenow"],
@@ -51,7 +51,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Narrower than the table: within a part that may be imported, the only files that may. */
 const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { storage: /^src\/storage\/port\.ts$/ },
-  workspace: { storage: /^src\/storage\/port\.ts$/ },
+  workspace: { config: /^src\/config\/(setting|parsers)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   servicenow: { storage: /^src\/storage\/port\.ts$/ },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
   tools: {
@@ -65,7 +65,11 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     servicenow: /\/(port|failure|tables|record_text)\.ts$/,
     workspace: /^src\/workspace\/(?!disk\/|store\/)/,
   },
-  config: { ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/, storage: /database_url\.ts$/ },
+  config: {
+    ollama: /^src\/ollama\/(host|direct_fetch)\.ts$/,
+    storage: /database_url\.ts$/,
+    workspace: /^src\/workspace\/settings\.ts$/,
+  },
   http: { storage: /^src\/storage\/port\.ts$/ },
   telemetry: {
     config: /^src\/config\/config\.ts$/,

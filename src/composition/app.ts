@@ -43,6 +43,7 @@ import { openServicenow, servicenowUseOf } from "./servicenow_wiring.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
+import { defaultWorkspaceLimits } from "../workspace/port.ts";
 
 export interface App {
   /** Answers any request. */
@@ -163,7 +164,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
-  const intake = createBodyIntake(intakeBytesFor(Math.max(config.maxBodyBytes, config.maxReadBytes)));
+  const intake = createBodyIntake(intakeBytesFor(Math.max(config.maxBodyBytes, defaultWorkspaceLimits.maxReadBytes)));
   const maxOAuthBytes = Math.max(config.maxFormBytes, config.maxOAuthBodyBytes);
   // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
   const handshakeIntake = createBodyIntake(intakeBytesFor(config.maxPublicBodyBytes));

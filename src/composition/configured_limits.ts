@@ -6,7 +6,7 @@ import type { EventStreamOptions } from "../http/event_stream.ts";
 import type { McpLimits } from "../mcp/runtime.ts";
 import type { OllamaLimits } from "../ollama/limits.ts";
 import type { ServicenowLimits } from "../servicenow/limits.ts";
-import type { WorkspaceLimits } from "../workspace/port.ts";
+import { defaultWorkspaceLimits, type WorkspaceLimits } from "../workspace/port.ts";
 
 /** How long what the authorization server gives lives. */
 export function lifetimesOf(config: Config): Lifetimes {
@@ -131,12 +131,8 @@ export function servicenowLimitsOf(config: Config): ServicenowLimits {
 
 export function workspaceLimitsOf(config: Config): WorkspaceLimits {
   return {
-    maxReadBytes: config.maxReadBytes,
+    ...defaultWorkspaceLimits,
     maxWriteBytes: config.maxWriteBytes,
-    maxFileBytes: config.maxFileBytes,
-    maxListEntries: config.maxListEntries,
-    maxTreeEntries: config.maxTreeEntries,
     maxTotalBytes: config.workspaceQuotaBytes ?? null,
-    maxFiles: config.workspaceQuotaFiles ?? null,
   };
 }

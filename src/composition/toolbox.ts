@@ -60,10 +60,9 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow, telemetry: { tracer, fetch } } = dependencies;
   const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies);
-  const watches = config.workspaceWatch ? await watchWorkspaces(config, dependencies) : undefined;
+  const watches = await watchWorkspaces(config, dependencies);
   const clock = (): number => performance.now();
   const limits = ollamaLimitsOf(config);
-  const walkMilliseconds = config.fileWalkTimeoutSeconds * 1_000;
   const keyHost = hostOfApiKey(config.ollamaHosts);
   const createClient = (host: OllamaHost): OllamaClient => {
     const client = createOllamaClient({
@@ -91,22 +90,22 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     prompts: records === null ? [] : records.prompts,
     tools: [
       fileReadTool(workspace),
-      fileReadManyTool(workspace, { maxFiles: config.maxReadFiles }),
+      fileReadManyTool(workspace),
       fileWriteTool(workspace),
-      fileListTool(workspace, { maxListMilliseconds: walkMilliseconds }),
+      fileListTool(workspace),
       fileInfoTool(workspace),
       fileEditTool(workspace),
       fileMoveTool(workspace),
       fileCopyTool(workspace),
       fileDeleteTool(workspace),
       directoryCreateTool(workspace),
-      fileSearchTool(workspace, { maxSearchMilliseconds: walkMilliseconds }),
+      fileSearchTool(workspace),
       ...llmTools({ ...models, readImage: workspaceImages(workspace), clock }),
       ...(records === null ? [] : records.tools),
     ],
     async close() {
       for (const client of clients) client.close();
-      await watches?.close();
+      await watches.close();
       await closeWorkspaces();
     },
   };
@@ -148,9 +147,7 @@ async function workspaceOpener(
   const access = accessOf(config);
   if (config.workspaceStore === "storage") {
     const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");
-    const isWatched = config.workspaceWatch;
-    return (directory) =>
-      openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, isWatched });
+    return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock });
   }
   const { hardLinks, workspaceDir } = config;
   return (directory) => openDiskWorkspace({ root: join(workspaceDir, directory ?? ""), limits, access, hardLinks });
@@ -169,19 +166,14 @@ async function watchWorkspaces(
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
   const isShared = config.workspaces === "shared";
   const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
-  const common = {
-    access: accessOf(config),
-    coalesceMilliseconds: config.watchDelayMilliseconds,
-    maxPaths: config.watchMaxPaths,
-  };
+  const access = accessOf(config);
   if (config.workspaceStore === "storage") {
     const { createStoreWatch } = await import("../workspace/store/watch.ts");
-    const stored = { ...common, storage, clock, log };
+    const stored = { access, storage, clock, log };
     const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
     return createWorkspaceWatches({ nameOf, open, onFailure });
   }
-  const onDisk = { maxDirectories: config.watchMaxDirectories, maxFiles: config.watchMaxFiles, onFailure };
-  const open = (name: string) => createDiskWatch({ ...common, ...onDisk, root: join(config.workspaceDir, name) });
+  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(config.workspaceDir, name) });
   return createWorkspaceWatches({ nameOf, open, onFailure });
 }
 

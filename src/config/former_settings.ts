@@ -18,6 +18,18 @@ type FormerSettingRow = readonly [
 const formerSettings: readonly FormerSettingRow[] = [
   ["JWT_ISSUER", "SERVER_URL is the issuer"],
   ["STREAM_AFTER", "0.25 seconds"],
+  ["WORKSPACE_WATCH", "on"],
+  ["WATCH_DELAY_MS", "200 milliseconds"],
+  ["WATCH_MAX_PATHS", "500"],
+  ["WATCH_MAX_DIRECTORIES", "8192"],
+  ["WATCH_MAX_FILES", "100000"],
+  ["MAX_READ_BYTES", "1 MiB"],
+  ["MAX_READ_FILES", "50"],
+  ["MAX_LIST_ENTRIES", "1000"],
+  ["MAX_FILE_BYTES", "64 MiB"],
+  ["MAX_TREE_ENTRIES", "20000"],
+  ["WORKSPACE_QUOTA_FILES", "no limit"],
+  ["FILE_WALK_TIMEOUT", "10 seconds"],
 ];
 
 /** What a compiled program has to be allowed to read, to name it. */

@@ -11,7 +11,7 @@ import { protocolSettings } from "./settings/protocol.ts";
 import { servicenowSettings } from "./settings/servicenow.ts";
 import { signInSettings } from "./settings/sign_in.ts";
 import { storageSettings } from "./settings/storage.ts";
-import { workspaceSettings } from "./settings/workspace.ts";
+import { workspaceSettings } from "../workspace/settings.ts";
 
 type Settings =
   & typeof addressSettings

@@ -12,6 +12,11 @@ interface ChangeNotices {
   close(): void;
 }
 
+/** Changes within this time are told together. */
+export const changeDelayMilliseconds = 200;
+/** More changed paths than this at once are told as partial. */
+export const maxChangedPaths = 500;
+
 /** How changes are told. */
 interface ChangeNoticesOptions {
   /** More changed paths than this at once are told as partial. */

@@ -18,7 +18,6 @@ interface Listed {
 
 Deno.test("100,000 files in one directory are listed page by page, found by name, and cost little memory", () =>
   withFileServer({
-    env: { MAX_TREE_ENTRIES: "200000" },
     ...ownMounts === null ? { fill: (root) => runPerl(root, manyFiles) } : {
       launcher: withMounts(
         `mount -t tmpfs none "$WORKSPACE_DIR"; cd "$WORKSPACE_DIR"; perl -e '${manyFiles}'; cd "$OLDPWD"`,

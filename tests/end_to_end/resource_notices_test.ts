@@ -124,28 +124,6 @@ onDisk.test("many files that appear at once on the disk, in new directories too,
     assert.ok(notices < 50, `${notices} notices of 500 files`);
   }));
 
-for (const [where, env] of backends) {
-  on(env).test(
-    `${where}, with WORKSPACE_WATCH=off: no notices are promised, and a subscription is refused or left out`,
-    () =>
-      withServer({ ...env, WORKSPACE_WATCH: "off" }, async (server) => {
-        const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
-        const legacy = await beginSession(caller);
-        assert.deepEqual(legacy.capabilities["resources"], { listChanged: false, subscribe: false });
-        assert.deepEqual((await discover(caller))["resources"], { listChanged: false, subscribe: false });
-        await assert.rejects(legacy.ask("resources/subscribe", { uri }), { message: /^-32601: .*no notices/ });
-        assert.deepEqual(await legacy.ask("resources/unsubscribe", { uri }), {});
-        const asked = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [uri] };
-        const stream = await listen(caller, asked);
-        assert.deepEqual(acknowledged(await stream.next()), { toolsListChanged: true });
-        await write(caller, "x");
-        await server.stop();
-        assert.equal((await stream.next())?.message?.["method"], undefined, "the first message is the end");
-        await stream.cancel();
-      }),
-  );
-}
-
 onDisk.test("a resource that gives no notices is refused to subscribers, in the midst of those that do", () =>
   withServer({}, async (server) => {
     const caller = { url: server.url, token: await createToken(server, "files:read llm:generate") };

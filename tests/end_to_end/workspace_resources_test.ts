@@ -128,7 +128,7 @@ onDisk.test("resources/list gives every file once, in pages, with its type and s
   }));
 
 onDisk.test("resources/read gives text as it is, everything else as a blob, and refuses what is too large in words", () =>
-  withServer({ env: { MAX_READ_BYTES: "1000" } }, async ({ ask, askModern, server }) => {
+  withServer({}, async ({ ask, askModern, server }) => {
     const root = server.workspaceDir;
     const text = "\ufeffGr\u00fc\u00dfe\r\n\u202e\0";
     await Deno.mkdir(`${root}/d e`);
@@ -136,7 +136,7 @@ onDisk.test("resources/read gives text as it is, everything else as a blob, and 
     await Deno.writeFile(`${root}/picture.dat`, png);
     await Deno.writeFile(`${root}/broken.txt`, new Uint8Array([0xff, 0xfe]));
     await Deno.writeTextFile(`${root}/misnamed.png`, "words");
-    await Deno.writeTextFile(`${root}/large`, "x".repeat(1001));
+    await Deno.writeTextFile(`${root}/large`, "x".repeat(1_048_577));
     await Deno.writeTextFile(`${root}/empty`, "");
     const cases: readonly [string, Record<string, string>][] = [
       ["workspace:///d%20e/%C3%BC.json", { mimeType: "application/json", text }],
@@ -153,7 +153,7 @@ onDisk.test("resources/read gives text as it is, everything else as a blob, and 
     }
     const { error } = await ask("resources/read", { uri: "workspace:///large" });
     assert.equal(error?.code, -32602);
-    assert.match(error?.message ?? "", /1001 bytes.*at most 1000.*file_read/);
+    assert.match(error?.message ?? "", /1048577 bytes.*at most 1048576.*file_read/);
   }));
 
 onDisk.test("file_read embeds a file of any kind as the resource that resources/read gives (MCP server/tools)", () =>

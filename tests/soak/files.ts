@@ -19,7 +19,7 @@ interface Change {
 }
 
 const names = ["a.txt", "b.txt", "c.txt", "d.txt", "notes/a.txt", "notes/b.txt", "notes/deep/c.txt"];
-const maxContent = 900_000; // within MAX_READ_BYTES: one answer shows all of it
+const maxContent = 900_000; // within what one read gives: one answer shows all of it
 
 /** Works below `directory`, of which nobody else changes anything. */
 export function createFilesActor(directory: string, stage: Stage, token: string): FilesActor {

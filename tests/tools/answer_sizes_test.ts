@@ -16,7 +16,7 @@ Deno.test("a text of control characters is no text: it does not grow sixfold in 
     Deno.writeTextFileSync(`${root}/controls.txt`, "\u0001".repeat(mebibyte));
     Deno.writeTextFileSync(`${root}/few.txt`, "\u0001 plain\n".repeat(20_000));
     const read = fileReadTool(workspace);
-    const readMany = fileReadManyTool(workspace, { maxFiles: 50 });
+    const readMany = fileReadManyTool(workspace);
     assert.equal((await failureOf(read, { filename: "controls.txt" })).code, "not_text");
     assert.equal((await failureOf(read, { filename: "controls.txt", start_line: 1 })).code, "not_text");
     assert.equal((await failureOf(readMany, { filenames: ["controls.txt"] })).code, "none_readable");
@@ -32,7 +32,7 @@ Deno.test("a text of control characters is no text: it does not grow sixfold in 
 Deno.test("file_read_many repeats no name that is too long for a path", () =>
   withWorkspace(async ({ workspace }) => {
     const filenames = ["\u200b".repeat(300_000), "a".repeat(500_000)];
-    const failure = await failureOf(fileReadManyTool(workspace, { maxFiles: 50 }), { filenames });
+    const failure = await failureOf(fileReadManyTool(workspace), { filenames });
     assert.ok(failure.message.length < 100_000);
   }));
 

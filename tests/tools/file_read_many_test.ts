@@ -4,7 +4,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read_many reads what can be read, in order, and says of the rest why not", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const readMany = fileReadManyTool(workspace, { maxFiles: 50 });
+    const readMany = fileReadManyTool(workspace);
     Deno.writeTextFileSync(`${root}/a`, "one");
     Deno.writeTextFileSync(`${root}/b`, "two\u202e");
     Deno.writeFileSync(`${root}/binary`, Uint8Array.of(0xff));
@@ -28,7 +28,7 @@ Deno.test("file_read_many reads what can be read, in order, and says of the rest
 Deno.test("file_read_many holds all files together to the limit of one read", () =>
   withWorkspace(async ({ root, workspace }) => {
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, name.repeat(40));
-    const { structured } = await answerOf(fileReadManyTool(workspace, { maxFiles: 50 }), {
+    const { structured } = await answerOf(fileReadManyTool(workspace), {
       filenames: ["a", "b", "c"],
     });
     const files = structured["files"] as { readonly content?: string; readonly error?: string }[];

@@ -22,7 +22,7 @@ async function withTwo(
     openSqliteStorage({ path: `${directory}/db`, clock: () => clock.now, watchIntervalMilliseconds: 10 })
   );
   assert.ok(writing && watched);
-  const workspace = openStoreWorkspace({ storage: writing, name, clock: () => clock.now, isWatched: true });
+  const workspace = openStoreWorkspace({ storage: writing, name, clock: () => clock.now });
   try {
     await run(workspace, watched, clock);
   } finally {

@@ -24,9 +24,14 @@ interface ReadFile {
 
 /** A name of an answer: longer ones are no path, and are not repeated in full. */
 const maxNameCharacters = 4096;
+/** Files that one call reads. */
+const maxReadFiles = 50;
 
 /** Reads several text files of the workspace. That one cannot be read does not keep the others from being read. */
-export function fileReadManyTool(source: WorkspaceSource, { maxFiles }: { readonly maxFiles: number }): Tool {
+export function fileReadManyTool(
+  source: WorkspaceSource,
+  { maxFiles = maxReadFiles }: { readonly maxFiles?: number } = {},
+): Tool {
   return defineTool({
     name: "file_read_many",
     title: "Read several files",

@@ -6,7 +6,7 @@
  */
 import { pause } from "../../lib/time/pause.ts";
 import { type AccessPatterns, createAccessRules } from "../access_rules.ts";
-import { createChangeNotices } from "../change_notices.ts";
+import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths } from "../change_notices.ts";
 import { isReserved } from "../path.ts";
 import type { WatchWorkspace } from "../watch.ts";
 import {
@@ -21,13 +21,13 @@ import {
 interface DiskWatchOptions {
   /** The workspace's directory. */
   readonly root: string;
-  /** Changes within this time are told together. Default 200. */
+  /** Default {@link changeDelayMilliseconds}. */
   readonly coalesceMilliseconds?: number;
-  /** More changed paths than this at once are told as partial. Default 500. */
+  /** Default {@link maxChangedPaths}. */
   readonly maxPaths?: number;
-  /** Directories beyond this number are not watched. Default 8,192, what Linux allows a user without asking. */
+  /** Default {@link maxWatchedDirectories}. */
   readonly maxDirectories?: number;
-  /** With more files than this, whatever is renamed counts as a file that appears. Default 100,000. */
+  /** Default {@link maxRememberedFiles}. */
   readonly maxFiles?: number;
   /** Names that are kept from callers: nothing is told of them. */
   readonly access?: AccessPatterns;
@@ -35,9 +35,15 @@ interface DiskWatchOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
+/** Directories beyond this number are not watched: what Linux allows a user without asking. */
+const maxWatchedDirectories = 8192;
+/** With more files than this, a renamed file counts as one that appears. */
+const maxRememberedFiles = 100_000;
+
 /** A way to watch the disk workspace at `root`. It costs nothing until it is used. */
 export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
-  const { coalesceMilliseconds = 200, maxPaths = 500, maxDirectories = 8192, maxFiles = 100_000, onFailure } = options;
+  const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths, onFailure } = options;
+  const { maxDirectories = maxWatchedDirectories, maxFiles = maxRememberedFiles } = options;
   const { isDenied } = createAccessRules(options.access);
   return (onChange) => {
     const root = Deno.realPathSync(options.root);

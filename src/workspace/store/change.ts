@@ -133,7 +133,7 @@ async function toBatch<T>(store: Store, change: Change<T>): Promise<Outcome<Batc
   if (limits.maxFiles !== null && change.addedEntries > 0 && after.entries > limits.maxFiles) {
     return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
   }
-  const announced = store.isWatched && change.told.paths.length > 0
+  const announced = change.told.paths.length > 0
     ? [await announceChange({ ...store, now: store.clock() }, change.told)]
     : [];
   return success({

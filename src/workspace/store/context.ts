@@ -12,7 +12,6 @@ export interface Store {
   readonly storage: Storage;
   readonly name: string;
   /** Whether changes are told to those who watch, on any instance. */
-  readonly isWatched: boolean;
   readonly keys: StoreKeys;
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;

@@ -21,8 +21,6 @@ interface StoreWorkspaceOptions {
   readonly name: string;
   readonly limits?: Partial<WorkspaceLimits>;
   readonly access?: AccessPatterns;
-  /** Whether changes are announced, for `createStoreWatch`. Default `false`. */
-  readonly isWatched?: boolean;
   readonly clock?: Clock;
   /** Ids that never repeat. Default `crypto.randomUUID`. */
   readonly randomId?: () => string;
@@ -34,7 +32,6 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
   const opened: Store = {
     storage: options.storage,
     name: options.name,
-    isWatched: options.isWatched ?? false,
     keys: createStoreKeys(options.name),
     rules: createAccessRules(options.access),
     limits,

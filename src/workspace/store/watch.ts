@@ -6,7 +6,7 @@ import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Put, Storage, StorageKey } from "../../storage/port.ts";
 import { type AccessPatterns, createAccessRules } from "../access_rules.ts";
-import { createChangeNotices } from "../change_notices.ts";
+import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths } from "../change_notices.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { WatchWorkspace } from "../watch.ts";
 
@@ -61,17 +61,18 @@ interface StoreWatchOptions {
   readonly access: AccessPatterns;
   readonly clock: Clock;
   readonly log: Log;
-  /** Changes within this time are told together. */
-  readonly coalesceMilliseconds: number;
-  /** More changed paths than this at once are told as partial. */
-  readonly maxPaths: number;
+  /** Default {@link changeDelayMilliseconds}. */
+  readonly coalesceMilliseconds?: number;
+  /** Default {@link maxChangedPaths}. */
+  readonly maxPaths?: number;
 }
 
 /** The clocks of two instances may differ by so much; a change just before the watch may be told too. */
 const clockToleranceMilliseconds = 1_000;
 
 export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
-  const { storage, name, clock, log, coalesceMilliseconds, maxPaths } = options;
+  const { storage, name, clock, log } = options;
+  const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths } = options;
   const { isDenied } = createAccessRules(options.access);
   return (onChange) => {
     const since = clock() - clockToleranceMilliseconds;

@@ -1,0 +1,55 @@
+/** The directory that agents work in, and its bounds. */
+import { parseChoice, parseInteger, parseList, parseText } from "../config/parsers.ts";
+import { mebibyte, optional, required } from "../config/setting.ts";
+
+/** Settings under the heading Workspace. */
+export const workspaceSettings = {
+  workspaceDir: required({
+    env: "WORKSPACE_DIR",
+    flag: "workspace",
+    default: "~/mcp-workspace",
+    parse: parseText,
+    help: "directory that the file tools work in",
+  }),
+  workspaceStore: required({
+    env: "WORKSPACE_STORE",
+    default: "disk",
+    defaultOnDeploy: "storage",
+    parse: parseChoice(["disk", "storage"]),
+    help: "whether the files of the workspace lie in WORKSPACE_DIR, or in the database with everything else",
+  }),
+  workspaces: required({
+    env: "WORKSPACES",
+    default: "shared",
+    parse: parseChoice(["shared", "per-user"]),
+    help: "whether all users work in WORKSPACE_DIR, or each in a directory of their own below it",
+  }),
+  maxWriteBytes: required({
+    env: "MAX_WRITE_BYTES",
+    default: String(mebibyte),
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest file that file_write makes, in bytes",
+  }),
+  workspaceQuotaBytes: optional({
+    env: "WORKSPACE_QUOTA_BYTES",
+    parse: parseInteger(1, 1_000_000_000_000),
+    help: "how many bytes all files of the workspace may have together",
+  }),
+  deniedNames: optional({
+    env: "WORKSPACE_DENY",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents neither see nor reach, such as .env,*.pem; comma-separated",
+  }),
+  protectedNames: required({
+    env: "WORKSPACE_PROTECT",
+    default: ".git",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents may read but not change, comma-separated",
+  }),
+  hardLinks: required({
+    env: "HARD_LINKS",
+    default: "refuse",
+    parse: parseChoice(["refuse", "allow"]),
+    help: "whether files with several names may be read; one of the names may lie outside the workspace",
+  }),
+};
