@@ -17,6 +17,7 @@ const context: ToolContext = {
     clientId: "bench",
     grantId: "bench",
     tokenId: "bench",
+    keyId: null,
     scopes: new Set(),
     expiresAt: Number.MAX_SAFE_INTEGER,
   },

@@ -32,6 +32,7 @@ const owner: Omit<Principal, "scopes"> = {
   clientId: "stdio",
   grantId: "stdio",
   tokenId: "stdio",
+  keyId: null,
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 

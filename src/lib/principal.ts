@@ -8,6 +8,8 @@ export interface Principal {
   readonly grantId: string;
   /** The token's own id (`jti`). */
   readonly tokenId: string;
+  /** The key that signed the token; `null` for operator tokens and stdio, where no key did. */
+  readonly keyId: string | null;
   /** Effective scopes: what was granted plus what that implies. */
   readonly scopes: ReadonlySet<string>;
   /** When the token ends, in milliseconds since the epoch. */

@@ -42,6 +42,7 @@ const principal = {
   clientId: "conformance",
   grantId: "conformance",
   tokenId: "conformance",
+  keyId: null,
   scopes: new Set<string>(),
   expiresAt: Number.MAX_SAFE_INTEGER,
 };

@@ -257,6 +257,7 @@ export function principalWith(scopes: readonly string[]): Principal {
     clientId: "client-1",
     grantId: "grant-1",
     tokenId: "token-1",
+    keyId: null,
     scopes: new Set(scopes),
     expiresAt: Number.MAX_SAFE_INTEGER,
   };

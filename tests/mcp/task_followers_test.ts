@@ -11,6 +11,7 @@ const principal = {
   subject: "owner",
   clientId: "client",
   tokenId: "t",
+  keyId: null,
   grantId: "g",
   scopes: new Set<string>(),
   expiresAt: 1e15,

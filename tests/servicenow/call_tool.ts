@@ -13,6 +13,7 @@ export function principalOf(
     clientId: "test",
     grantId: "grant",
     tokenId: "token",
+    keyId: null,
     scopes: new Set(scopes),
     expiresAt: Number.MAX_SAFE_INTEGER,
   };

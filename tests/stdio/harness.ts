@@ -68,6 +68,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
       clientId: "stdio",
       grantId: "stdio",
       tokenId: "stdio",
+      keyId: null,
       scopes: new Set(["files:read"]),
       expiresAt: Number.MAX_SAFE_INTEGER,
     },

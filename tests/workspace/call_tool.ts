@@ -11,6 +11,7 @@ export function principalOf(subject: string): Principal {
     clientId: "test",
     grantId: "grant",
     tokenId: "token",
+    keyId: null,
     scopes: new Set(["files:read", "files:write"]),
     expiresAt: Number.MAX_SAFE_INTEGER,
   };

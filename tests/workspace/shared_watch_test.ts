@@ -6,7 +6,7 @@ import { until } from "../fixtures/until.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 
 function principal(subject: string): Principal {
-  return { subject, clientId: "c", grantId: "g", tokenId: "t", scopes: new Set(), expiresAt: Infinity };
+  return { subject, clientId: "c", grantId: "g", tokenId: "t", keyId: null, scopes: new Set(), expiresAt: Infinity };
 }
 
 Deno.test("a watch begins with its first listener, is shared by its workspace's, and ends with the last", async () => {

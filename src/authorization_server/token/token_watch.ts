@@ -22,11 +22,9 @@ interface Group {
 
 /** Builds the watch. Whatever hangs on one token is looked at together. */
 export function createTokenWatch(
-  { storage, isLive, keyIdOf, log, timers }: {
+  { storage, isLive, log, timers }: {
     readonly storage: Storage;
     readonly isLive: (principal: Principal) => Promise<boolean>;
-    /** The key that signed the principal's token, if one did. */
-    readonly keyIdOf: (principal: Principal) => string | undefined;
     readonly log: Log;
     readonly timers?: Timers | undefined;
   },
@@ -35,7 +33,7 @@ export function createTokenWatch(
 
   const begin = (name: string, principal: Principal): Group => {
     const ends = new Set<() => void>();
-    const watch = watchEntries(storage, recordsOf(principal, keyIdOf(principal)), async () => {
+    const watch = watchEntries(storage, recordsOf(principal), async () => {
       if (await isLive(principal)) return;
       for (const end of [...ends]) if (ends.delete(end)) end();
       leave(name);
@@ -63,11 +61,8 @@ export function createTokenWatch(
 }
 
 /** The records that decide whether the token is alive; see `isLive` in verifier.ts. */
-function recordsOf(
-  { clientId, grantId, tokenId, subject }: Principal,
-  keyId: string | undefined,
-): readonly StorageKey[] {
+function recordsOf({ clientId, grantId, tokenId, keyId, subject }: Principal): readonly StorageKey[] {
   if (clientId === operatorClientId) return [operatorTokens.key(tokenId), users.key(subject)];
-  const signedBy = keyId === undefined ? [] : [signingKeys.key(keyId)];
+  const signedBy = keyId === null ? [] : [signingKeys.key(keyId)];
   return [grants.key(grantId), revokedTokens.key(tokenId), users.key(subject), ...signedBy];
 }

@@ -49,12 +49,10 @@ export function createVerifier(
     readonly isLiveToken: LivenessCheck;
   },
 ): Verifier {
-  const keyIds = new WeakMap<Principal, string>();
   const isLive = async (principal: Principal): Promise<boolean> => {
     if (principal.clientId !== operatorClientId) {
       // A key that was withdrawn ends the tokens that were verified before, too.
-      const keyId = keyIds.get(principal);
-      if (keyId !== undefined && await signingKeys.find(keyId) === null) return false;
+      if (principal.keyId !== null && await signingKeys.find(principal.keyId) === null) return false;
       return await isLiveToken(principal);
     }
     const token = await operatorTokens.read(storage, principal.tokenId);
@@ -69,6 +67,7 @@ export function createVerifier(
       clientId: operatorClientId,
       grantId: id,
       tokenId: id,
+      keyId: null,
       scopes: effectiveScopes(scopes),
       expiresAt,
     };
@@ -86,14 +85,14 @@ export function createVerifier(
         clientId,
         grantId,
         tokenId,
+        keyId,
         scopes: effectiveScopes(scopes),
         expiresAt,
       };
-      keyIds.set(principal, keyId);
       return await isLive(principal) ? success(principal) : failure("revoked_token");
     },
     isLive,
-    watch: createTokenWatch({ storage, isLive, keyIdOf: (principal) => keyIds.get(principal), log, timers }),
+    watch: createTokenWatch({ storage, isLive, log, timers }),
     changeCount: () => storage.changeCount(),
   };
 }
