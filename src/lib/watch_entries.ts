@@ -2,7 +2,7 @@
 import type { Log } from "./log/log.ts";
 import { systemTimers, type Timers } from "./time/timers.ts";
 
-export interface EntryWatch {
+interface EntryWatch {
   /** Looks now, or once more after the look in progress. */
   look(): void;
   /** Ends the watch; no look begins afterwards. */

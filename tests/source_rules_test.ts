@@ -1,0 +1,111 @@
+/** What holds for every file of src/: exports have readers, imports run one way, folders and files stay small. */
+import assert from "node:assert/strict";
+import { dirname, join, normalize } from "node:path";
+import { sourceFiles } from "./fixtures/source_files.ts";
+
+const maxFilesOfFolder = 30;
+const maxLinesOfFile = 300;
+
+/** Exported for readers outside the repository. */
+const unreadExports: ReadonlyMap<string, string> = new Map();
+
+/** Parts whose cycles are about to go. */
+const stillCyclic = /^src\/(composition|config|mcp|ollama|storage)\//;
+
+const src = sourceFiles("src");
+const everything = new Map([
+  ...sourceFiles("src", "tests", "bench", "scripts"),
+  ["main.ts", await Deno.readTextFile(new URL("../main.ts", import.meta.url))],
+]);
+
+interface Import {
+  readonly target: string;
+  /** The names that are imported; `null` for all. */
+  readonly names: readonly string[] | null;
+}
+
+function importsOf(file: string): Import[] {
+  const text = everything.get(file) ?? "";
+  const found: Import[] = [];
+  const add = (specifier: string, names: string | undefined): void => {
+    const target = normalize(join(dirname(file), specifier));
+    const list = names?.split(",").map((name) => name.trim().replace(/^type /, "").split(/\s+as\s+|\s*:/)[0] ?? "");
+    if (src.has(target)) found.push({ target, names: list ?? null });
+  };
+  for (
+    const [, names, specifier = ""] of text.matchAll(
+      /^(?:import|export)\s+(?:type\s+)?(?:\{([^}]*)\}|[^"';]*?)\s*(?:from\s+)?"(\.[^"]+)"/gm,
+    )
+  ) add(specifier, names);
+  const waited = new Set<string>();
+  for (const [, names, specifier = ""] of text.matchAll(/\{([^{}]*)\}\s*=\s*await\s+import\(\s*"(\.[^"]+)"/g)) {
+    waited.add(specifier);
+    add(specifier, names);
+  }
+  for (const [, specifier = ""] of text.matchAll(/\bimport\(\s*"(\.[^"]+)"/g)) {
+    if (!waited.has(specifier)) add(specifier, undefined);
+  }
+  return found;
+}
+
+/** Groups of files that reach each other by imports (Tarjan's strongly connected components). */
+function cyclesAmong(edges: ReadonlyMap<string, readonly string[]>): string[][] {
+  const [order, lowest] = [new Map<string, number>(), new Map<string, number>()];
+  const [open, cycles]: [string[], string[][]] = [[], []];
+  const visit = (file: string): number => {
+    const own = order.size;
+    order.set(file, own);
+    lowest.set(file, own);
+    open.push(file);
+    for (const next of edges.get(file) ?? []) {
+      const reached = !order.has(next) ? visit(next) : open.includes(next) ? order.get(next) ?? own : own;
+      lowest.set(file, Math.min(lowest.get(file) ?? own, reached));
+    }
+    if (lowest.get(file) === own) {
+      const members = open.splice(open.indexOf(file));
+      if (members.length > 1) cycles.push(members);
+    }
+    return lowest.get(file) ?? own;
+  };
+  for (const file of edges.keys()) if (!order.has(file)) visit(file);
+  return cycles;
+}
+
+Deno.test("source rules: every export of src/ is imported by another file", () => {
+  const read = new Set<string>();
+  for (const file of everything.keys()) {
+    for (const { target, names } of importsOf(file)) {
+      for (const name of names ?? ["*"]) read.add(`${target} ${name}`);
+    }
+  }
+  const declaration =
+    /^export (?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)|^export (?:type )?[{*]/gm;
+  const unread: string[] = [];
+  let exported = 0;
+  for (const [file, text] of src) {
+    for (const [whole, name] of text.matchAll(declaration)) {
+      assert.ok(name !== undefined, `${file}: ${whole} exports another file's names`);
+      exported += 1;
+      if (!read.has(`${file} ${name}`) && !read.has(`${file} *`) && !unreadExports.has(`${file} ${name}`)) {
+        unread.push(`${file}: ${name}`);
+      }
+    }
+  }
+  assert.deepEqual(unread, []);
+  assert.ok(exported > 500, "the scan sees the exports");
+});
+
+Deno.test("source rules: imports form no cycle, those of types included", () => {
+  assert.deepEqual(cyclesAmong(new Map([["a", ["b"]], ["b", ["c"]], ["c", ["b"]], ["d", ["d"]]])), [["b", "c"]]);
+  const edges = new Map(Array.from(src.keys(), (file) => [file, importsOf(file).map(({ target }) => target)] as const));
+  assert.ok([...edges.values()].flat().length > 1_000, "the scan sees the imports");
+  assert.deepEqual(cyclesAmong(edges).filter(([file = ""]) => !stillCyclic.test(file)), []);
+});
+
+Deno.test("source rules: no folder holds many files side by side, no file is long", () => {
+  const folders = Map.groupBy(src.keys(), (file) => dirname(file));
+  const wide = [...folders].filter(([, files]) => files.length > maxFilesOfFolder).map(([folder]) => folder);
+  const long = [...src].filter(([, text]) => text.split("\n").length - 1 > maxLinesOfFile).map(([file]) => file);
+  assert.deepEqual({ wide, long }, { wide: [], long: [] });
+  assert.ok((folders.get("src")?.length ?? 0) <= 3, "src/ itself has at most three files");
+});
