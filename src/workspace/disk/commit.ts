@@ -7,15 +7,8 @@ import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { versionOf } from "./open.ts";
 import { errorCode } from "./refusal.ts";
-import {
-  absolutePath,
-  isSame,
-  isStillChangeable,
-  isStillInside,
-  lstatOrNull,
-  makeDirectory,
-  resolveInside,
-} from "./resolve.ts";
+import { absolutePath, isSame, lstatOrNull, makeDirectory } from "./entry.ts";
+import { isStillChangeable, isStillInside, resolveInside } from "./resolve.ts";
 import { removeIfThere, type StagedFile } from "./staging.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";

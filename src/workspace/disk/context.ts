@@ -2,18 +2,11 @@
 import type { AccessRules } from "../access_rules.ts";
 import type { DirectoryNames } from "./names.ts";
 import type { DiskQuota } from "./quota.ts";
+import type { DiskRoot } from "./entry.ts";
 import type { DirectoryScans } from "./scan.ts";
 import type { Staging } from "./staging.ts";
 import type { KeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspaceLimits } from "../port.ts";
-
-/** The workspace's directory as it was when it was opened. */
-export interface DiskRoot {
-  /** Its real path, without a slash at its end. */
-  readonly path: string;
-  readonly device: number;
-  readonly inode: number | null;
-}
 
 export interface Disk {
   readonly root: DiskRoot;

@@ -2,7 +2,8 @@
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { toRefusal } from "./refusal.ts";
-import { findInside, isSame, isStillInside, lstatOrNull } from "./resolve.ts";
+import { isSame, lstatOrNull } from "./entry.ts";
+import { findInside, isStillInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
 import type { DirectoryEntry, Listing, ListOptions, Outcome } from "../port.ts";
 

@@ -4,7 +4,7 @@
  * spellings are exact, which is found out once a directory, nothing is listed and nothing more is looked up.
  */
 import type { Clock } from "../../lib/time/clock.ts";
-import { lstatOrNull } from "./resolve.ts";
+import { lstatOrNull } from "./entry.ts";
 import { stampOf } from "./scan.ts";
 import { foldName } from "../name_folding.ts";
 

@@ -6,7 +6,8 @@ import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { toRefusal } from "./refusal.ts";
-import { findInside, isSame, isStillInside } from "./resolve.ts";
+import { isSame } from "./entry.ts";
+import { findInside, isStillInside } from "./resolve.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome, WorkspaceRefusal } from "../port.ts";
 

@@ -4,7 +4,7 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { DiskRoot } from "./context.ts";
+import type { DiskRoot } from "./entry.ts";
 import { walkTree } from "./tree.ts";
 import type { Outcome, WorkspaceLimits } from "../port.ts";
 

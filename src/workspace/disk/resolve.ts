@@ -4,8 +4,9 @@
  * whether its target exists or not.
  */
 import { failure, success } from "../../lib/result.ts";
-import type { Disk, DiskRoot } from "./context.ts";
-import { errorCode, toRefusal } from "./refusal.ts";
+import type { Disk } from "./context.ts";
+import { absolutePath, type DiskRoot, isSame, lstatOrNull, realPathOf, withSlashes } from "./entry.ts";
+import { toRefusal } from "./refusal.ts";
 import { isReserved, maxPathNames, type WorkspacePath } from "../path.ts";
 import type { DenialCause, Outcome } from "../port.ts";
 
@@ -101,11 +102,6 @@ function walk({ root, rules, names }: Disk, segments: readonly string[], lastLin
   return success({ found: true, path: absolutePath(root, inside), segments: inside, info, parent });
 }
 
-/** The names joined below the root. */
-export function absolutePath(root: DiskRoot, segments: readonly string[]): string {
-  return segments.length === 0 ? root.path : `${root.path}/${segments.join("/")}`;
-}
-
 /** Whether the real path of `path` still is the root or below it, not in the staging directory and not denied. */
 export function isStillInside({ root, rules }: Disk, path: string): boolean {
   const real = realPathOf(path);
@@ -117,26 +113,6 @@ export function isStillInside({ root, rules }: Disk, path: string): boolean {
 /** The same for a directory whose entries are to change: it is not protected either. */
 export function isStillChangeable(disk: Disk, path: string): boolean {
   return isStillInside(disk, path) && !disk.rules.isProtected(namesBelow(disk.root, realPathOf(path)));
-}
-
-/** The real path, with slashes on Windows too. */
-export function realPathOf(path: string): string {
-  return withSlashes(Deno.realPathSync(path));
-}
-
-/** Whether `info` describes the entry with this device and inode. */
-export function isSame(info: Deno.FileInfo, device: number, inode: number | null): boolean {
-  return info.dev === device && info.ino === inode;
-}
-
-/** What is at `path`, or `null` when there is nothing. Throws every other error. */
-export function lstatOrNull(path: string): Deno.FileInfo | null {
-  try {
-    return Deno.lstatSync(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
 }
 
 function missing(inside: string[], pending: readonly string[]): Outcome<Resolved> {
@@ -162,11 +138,6 @@ function namesBelow(root: DiskRoot, path: string): readonly string[] {
   return path.slice(root.path.length + 1).split("/");
 }
 
-/** On Windows a backslash separates names too: one left in a link's target could hide a `..`. */
-function withSlashes(path: string): string {
-  return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
-}
-
 function isAbsolute(target: string): boolean {
   return target.startsWith("/") || (Deno.build.os === "windows" && /^[A-Za-z]:/.test(target));
 }
@@ -178,13 +149,4 @@ function isAtOrBelow(root: string, path: string): boolean {
 
 function denied(because: DenialCause): Outcome<never> {
   return failure({ reason: "denied", because });
-}
-
-/** Makes a directory, unless another process was first. What is there then is the caller's to judge. */
-export function makeDirectory(path: string, mode = 0o777): void {
-  try {
-    Deno.mkdirSync(path, { mode });
-  } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-  }
 }

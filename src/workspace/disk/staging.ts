@@ -6,9 +6,8 @@
  */
 import { constants, openSync } from "node:fs";
 import { failure, success } from "../../lib/result.ts";
-import type { DiskRoot } from "./context.ts";
 import { errorCode, toRefusal } from "./refusal.ts";
-import { isSame, lstatOrNull, makeDirectory } from "./resolve.ts";
+import { type DiskRoot, isSame, lstatOrNull, makeDirectory } from "./entry.ts";
 import { stagingDirectoryName } from "../path.ts";
 import type { Outcome } from "../port.ts";
 

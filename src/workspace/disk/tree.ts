@@ -1,7 +1,6 @@
 /** Walks the entries below a directory of the disk workspace, links never followed, giving others their turn. */
-import type { DiskRoot } from "./context.ts";
 import { errorCode } from "./refusal.ts";
-import { absolutePath, lstatOrNull } from "./resolve.ts";
+import { absolutePath, type DiskRoot, lstatOrNull } from "./entry.ts";
 import { createFairTurns } from "../text/fair_turns.ts";
 import { isReserved } from "../path.ts";
 

@@ -12,7 +12,7 @@ import type { Disk } from "./context.ts";
 import { openInside, versionOf } from "./open.ts";
 import { readPieces } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
-import { absolutePath } from "./resolve.ts";
+import { absolutePath } from "./entry.ts";
 import { removeIfThere } from "./staging.ts";
 import type { WorkspacePath } from "../path.ts";
 import {
