@@ -7,10 +7,6 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import type { Setting } from "../src/config/setting.ts";
-import { formerSettingNames } from "../src/config/former_settings.ts";
-import { settings } from "../src/config/settings.ts";
-import { telemetryVariables } from "../src/config/telemetry.ts";
 import { bundledFiles, bundleProgram, commitOfSources, programName, root, workerName } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
@@ -25,22 +21,17 @@ export function binaryName(target: string | null): string {
 
 /**
  * What the program may do. Paths and addresses are settings, so reading, writing and the network are open here; it
- * starts no process, loads no library, and sees of the environment its settings alone.
+ * starts no process and loads no library. The environment is open for the names of mistyped settings: a server gives it
+ * up before it answers.
  */
 export function compiledPermissions(): string[] {
-  const variables = Object.values(settings as Record<string, Setting<unknown>>)
-    .flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]);
-  const proxies = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].flatMap((name) => [name, name.toUpperCase()]);
   return [
     "--no-prompt",
     "--allow-net",
+    "--allow-env",
     "--allow-read",
     "--allow-write",
     "--allow-sys=homedir,statfs,uid,gid",
-    `--allow-env=${
-      [...variables, ...proxies, ...telemetryVariables, ...formerSettingNames, "HOME", "USERPROFILE"].join(",")
-    }`,
-    "--ignore-env", // any other variable reads as absent, where a library looks for one
   ];
 }
 

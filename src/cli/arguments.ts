@@ -1,6 +1,6 @@
 /** Splits an argument list into words and flags, and says everything that is wrong with it at once. */
 import { settings } from "../config/settings.ts";
-import type { ConfigProblem } from "../config/config.ts";
+import type { ConfigProblem } from "../config/problem.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
 /** An argument list, taken apart. */
@@ -13,9 +13,12 @@ interface ParsedArguments {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** Flags that every command takes, because settings are read by all. */
+/** The flags of settings. */
 export const settingFlags: readonly string[] = Object.values(settings)
   .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
+
+/** Flags that every command takes, because all read the settings. */
+export const commonFlags: readonly string[] = [...settingFlags, "config"];
 
 /** Takes `--flag value` and `--flag=value`, and switches without a value; after `--`, everything is a word. */
 export function parseArguments(
@@ -26,7 +29,7 @@ export function parseArguments(
   const words: string[] = [];
   const flags: Record<string, string> = {};
   const problems: ConfigProblem[] = [];
-  const known = [...settingFlags, ...commandFlags];
+  const known = [...commonFlags, ...commandFlags];
   let help = false;
   let version = false;
   for (let at = 0; at < args.length; at++) {

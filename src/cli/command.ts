@@ -1,5 +1,8 @@
 /** What a command is, and what it gets. */
-import type { Config, ConfigProblem } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import type { FoundSetting } from "../config/find_setting.ts";
+import type { ConfigProblem } from "../config/problem.ts";
+import type { Setting } from "../config/setting.ts";
 import type { Result } from "../lib/result.ts";
 
 /** Exit status (as `sysexits` has them in spirit): 0 done, 1 refused or failed, 2 usage error. */
@@ -11,8 +14,10 @@ export interface CommandContext {
   readonly words: readonly string[];
   /** The values of the command's own flags. */
   readonly flags: Readonly<Record<string, string | undefined>>;
-  /** The configuration, from flags and environment. */
+  /** The configuration, from flags, environment and file. */
   readonly loadConfig: () => Result<Config, readonly ConfigProblem[]>;
+  /** The text in force of one setting, with its source. */
+  readonly findSetting: (setting: Setting<unknown>) => FoundSetting | undefined;
   /** Standard output: only what a script wants to read. Never throws; a promise tells whether it was written. */
   readonly print: (text: string) => void | Promise<boolean>;
   /** Standard error: everything else. As `print`. */

@@ -2,9 +2,7 @@
  * Arguments to command to exit status. What is imported here is loaded before anything else happens, whichever command
  * was asked for, so each loads what it works with when it runs; Node's modules alone would double a start's time.
  */
-import { loadConfig } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
-import { lookAtPath } from "../config/look_at_path.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { createOutput } from "../lib/log/output.ts";
 import { pause } from "../lib/time/pause.ts";
@@ -14,6 +12,7 @@ import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
 import { version, versionText } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { readSettings } from "./read_settings.ts";
 import { backupCommand } from "./commands/backup.ts";
 import { clientsCommand } from "./commands/clients.ts";
 import { createCompletionsCommand } from "./commands/completions.ts";
@@ -101,8 +100,9 @@ async function runCommand(
   }
   // Again, now that the command is known: a flag of another command is an unknown one here.
   const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
+  const settings = readSettings(flags, say);
   const load: CommandContext["loadConfig"] = () => {
-    const config = loadConfig({ flags, env: environment, readFile: Deno.readTextFileSync, lookAt: lookAtPath });
+    const config = settings.load();
     return config.ok ? config : failure([...problems, ...config.error]);
   };
   if (problems.length > 0) {
@@ -114,7 +114,7 @@ async function runCommand(
     say(`error: ${name} takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
     return { status: 2 };
   }
-  const status = await runToEnd(command, { words, flags, loadConfig: load, print, say });
+  const status = await runToEnd(command, { words, flags, loadConfig: load, findSetting: settings.find, print, say });
   return { status, isServer: command.isServer ?? false };
 }
 
@@ -130,8 +130,3 @@ async function runToEnd(command: Command, context: CommandContext): Promise<Exit
     return 1;
   }
 }
-
-/** One variable at a time, as it is asked for: the compiled program may not read them all. */
-const environment: Readonly<Record<string, string | undefined>> = new Proxy<Record<string, string | undefined>>({}, {
-  get: (_, name) => typeof name === "string" ? Deno.env.get(name) : undefined,
-});

@@ -2,16 +2,18 @@
 import { homedir } from "node:os";
 import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
-import { faultWords } from "../lib/system_fault.ts";
 import { environmentHasProxy } from "../ollama/direct_fetch.ts";
+import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText } from "./find_setting.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
-import { leadsInto, type LookAt } from "./overlap.ts";
+import { leadsInto } from "./overlap.ts";
 import { isLoopbackHost } from "./parsers.ts";
+import type { ConfigProblem } from "./problem.ts";
 import { requireForDeploy } from "./require_for_deploy.ts";
 import type { Setting } from "./setting.ts";
 import { type SettingName, settings, type SettingValues } from "./settings.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
 import { completeTls, type TlsConfig } from "./tls.ts";
+import { variableNames } from "./variable_names.ts";
 
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
 type RegistrationMode = "open" | "token" | "off";
@@ -50,29 +52,10 @@ export interface Config extends
   readonly telemetry: TelemetryRequest;
   /** Variables that are set and have no effect any more. */
   readonly formerSettings: readonly FormerSetting[];
+  /** The configuration file, where one was read. */
+  readonly configFile?: string;
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
   readonly onDeploy: boolean;
-}
-
-/** What is wrong with one setting. `value` is redacted for secrets. */
-export interface ConfigProblem {
-  readonly field: string;
-  /** Left out where there is none to show. */
-  readonly value?: string;
-  readonly hint: string;
-}
-
-/** Where settings come from. A flag outranks the environment, an empty variable counts as absent. */
-export interface ConfigSources {
-  /** By flag name without dashes, as in the table of settings. */
-  readonly flags: Readonly<Record<string, string | undefined>>;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads the file that `<SECRET>_FILE`, or a setting for TLS, names. */
-  readonly readFile: (path: string) => string;
-  /** The home directory; `null` for a user without one. The system's answer unless given. */
-  readonly home?: () => string | null;
-  /** Looks at the paths that must not overlap. Without it they are compared as they are written. */
-  readonly lookAt?: LookAt;
 }
 
 /** Reads every setting, then the rules between settings. All problems are reported together. */
@@ -81,61 +64,20 @@ export function loadConfig(sources: ConfigSources): Result<Config, readonly Conf
   const values: Record<string, unknown> = {};
   for (const name of Object.keys(settings) as SettingName[]) {
     const setting: Setting<unknown> = settings[name];
-    const found = findText(setting, sources, problems);
+    const found = findSetting(setting, sources, problems);
     if (found === undefined) continue;
     const parsed = setting.parse(found.text);
     if (parsed.ok) values[name] = parsed.value;
-    else problems.push({ field: found.field, value: shown(setting, found.text), hint: parsed.error });
+    else problems.push({ field: found.field, value: shownText(setting, found.text), hint: parsed.error });
   }
   if (problems.length > 0) return failure(problems);
   const config = completeConfig(values as unknown as SettingValues, sources, problems);
   return problems.length > 0 ? failure(problems) : success(Object.freeze(config));
 }
 
-interface FoundText {
-  readonly field: string;
-  readonly text: string;
-}
-
-function findText(
-  setting: Setting<unknown>,
-  { flags, env, readFile }: ConfigSources,
-  problems: ConfigProblem[],
-): FoundText | undefined {
-  if (setting.flag !== undefined && flags[setting.flag] !== undefined) {
-    return { field: `--${setting.flag}`, text: flags[setting.flag] ?? "" };
-  }
-  const text = env[setting.env];
-  const file = setting.secret ? env[`${setting.env}_FILE`] : undefined;
-  if (text && file) {
-    problems.push({ field: `${setting.env}_FILE`, value: file, hint: `cannot be set together with ${setting.env}` });
-  } else if (file) {
-    try {
-      return { field: `${setting.env}_FILE`, text: readFile(file).trim() };
-    } catch (error) {
-      const hint = `names a file that cannot be read: ${faultWords(error)}`;
-      problems.push({ field: `${setting.env}_FILE`, value: file, hint });
-    }
-  }
-  if (text) return { field: setting.env, text };
-  const preset = isDeploy(env) ? setting.defaultOnDeploy ?? setting.default : setting.default;
-  return preset === undefined ? undefined : { field: setting.env, text: preset };
-}
-
-/** The platform sets the variable for every app, and lets nobody else set it. */
-function isDeploy(env: ConfigSources["env"]): boolean {
-  return Boolean(env["DENO_DEPLOY"]);
-}
-
-function shown(setting: Setting<unknown>, text: string): string {
-  if (setting.secret) return "(secret, not shown)";
-  // A URL may hold a password: everything before the @ is left out.
-  return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, 200));
-}
-
 function completeConfig(
   values: SettingValues,
-  { env, readFile, home = systemHome, lookAt = () => null }: ConfigSources,
+  { env, file, readFile, home = systemHome, lookAt = () => null }: ConfigSources,
   problems: ConfigProblem[],
 ): Config {
   const { registration, servicenowInstance: instance, ...others } = values;
@@ -145,6 +87,7 @@ function completeConfig(
   const { serverUrl } = values;
   const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
   const onDeploy = isDeploy(env);
+  const variables = layeredVariables({ env, file: file ?? null }, variableNames);
   if (onDeploy) requireForDeploy(values, serverUrl, env, problems);
   else if (serverUrl === undefined && !isLoopbackHost(values.host)) {
     problems.push({
@@ -174,7 +117,8 @@ function completeConfig(
   const dataDir = absolutePath("DATA_DIR", values.dataDir);
   const workspaceDir = absolutePath("WORKSPACE_DIR", values.workspaceDir);
   if (values.workspaceStore === "disk") {
-    for (const [field, path] of Object.entries({ ...pathsOf(values, env), DATA_DIR: dataDir })) {
+    const paths = { ...pathsOf(values, variables), DATA_DIR: dataDir, "--config": file?.path };
+    for (const [field, path] of Object.entries(paths)) {
       if (path === undefined || !leadsInto(resolve(path), workspaceDir, lookAt)) continue;
       const hint = "must not lie in the workspace, where agents could read and replace it";
       problems.push({ field, value: JSON.stringify(path), hint });
@@ -193,7 +137,8 @@ function completeConfig(
     onDeploy,
     hasProxy: environmentHasProxy((name) => env[name]),
     telemetry: readTelemetryRequest(env),
-    formerSettings: formerSettingsIn(env),
+    formerSettings: formerSettingsIn(variables),
+    ...(file ? { configFile: file.path } : {}),
     dataDir,
     workspaceDir,
   };

@@ -52,5 +52,8 @@ export function describeFormerSettings(found: readonly FormerSetting[]): string 
 export function warnOfFormerSettings(found: readonly FormerSetting[], log: Log): void {
   const problem = describeFormerSettings(found);
   if (problem === null) return;
-  log.write("warn", "former_settings", { problem, remedy: "remove them from the environment" });
+  log.write("warn", "former_settings", {
+    problem,
+    remedy: "remove them from the environment or the configuration file",
+  });
 }

@@ -1,5 +1,6 @@
 /** What Deno Deploy asks of a configuration: no instance there can make it for itself, and each loses its disk. */
-import type { ConfigProblem, ConfigSources } from "./config.ts";
+import type { ConfigSources } from "./find_setting.ts";
+import type { ConfigProblem } from "./problem.ts";
 import type { SettingValues } from "./settings.ts";
 
 /** Reports what is absent or cannot be. */

@@ -1,7 +1,6 @@
 /** What the environment says to Deno about telemetry. Deno reads it by itself; here it is for `doctor` to tell. */
 
-/** The variables that it is told from; a compiled program may read these too. */
-export const telemetryVariables = ["OTEL_DENO", "OTEL_EXPORTER_OTLP_ENDPOINT"] as const;
+const telemetryVariables = ["OTEL_DENO", "OTEL_EXPORTER_OTLP_ENDPOINT"] as const;
 
 /** What was asked for. */
 export interface TelemetryRequest {

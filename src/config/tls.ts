@@ -1,7 +1,7 @@
 /** The files that https is served with, read while the program may still read anything. */
 import { faultWords } from "../lib/system_fault.ts";
 import type { Result } from "../lib/result.ts";
-import type { ConfigProblem } from "./config.ts";
+import type { ConfigProblem } from "./problem.ts";
 import { parseCertificates, parsePrivateKey, type SettingParser } from "./parsers.ts";
 
 /** What https is served with, as PEM. */

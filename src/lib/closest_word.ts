@@ -10,6 +10,7 @@ export function closestWord(word: string, known: readonly string[]): string | nu
   let closest: string | null = null;
   let fewest = Math.min(maxMistakes, Math.floor(word.length / 3)) + 1;
   for (const candidate of known) {
+    if (Math.abs(candidate.length - word.length) >= fewest) continue;
     const mistakes = mistakesBetween(word, candidate);
     if (mistakes < fewest) [closest, fewest] = [candidate, mistakes];
   }

@@ -73,7 +73,10 @@ export function launchHardened(config: Config, { root, args, denoDir }: Hardened
     { path: Deno.execPath(), use: "execute" },
     { path: root, use: "read" },
     { path: denoDir, use: "read" },
-    ...(config.tls?.files ?? []).map((path) => ({ path, use: "read" as const })),
+    ...[...config.tls?.files ?? [], ...config.configFile === undefined ? [] : [config.configFile]].map((path) => ({
+      path,
+      use: "read" as const,
+    })),
     ...read.filter((path) => !write.includes(path)).map((path) => ({ path, use: "read" as const })),
     ...write.map((path) => ({ path, use: "change" as const })),
   ]);

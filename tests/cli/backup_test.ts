@@ -19,6 +19,7 @@ async function runCommand(
     flags: {},
     loadConfig: () =>
       loadConfig({ flags: { "data-dir": dataDir }, env, readFile: (path) => Deno.readTextFileSync(path) }),
+    findSetting: () => undefined,
     print: (text) => void (printed += text),
     say: (text) => void (said += text),
   });

@@ -27,6 +27,7 @@ function connect(
     words,
     flags,
     loadConfig: () => loadConfig({ flags, env, readFile: () => "" }),
+    findSetting: () => undefined,
     print: (text) => void (printed += text),
     say: (text) => void (said += text),
   };

@@ -6,8 +6,6 @@ import { loadConfig } from "../../src/config/config.ts";
 
 process.exit(
   await serve({
-    words: [],
-    flags: {},
     loadConfig: () =>
       loadConfig({ flags: { port: "0" }, env: process.env, readFile: (path) => readFileSync(path, "utf8") }),
     print: (text) => void writeSync(process.stdout.fd, text),

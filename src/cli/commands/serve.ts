@@ -24,7 +24,7 @@ export const serveCommand: Command = {
  * program built on this one names its own there, with further tools.
  */
 export async function serve(
-  { loadConfig, print, say }: CommandContext,
+  { loadConfig, print, say }: Pick<CommandContext, "loadConfig" | "print" | "say">,
   entry: URL,
 ): Promise<ExitStatus> {
   const loaded = loadConfig();

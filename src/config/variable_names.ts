@@ -1,0 +1,31 @@
+/** The names that set something, and those of the environment that look like one of them by mistake. */
+import { closestWord } from "../lib/closest_word.ts";
+import { formerSettingNames } from "./former_settings.ts";
+import type { Setting } from "./setting.ts";
+import { settings } from "./settings.ts";
+
+const maxNamesCompared = 1_000;
+const maxNamesShown = 5;
+
+/** Each setting, the file of each secret, and the settings of earlier versions. */
+export const variableNames: readonly string[] = [
+  ...(Object.values(settings) as Setting<unknown>[])
+    .flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]),
+  ...formerSettingNames,
+];
+
+/** A warning about names of the environment that are one or two mistakes away from a setting; `null` without any. */
+export function warnOfMistypedNames(names: readonly string[]): string | null {
+  const known = new Set(variableNames);
+  const mistyped = names.slice(0, maxNamesCompared)
+    .filter((name) => !known.has(name))
+    .flatMap((name) => {
+      const closest = closestWord(name, variableNames);
+      return closest === null || formerSettingNames.includes(closest) ? [] : [[name, closest] as const];
+    });
+  if (mistyped.length === 0) return null;
+  const shown = mistyped.slice(0, maxNamesShown)
+    .map(([name, closest]) => `warning: ${name} is not a setting; did you mean ${closest}?\n`);
+  const more = mistyped.length - shown.length;
+  return shown.join("") + (more > 0 ? `warning: ${more} more variables are nearly settings\n` : "");
+}
