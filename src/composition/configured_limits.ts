@@ -5,7 +5,6 @@ import type { Config } from "../config/config.ts";
 import type { EventStreamOptions } from "../http/event_stream.ts";
 import type { McpLimits } from "../mcp/runtime.ts";
 import type { OllamaLimits } from "../ollama/limits.ts";
-import type { ServicenowLimits } from "../servicenow/limits.ts";
 import { defaultWorkspaceLimits, type WorkspaceLimits } from "../workspace/port.ts";
 
 /** How long what the authorization server gives lives. */
@@ -106,29 +105,7 @@ export function ollamaLimitsOf(config: Config): OllamaLimits {
   };
 }
 
-/** Bounds of talking to the ServiceNow instance. */
-export function servicenowLimitsOf(config: Config): ServicenowLimits {
-  return {
-    attemptSeconds: config.servicenowAttemptTimeoutSeconds,
-    callSeconds: config.servicenowCallTimeoutSeconds,
-    maxAttempts: config.servicenowMaxAttempts,
-    retryDelaySeconds: config.servicenowRetryDelayMilliseconds / 1_000,
-    maxRetryAfterSeconds: config.servicenowMaxRetryAfterSeconds,
-    maxPauseSeconds: config.servicenowMaxPauseSeconds,
-    maxPausedUsers: config.servicenowMaxPausedUsers,
-    maxReplyBytes: config.servicenowMaxReplyBytes,
-    maxAttachmentBytes: config.servicenowMaxAttachmentBytes,
-    maxFieldCharacters: config.servicenowMaxFieldCharacters,
-    maxSearchResults: config.servicenowMaxSearchResults,
-    maxTextCharacters: config.servicenowMaxTextCharacters,
-    tokenSeconds: config.servicenowTokenTimeoutSeconds,
-    refreshEarlySeconds: config.servicenowRefreshEarlySeconds,
-    refreshLockSeconds: config.servicenowRefreshLockSeconds,
-    refreshPauseSeconds: config.servicenowRefreshPauseSeconds,
-    linkStateLifetimeSeconds: config.servicenowLinkLifetimeSeconds,
-  };
-}
-
+/** Bounds of each workspace. */
 export function workspaceLimitsOf(config: Config): WorkspaceLimits {
   return {
     ...defaultWorkspaceLimits,

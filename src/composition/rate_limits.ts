@@ -21,6 +21,8 @@ interface RateLimits {
 }
 
 const minute = 60_000;
+/** For each user; an instance has limits of its own. */
+export const servicenowCallsPerMinute = 60;
 
 /** One instance alone on its storage counts in memory only. */
 export function createRateLimits(
@@ -45,7 +47,7 @@ export function createRateLimits(
   };
   return {
     toolCalls: limiter("tool_calls", config.toolCallsPerMinute, minute),
-    servicenowCalls: limiter("servicenow_calls", config.servicenowCallsPerMinute, minute),
+    servicenowCalls: limiter("servicenow_calls", servicenowCallsPerMinute, minute),
     oauthAttempts: limiter("oauth_attempts", config.oauthFailuresPerQuarterHour, 15 * minute),
     registrations: limiter("registrations", config.registrationsPerHour, 60 * minute),
     healthChecks: createRateLimiter({

@@ -1,8 +1,8 @@
 /** The ServiceNow instance that a configuration names, wired: records, links, and what the other parts take of them. */
 import type { ServicenowUse } from "../authorization_server/people/servicenow_port.ts";
 import type { Config } from "../config/config.ts";
-import { servicenowLimitsOf } from "./configured_limits.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
+import { servicenowCallsPerMinute } from "./rate_limits.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -30,7 +30,7 @@ export async function openServicenow(
   const { createServicenow } = await import("../servicenow/servicenow.ts");
   const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
-  const rate = { count: config.servicenowCallsPerMinute, windowMilliseconds: minute };
+  const rate = { count: servicenowCallsPerMinute, windowMilliseconds: minute };
   const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
   const [current, ...previous] = tokenBoxes(config, secrets);
   if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);
@@ -46,7 +46,6 @@ export async function openServicenow(
     clock,
     random: Math.random,
     log,
-    limits: servicenowLimitsOf(config),
     admit: (subject) => calls.take(subject),
   });
 }

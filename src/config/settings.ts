@@ -8,7 +8,7 @@ import { clientSettings } from "./settings/client.ts";
 import { modelSettings } from "./settings/model.ts";
 import { operationSettings } from "./settings/operation.ts";
 import { protocolSettings } from "./settings/protocol.ts";
-import { servicenowSettings } from "./settings/servicenow.ts";
+import { servicenowSettings } from "../servicenow/settings.ts";
 import { signInSettings } from "./settings/sign_in.ts";
 import { storageSettings } from "./settings/storage.ts";
 import { workspaceSettings } from "../workspace/settings.ts";

@@ -2,13 +2,13 @@
 import { z } from "zod";
 import { failure, success } from "../lib/result.ts";
 import type { CallAs } from "./calls.ts";
-import type { ServicenowLimits } from "./limits.ts";
-import type { Attachment, Attachments, RecordReader } from "./port.ts";
+import { type Attachment, type Attachments, maxAttachmentBytes, type RecordReader } from "./port.ts";
 import { parseSysId } from "./record_id.ts";
-import { parseResult } from "./reply.ts";
+import { maxReplyBytes, parseResult } from "./reply.ts";
 import { recordKinds, tables } from "./tables.ts";
 
 const maxListed = 100;
+const tooLarge = failure({ reason: "too_large", limitBytes: maxAttachmentBytes } as const);
 const attachmentRecord = z.object({
   sys_id: z.string().regex(/^[0-9a-f]{32}$/),
   table_name: z.string(),
@@ -18,14 +18,13 @@ const attachmentRecord = z.object({
 });
 
 export function createAttachments(
-  { callAs, reader, limits }: {
+  { callAs, reader }: {
     readonly callAs: CallAs;
     readonly reader: RecordReader;
-    readonly limits: ServicenowLimits;
   },
 ): Attachments {
   const readableTables = new Set(recordKinds.map((kind) => tables[kind].table));
-  const json = { accept: "json", maxBytes: limits.maxReplyBytes } as const;
+  const json = { accept: "json", maxBytes: maxReplyBytes } as const;
   return {
     async list(kind, id, caller) {
       const sysId = await reader.resolve(kind, id, caller);
@@ -53,14 +52,17 @@ export function createAttachments(
       if (!parsed.ok) return parsed;
       // Files hang on records of every table; only those of the kinds offered here are.
       if (!readableTables.has(parsed.value.table_name)) return failure({ reason: "not_found" });
-      const maxBytes = limits.maxAttachmentBytes;
-      if (parsed.value.size_bytes > maxBytes) return failure({ reason: "too_large", limitBytes: maxBytes });
-      const file = await callAs(caller, { method: "GET", path: `${path}/file`, accept: "file", maxBytes });
+      if (parsed.value.size_bytes > maxAttachmentBytes) return tooLarge;
+      const file = await callAs(caller, {
+        method: "GET",
+        path: `${path}/file`,
+        accept: "file",
+        maxBytes: maxAttachmentBytes,
+      });
       return file.ok ? success({ ...toAttachment(parsed.value), bytes: file.value.bytes }) : file;
     },
     async add(kind, id, { fileName, contentType, bytes }, caller) {
-      const maxBytes = limits.maxAttachmentBytes;
-      if (bytes.byteLength > maxBytes) return failure({ reason: "too_large", limitBytes: maxBytes });
+      if (bytes.byteLength > maxAttachmentBytes) return tooLarge;
       const sysId = await reader.resolve(kind, id, caller);
       if (!sysId.ok) return sysId;
       const answer = await callAs(caller, {

@@ -1,8 +1,7 @@
-/** Calls in a person's own name: their token, their share of calls, and one more try when the instance ended the token. */
+/** Calls in a user's own name: their token, their share of calls, and a second try when the instance ended the token. */
 import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import type { ServicenowLimits } from "./limits.ts";
 import type { InstanceAccount } from "./links/link_record.ts";
 import type { ServicenowLinks } from "./links/links.ts";
 import type { Caller } from "./port.ts";
@@ -22,15 +21,21 @@ export type CallAs = (
   request: RequestOf,
 ) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
+/** A call with its attempts, its waits and a new token. ServiceNow's agents give up after 30 s, and a tool makes at most two calls. */
+export const callTimeoutMs = 14_000;
+/** The longest that a user's calls are refused here because the instance said to come back later. */
+const maxPauseSeconds = 3_600;
+const maxPausedUsers = 10_000;
+
 /** Builds {@link CallAs}. `admit` takes one call from the person's share. */
 export function createCallAs(
-  { links, send, admit, clock, limits }: {
+  { links, send, admit, clock, callMs = callTimeoutMs }: {
     readonly links: ServicenowLinks;
     readonly send: Send;
     readonly admit: (subject: string) => Admission | Promise<Admission>;
     /** Only differences are used. */
     readonly clock: Clock;
-    readonly limits: Pick<ServicenowLimits, "callSeconds" | "maxPauseSeconds" | "maxPausedUsers">;
+    readonly callMs?: number;
   },
 ): CallAs {
   /** By person: when the instance will answer again, by its own word. */
@@ -52,8 +57,8 @@ export function createCallAs(
     if (error.reason === "unauthorized") return { reason: "link_expired" };
     if (error.reason === "rate_limited") {
       const [oldest] = pausedUntil.keys();
-      if (pausedUntil.size >= limits.maxPausedUsers && oldest !== undefined) pausedUntil.delete(oldest);
-      pausedUntil.set(subject, clock() + Math.min(error.retryAfterSeconds, limits.maxPauseSeconds) * 1_000);
+      if (pausedUntil.size >= maxPausedUsers && oldest !== undefined) pausedUntil.delete(oldest);
+      pausedUntil.set(subject, clock() + Math.min(error.retryAfterSeconds, maxPauseSeconds) * 1_000);
     }
     return error;
   };
@@ -78,23 +83,14 @@ export function createCallAs(
   return async (caller, request) => {
     const refusal = await admission(caller.subject);
     if (refusal !== null) return failure(refusal);
-    const controller = new AbortController();
-    const stop = (): void => controller.abort();
-    const timer = setTimeout(stop, limits.callSeconds * 1_000);
-    if (caller.signal.aborted) stop();
-    else caller.signal.addEventListener("abort", stop, { once: true });
+    const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(callMs)]);
     let uncertain = false;
-    try {
-      const answer = await call({ subject: caller.subject, signal: controller.signal }, request, ({ method }) => {
-        uncertain = method !== "GET";
-      });
-      if (answer.ok) return answer;
-      const isLate = answer.error.reason === "cancelled" && !caller.signal.aborted;
-      return failure(isLate ? timedOut(uncertain) : settle(caller.subject, answer.error));
-    } finally {
-      clearTimeout(timer);
-      caller.signal.removeEventListener("abort", stop);
-    }
+    const answer = await call({ subject: caller.subject, signal }, request, ({ method }) => {
+      uncertain = method !== "GET";
+    });
+    if (answer.ok) return answer;
+    if (caller.signal.aborted) return failure({ reason: "cancelled" });
+    return failure(answer.error.reason === "cancelled" ? timedOut(uncertain) : settle(caller.subject, answer.error));
   };
 }
 

@@ -4,25 +4,23 @@ import type { CallAs } from "./calls.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { recordSchema, storedValue } from "./field_values.ts";
 import type { ServicenowInstance } from "./instance.ts";
-import type { ServicenowLimits } from "./limits.ts";
-import type { RecordChanges, RecordReader } from "./port.ts";
+import { maxTextCharacters, type RecordChanges, type RecordReader } from "./port.ts";
 import { readableForm } from "./records.ts";
-import { parseResult } from "./reply.ts";
+import { maxReplyBytes, parseResult } from "./reply.ts";
 import { tables } from "./tables.ts";
 
 export function createRecordChanges(
-  { callAs, reader, instance, limits }: {
+  { callAs, reader, instance }: {
     readonly callAs: CallAs;
     readonly reader: RecordReader;
     readonly instance: ServicenowInstance;
-    readonly limits: ServicenowLimits;
   },
 ): RecordChanges {
   const checkText = (name: string, text: string): ServicenowFailure | null => {
     if (text.trim() === "") return { reason: "invalid_input", message: `${name} must not be empty` };
-    return text.length <= limits.maxTextCharacters
+    return text.length <= maxTextCharacters
       ? null
-      : { reason: "invalid_input", message: `${name} must have at most ${limits.maxTextCharacters} characters` };
+      : { reason: "invalid_input", message: `${name} must have at most ${maxTextCharacters} characters` };
   };
   const jsonBody = (value: unknown) => ({ type: "application/json", content: JSON.stringify(value) });
 
@@ -38,7 +36,7 @@ export function createRecordChanges(
         query: { ...readableForm, sysparm_fields: `sys_id,${field}` },
         body: jsonBody({ [field]: text }),
         accept: "json",
-        maxBytes: limits.maxReplyBytes,
+        maxBytes: maxReplyBytes,
       });
       if (!answer.ok) return answer;
       const parsed = parseResult(answer.value, recordSchema);
@@ -67,7 +65,7 @@ export function createRecordChanges(
           caller_id: account.sysId,
         }),
         accept: "json",
-        maxBytes: limits.maxReplyBytes,
+        maxBytes: maxReplyBytes,
       }));
       if (!answer.ok) return answer;
       const parsed = parseResult(answer.value, recordSchema);

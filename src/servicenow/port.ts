@@ -1,8 +1,14 @@
 /** What tools and resources may do with an instance. Every call is made in the caller's own name, under their rights. */
 import type { Result } from "../lib/result.ts";
 import type { FailureWords, ServicenowFailure } from "./failure.ts";
-import type { ServicenowLimits } from "./limits.ts";
 import type { FilterName, RecordKind } from "./tables.ts";
+
+/** Free text that is sent to the instance. */
+export const maxTextCharacters = 20_000;
+/** Records of one search. */
+export const maxSearchResults = 50;
+/** A file that is fetched or sent. */
+export const maxAttachmentBytes = 1_048_576;
 
 /** Who calls, and until when. */
 export interface Caller {
@@ -138,7 +144,6 @@ export interface Attachments {
 
 /** All of it. */
 export interface ServicenowRecords {
-  readonly limits: ServicenowLimits;
   readonly reader: RecordReader;
   readonly search: Search;
   readonly changes: RecordChanges;

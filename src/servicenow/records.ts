@@ -7,7 +7,7 @@ import { recordSchema, storedValue } from "./field_values.ts";
 import type { ServicenowInstance } from "./instance.ts";
 import type { Caller, FoundRecord, RecordReader } from "./port.ts";
 import { parseRecordId, type RecordId } from "./record_id.ts";
-import { parseResult } from "./reply.ts";
+import { maxReplyBytes, parseResult } from "./reply.ts";
 import { profileFields, type TableDefinition, tables } from "./tables.ts";
 import type { UpstreamRequest } from "./transport.ts";
 
@@ -20,11 +20,7 @@ export const readableForm: Readonly<Record<string, string>> = {
 const catalogItem = z.record(z.string(), z.unknown());
 
 export function createRecordReader(
-  { callAs, instance, maxReplyBytes }: {
-    readonly callAs: CallAs;
-    readonly instance: ServicenowInstance;
-    readonly maxReplyBytes: number;
-  },
+  { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
 ): RecordReader {
   const get = (path: string, query: Readonly<Record<string, string>>): UpstreamRequest => ({
     method: "GET",

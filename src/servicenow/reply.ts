@@ -9,6 +9,8 @@ import { retryAfterSeconds, type UpstreamReply, type UpstreamRequest } from "./t
 /** A failure, or the instance's word that the access token is not good (any more). */
 export type UpstreamFailure = ServicenowFailure | { readonly reason: "unauthorized" };
 
+/** The JSON of one answer. */
+export const maxReplyBytes = 1_048_576;
 const defaultRetryAfterSeconds = 60;
 const maxQuotedCharacters = 200;
 

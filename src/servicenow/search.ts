@@ -4,18 +4,16 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { CallAs } from "./calls.ts";
 import { recordSchema, storedValue } from "./field_values.ts";
 import type { ServicenowInstance } from "./instance.ts";
-import type { ServicenowLimits } from "./limits.ts";
-import type { FoundRecord, Search } from "./port.ts";
+import { type FoundRecord, maxSearchResults, type Search } from "./port.ts";
 import { readableForm } from "./records.ts";
-import { parseResult } from "./reply.ts";
+import { maxReplyBytes, parseResult } from "./reply.ts";
 import { buildQuery } from "./search_query.ts";
 import { type TableDefinition, tables } from "./tables.ts";
 
 export function createSearch(
-  { callAs, instance, limits }: {
+  { callAs, instance }: {
     readonly callAs: CallAs;
     readonly instance: ServicenowInstance;
-    readonly limits: ServicenowLimits;
   },
 ): Search {
   return async (kind, request, caller) => {
@@ -24,7 +22,7 @@ export function createSearch(
     if (!asked.ok) return failure({ reason: "invalid_input", message: asked.error });
     const query = buildQuery(table, request);
     if (!query.ok) return failure({ reason: "invalid_input", message: query.error });
-    const limit = Math.min(request.limit, limits.maxSearchResults);
+    const limit = Math.min(request.limit, maxSearchResults);
     const answer = await callAs(caller, {
       method: "GET",
       path: `/api/now/table/${table.table}`,
@@ -36,7 +34,7 @@ export function createSearch(
         sysparm_offset: String(request.offset),
       },
       accept: "json",
-      maxBytes: limits.maxReplyBytes,
+      maxBytes: maxReplyBytes,
     });
     if (!answer.ok) return answer;
     const parsed = parseResult(answer.value, z.array(recordSchema));

@@ -1,7 +1,6 @@
-/** A request with its retries: only what reads is sent again, a few times, within one time limit for all. */
+/** A request and its retries. Only reads are sent again, until `signal` ends the call. */
 import type { Clock } from "../lib/time/clock.ts";
-import { failure, type Result } from "../lib/result.ts";
-import type { ServicenowLimits } from "./limits.ts";
+import type { Result } from "../lib/result.ts";
 import type { Pause } from "../lib/time/pause.ts";
 import { checkStatus, type UpstreamFailure } from "./reply.ts";
 import { retryAfterSeconds, type Transport, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
@@ -9,12 +8,11 @@ import { retryAfterSeconds, type Transport, type UpstreamReply, type UpstreamReq
 interface SendOptions {
   readonly transport: Transport;
   readonly clock: Clock;
-  /** Only differences are used: `performance.now`, which no change of the wall clock disturbs. */
-  readonly monotonic: Clock;
   /** Between 0 and 1, as `Math.random`. */
   readonly random: () => number;
   readonly pause: Pause;
-  readonly limits: ServicenowLimits;
+  /** The pause before the second attempt. It doubles for each further one, and half of it is random. */
+  readonly retryDelayMs?: number;
 }
 
 /** Sends a request and gives its successful answer. */
@@ -23,31 +21,30 @@ export type Send = (
   call: { readonly accessToken: string; readonly signal: AbortSignal },
 ) => Promise<Result<UpstreamReply, UpstreamFailure>>;
 
-export function createSend({ transport, clock, monotonic, random, pause, limits }: SendOptions): Send {
+const maxReadAttempts = 3;
+/** A longer `Retry-After` is reported to the caller. */
+const maxRetryAfterSeconds = 3;
+const firstRetryDelayMs = 250;
+
+export function createSend(
+  { transport, clock, random, pause, retryDelayMs = firstRetryDelayMs }: SendOptions,
+): Send {
   return async (request, { accessToken, signal }) => {
-    const endsAt = monotonic() + limits.callSeconds * 1_000;
-    const attempts = request.method === "GET" ? limits.maxAttempts : 1;
+    const attempts = request.method === "GET" ? maxReadAttempts : 1;
     for (let attempt = 1;; attempt++) {
-      const leftSeconds = (endsAt - monotonic()) / 1_000;
-      const answer = await transport(request, {
-        accessToken,
-        signal,
-        seconds: Math.min(limits.attemptSeconds, Math.max(0.001, leftSeconds)),
-      });
+      const answer = await transport(request, { accessToken, signal });
       const outcome = answer.ok ? checkStatus(answer.value, request, clock) : answer;
       if (outcome.ok || attempt >= attempts || !isPassing(outcome.error)) return outcome;
       const asked = answer.ok ? retryAfterSeconds(answer.value.headers, clock) : null;
-      if (asked !== null && asked > limits.maxRetryAfterSeconds) return outcome;
-      const backoff = limits.retryDelaySeconds * 2 ** (attempt - 1) * (0.5 + random() / 2);
-      const waitSeconds = Math.max(asked ?? 0, backoff);
-      if (monotonic() + waitSeconds * 1_000 >= endsAt) return outcome;
-      await pause(waitSeconds * 1_000, signal);
-      if (signal.aborted) return failure({ reason: "cancelled" });
+      if (asked !== null && asked > maxRetryAfterSeconds) return outcome;
+      const backoffMs = retryDelayMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
+      await pause(Math.max((asked ?? 0) * 1_000, backoffMs), signal);
+      if (signal.aborted) return outcome;
     }
   };
 }
 
-/** Whether the same request may well succeed in a moment. A time-out has used up the caller's patience. */
+/** Whether the same request may succeed in a moment. A time-out is not retried: it has used up the time of the call. */
 function isPassing(error: UpstreamFailure): boolean {
   if (error.reason === "rate_limited") return true;
   return error.reason === "unavailable" && ["unreachable", "broken_off", "server_error"].includes(error.because);

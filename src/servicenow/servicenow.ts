@@ -9,7 +9,6 @@ import { describeFailure } from "./failure.ts";
 import { createRecordChanges } from "./changes.ts";
 import { createFetchOnce } from "./fetch_once.ts";
 import { parseInstance } from "./instance.ts";
-import type { ServicenowLimits } from "./limits.ts";
 import { createLinkFlow, type LinkFlow } from "./links/link_flow.ts";
 import { createLinkStore } from "./links/link_store.ts";
 import { createServicenowLinks, type ServicenowLinks } from "./links/links.ts";
@@ -19,7 +18,7 @@ import { createRecordReader } from "./records.ts";
 import { createSearch } from "./search.ts";
 import { createSend } from "./send.ts";
 import { systemTimers } from "../lib/time/timers.ts";
-import { createTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
+import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
 import { createTransport, type Fetch } from "./transport.ts";
 import { askWhoAmI } from "./links/who_am_i.ts";
 
@@ -45,7 +44,13 @@ export interface ServicenowOptions {
   /** Between 0 and 1, as `Math.random`. */
   readonly random: () => number;
   readonly log: Log;
-  readonly limits: ServicenowLimits;
+  /** Other times than the usual ones, for tests. */
+  readonly times?: {
+    readonly requestMs?: number;
+    readonly callMs?: number;
+    readonly retryDelayMs?: number;
+    readonly lockMs?: number;
+  };
   /** Takes one call from a person's share. */
   readonly admit: (subject: string) => Admission | Promise<Admission>;
 }
@@ -61,21 +66,20 @@ export interface Servicenow extends ServicenowRecords {
 /** Puts it together. Throws `TypeError` for an address that configuration should have refused. */
 export function createServicenow(options: ServicenowOptions): Servicenow {
   const { elapsed = systemTimers.elapsed } = options;
-  const { client, linkUrl, storage, secrets, previousSecrets = [], clock, random, log, limits, admit } = options;
+  const { client, linkUrl, storage, secrets, previousSecrets = [], clock, random, log, times, admit } = options;
   const parsed = parseInstance(options.instance, { allowLoopbackHttp: options.allowLoopbackHttp ?? false });
   if (!parsed.ok) throw new TypeError(`The address of the ServiceNow instance ${parsed.error}`);
   const instance = parsed.value;
   const fetchOnce = createFetchOnce(options.fetch);
-  const transport = createTransport({ instance, fetch: options.fetch, fetchOnce: fetchOnce.fetch });
-  const tokenEndpoint = createTokenEndpoint({ transport, client, tokenSeconds: limits.tokenSeconds });
+  const transport = createTransport({ instance, fetch: options.fetch, fetchOnce: fetchOnce.fetch, ...times });
+  const tokenEndpoint = createInstanceTokenEndpoint({ transport, client });
   const store = createLinkStore({ instance, storage, secrets, previousSecrets, log });
-  const links = createServicenowLinks({ store, storage, tokenEndpoint, clock, pause, log, limits });
-  const send = createSend({ transport, clock, monotonic: systemTimers.elapsed, random, pause, limits });
-  const callAs = createCallAs({ links, send, admit, clock: elapsed, limits });
-  const reader = createRecordReader({ callAs, instance, maxReplyBytes: limits.maxReplyBytes });
+  const links = createServicenowLinks({ store, storage, tokenEndpoint, clock, pause, log, ...times });
+  const send = createSend({ transport, clock, random, pause, ...times });
+  const callAs = createCallAs({ links, send, admit, clock: elapsed, ...times });
+  const reader = createRecordReader({ callAs, instance });
   return {
     origin: instance.origin,
-    limits,
     links,
     linkFlow: createLinkFlow({
       instance,
@@ -85,15 +89,13 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
       secrets,
       links,
       tokenEndpoint,
-      whoAmI: (accessToken, signal) =>
-        askWhoAmI({ transport, clock, seconds: limits.attemptSeconds }, accessToken, signal),
+      whoAmI: (accessToken, signal) => askWhoAmI({ transport, clock }, accessToken, signal),
       clock,
-      linkStateLifetimeSeconds: limits.linkStateLifetimeSeconds,
     }),
     reader,
-    search: createSearch({ callAs, instance, limits }),
-    changes: createRecordChanges({ callAs, reader, instance, limits }),
-    attachments: createAttachments({ callAs, reader, limits }),
+    search: createSearch({ callAs, instance }),
+    changes: createRecordChanges({ callAs, reader, instance }),
+    attachments: createAttachments({ callAs, reader }),
     describe: (failure) => describeFailure(failure, linkUrl),
     close: () => fetchOnce.close(),
   };

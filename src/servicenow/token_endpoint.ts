@@ -43,12 +43,8 @@ const tokenReply = z.object({
 });
 const errorReply = z.object({ error: z.string() });
 
-export function createTokenEndpoint(
-  { transport, client, tokenSeconds }: {
-    readonly transport: Transport;
-    readonly client: InstanceClient;
-    readonly tokenSeconds: number;
-  },
+export function createInstanceTokenEndpoint(
+  { transport, client }: { readonly transport: Transport; readonly client: InstanceClient },
 ): TokenEndpoint {
   const post = (path: string, form: Record<string, string>) =>
     transport({
@@ -57,7 +53,7 @@ export function createTokenEndpoint(
       accept: "json",
       maxBytes: maxReplyBytes,
       body: { type: "application/x-www-form-urlencoded", content: new URLSearchParams(form).toString() },
-    }, { accessToken: null, seconds: tokenSeconds, signal: new AbortController().signal });
+    }, { accessToken: null, signal: new AbortController().signal });
 
   const request = async (form: Record<string, string>): Promise<Result<InstanceTokens, TokenFailure>> => {
     const { clientId: client_id, clientSecret: client_secret } = client;

@@ -31,23 +31,25 @@ export interface UpstreamReply {
 /** Sends one request, once. */
 export type Transport = (
   request: UpstreamRequest,
-  options: { readonly accessToken: string | null; readonly seconds: number; readonly signal: AbortSignal },
+  options: { readonly accessToken: string | null; readonly signal: AbortSignal },
 ) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
+/** One request, to the end of its answer. */
+export const requestTimeoutMs = 10_000;
+
+/** Builds a {@link Transport} to one instance. */
 export function createTransport(
-  { instance, fetch, fetchOnce }: {
+  { instance, fetch, fetchOnce, requestMs = requestTimeoutMs }: {
     readonly instance: ServicenowInstance;
     readonly fetch: Fetch;
     /** For everything but GET: never repeats a request by itself. */
     readonly fetchOnce: Fetch;
+    readonly requestMs?: number;
   },
 ): Transport {
-  return async (request, { accessToken, seconds, signal }) => {
+  return async (request, { accessToken, signal }) => {
     if (signal.aborted) return failure({ reason: "cancelled" });
-    const controller = new AbortController();
-    const stop = (): void => controller.abort();
-    const timer = setTimeout(stop, seconds * 1_000);
-    signal.addEventListener("abort", stop, { once: true });
+    const deadline = AbortSignal.timeout(requestMs);
     let answered = false;
     try {
       const response = await (request.method === "GET" ? fetch : fetchOnce)(
@@ -55,7 +57,7 @@ export function createTransport(
         {
           method: request.method,
           redirect: "manual", // a redirect would carry the token to another host
-          signal: controller.signal,
+          signal: AbortSignal.any([signal, deadline]),
           headers: headersOf(request, accessToken),
           ...(request.body === undefined ? {} : { body: request.body.content }),
         },
@@ -71,11 +73,8 @@ export function createTransport(
     } catch {
       // fetch tells causes apart by prose only, and the prose holds addresses
       if (signal.aborted) return failure({ reason: "cancelled" });
-      if (controller.signal.aborted) return unavailable("timed_out", request);
+      if (deadline.aborted) return unavailable("timed_out", request);
       return unavailable(answered ? "broken_off" : "unreachable", request);
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", stop);
     }
   };
 }

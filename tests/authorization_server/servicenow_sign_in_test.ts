@@ -3,7 +3,6 @@ import { createAuthorizationServer } from "../../src/authorization_server/author
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { users } from "../../src/authorization_server/records/user.ts";
 import { offeredScopes } from "../../src/scopes.ts";
-import { defaultServicenowLimits } from "../../src/servicenow/limits.ts";
 import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
 import { sysId } from "../fixtures/servicenow_data.ts";
@@ -48,7 +47,6 @@ async function openSignInPlace(signsPeopleIn: boolean): Promise<SignInPlace> {
     clock,
     random: Math.random,
     log: harness.deps.log,
-    limits: defaultServicenowLimits,
     admit: () => ({ ok: true }),
   });
   const { links, linkFlow, origin } = servicenow;

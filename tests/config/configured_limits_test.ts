@@ -7,7 +7,6 @@ import { type Config, loadConfig } from "../../src/config/config.ts";
 import * as configured from "../../src/composition/configured_limits.ts";
 import { defaultMcpLimits } from "../../src/mcp/runtime.ts";
 import { defaultOllamaLimits } from "../../src/ollama/limits.ts";
-import { defaultServicenowLimits } from "../../src/servicenow/limits.ts";
 import { defaultEventStreamOptions } from "../../src/http/mcp_endpoint.ts";
 import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
 
@@ -26,7 +25,6 @@ Deno.test("with nothing set, every part has the bounds that it has by itself", (
   const { beginAnswerAfterMs: _, ...mcpLimits } = defaultMcpLimits; // which no setting changes
   assert.deepEqual(configured.mcpLimitsOf(config), mcpLimits);
   assert.deepEqual(configured.ollamaLimitsOf(config), defaultOllamaLimits);
-  assert.deepEqual(configured.servicenowLimitsOf(config), defaultServicenowLimits);
   assert.deepEqual(configured.workspaceLimitsOf(config), defaultWorkspaceLimits);
 });
 
@@ -38,7 +36,6 @@ Deno.test("settings reach the parts in their units", () => {
     QUERY_LIMIT: "600",
     CLIENT_KEYS_RETRY: "30",
     KNOWN_BROWSER_LIFETIME: "60",
-    SERVICENOW_MAX_PAUSE: "7",
   });
   assert.equal(configured.eventStreamOptionsOf(config).keepAliveMs, 20_000);
   assert.equal(configured.ollamaLimitsOf(config).retryDelaySeconds, 0.5);
@@ -46,7 +43,6 @@ Deno.test("settings reach the parts in their units", () => {
   assert.equal(configured.authorizationLimitsOf(config).maxQueryBytes, 600);
   assert.equal(configured.authorizationLimitsOf(config).clientCaches.keySetRetrySeconds, 30);
   assert.equal(configured.lifetimesOf(config).knownBrowserLifetimeSeconds, 60);
-  assert.equal(configured.servicenowLimitsOf(config).maxPauseSeconds, 7);
 });
 
 Deno.test("ACCESS_TOKEN_LIFETIME is bounded by the longest life that the verifier accepts", () => {

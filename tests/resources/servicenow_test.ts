@@ -17,7 +17,7 @@ import {
 import { sysId } from "../fixtures/servicenow_data.ts";
 import type { FaultName } from "../fixtures/servicenow_faults.ts";
 import { principalOf } from "../servicenow/call_tool.ts";
-import { openPlace, quickLimits } from "../servicenow/place.ts";
+import { openPlace, patientTimes } from "../servicenow/place.ts";
 
 async function readJson(
   family: ServicenowResources,
@@ -137,7 +137,7 @@ Deno.test("read() answers every failure with JSON content and the documented mes
   await using place = await openPlace();
   await place.link("one", "ada");
   const family = servicenowResources(place.servicenow);
-  const impatient = servicenowResources(place.another({ limits: { ...quickLimits, attemptSeconds: 0.4 } }));
+  const impatient = servicenowResources(place.another({ times: { ...patientTimes, requestMs: 400 } }));
   const uri = `servicenow://incident/${sysId("1c", 1)}`;
   for (
     const [fault, message] of [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { sysId } from "../fixtures/servicenow_data.ts";
-import { callerOf, openPlace, quickLimits } from "./place.ts";
+import { callerOf, openPlace, patientTimes } from "./place.ts";
 
 Deno.test("addComment() writes in the caller's name and says whether the instance shows it", async () => {
   await using place = await openPlace();
@@ -49,7 +49,7 @@ Deno.test("a change is sent once, and an answer that did not come is called unce
     await place.link("owner", "ada");
     place.instance.faults.play(fault, { times: 9 });
     const { changes } = place.another({
-      limits: { ...quickLimits, ...fault === "silence" ? { attemptSeconds: 0.4 } : {} },
+      times: { ...patientTimes, ...fault === "silence" ? { requestMs: 400 } : {} },
     });
     const created = await changes.createIncident({ shortDescription: "Once" }, callerOf("owner"));
     assert.ok(!created.ok && created.error.reason === "unavailable", fault);
@@ -69,10 +69,10 @@ Deno.test("a change whose token was ended before its time is sent again with a n
 });
 
 Deno.test("changes refuse empty and overlong text before any call", async () => {
-  await using place = await openPlace({ maxTextCharacters: 10 });
+  await using place = await openPlace();
   await place.link("owner", "ada");
   const { changes } = place.servicenow;
-  for (const text of [" \n", "x".repeat(11)]) {
+  for (const text of [" \n", "x".repeat(20_001)]) {
     const added = await changes.addComment("incident", "INC0010001", { field: "comments", text }, callerOf("owner"));
     assert.equal(!added.ok && added.error.reason, "invalid_input");
     const created = await changes.createIncident({ shortDescription: text }, callerOf("owner"));
@@ -105,15 +105,16 @@ Deno.test("attachments are listed, fetched and added under the caller's rights",
 });
 
 Deno.test("attachments over the limit are neither fetched nor sent", async () => {
-  await using place = await openPlace({ maxAttachmentBytes: 10 });
+  await using place = await openPlace();
   await place.link("one", "ada");
   const { attachments } = place.servicenow;
+  place.instance.changeAttachment(sysId("af"), { size_bytes: "1048577" });
   assert.deepEqual(await attachments.fetch(sysId("af"), callerOf("one")), {
     ok: false,
-    error: { reason: "too_large", limitBytes: 10 },
+    error: { reason: "too_large", limitBytes: 1_048_576 },
   });
   assert.equal(place.instance.requests.some(({ path }) => path.endsWith("/file")), false);
-  const file = { fileName: "a.bin", contentType: "application/octet-stream", bytes: new Uint8Array(11) };
+  const file = { fileName: "a.bin", contentType: "application/octet-stream", bytes: new Uint8Array(1_048_577) };
   const added = await attachments.add("incident", sysId("1c", 1), file, callerOf("one"));
   assert.equal(!added.ok && added.error.reason, "too_large");
 });

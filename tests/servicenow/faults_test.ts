@@ -3,7 +3,7 @@ import type { ServicenowFailure } from "../../src/servicenow/failure.ts";
 import { sysId } from "../fixtures/servicenow_data.ts";
 import type { FaultName } from "../fixtures/servicenow_faults.ts";
 import { inTime, until } from "../fixtures/until.ts";
-import { callerOf, openPlace, quickLimits } from "./place.ts";
+import { callerOf, openPlace, patientTimes } from "./place.ts";
 
 /** What only a time-out ends; all else gets as long as a busy machine may need. */
 const endedByTime: ReadonlySet<FaultName> = new Set<FaultName>(["silence", "slow_body"]);
@@ -40,8 +40,8 @@ for (
   Deno.test(`a read says what happened: ${fault}`, async () => {
     await using place = await openPlace();
     await place.link("owner", "ada");
-    const limits = endedByTime.has(fault) ? { ...quickLimits, attemptSeconds: 0.4 } : quickLimits;
-    const { reader } = place.another({ limits });
+    const times = endedByTime.has(fault) ? { ...patientTimes, requestMs: 400 } : patientTimes;
+    const { reader } = place.another({ times });
     place.instance.faults.play(fault, { times: 9 });
     const found = await reader.read("incident", sysId("1c", 1), callerOf("owner"));
     assert.deepEqual(found, { ok: false, error: expected });
@@ -127,8 +127,8 @@ Deno.test("a call ends when its caller is gone", async () => {
 Deno.test("a call ends in time, whatever it is made of", async () => {
   await using place = await openPlace();
   await place.link("owner", "ada");
-  const limits = { ...quickLimits, attemptSeconds: 600, tokenSeconds: 600, callSeconds: 0.3 };
-  const { reader, changes } = place.another({ limits });
+  const times = { ...patientTimes, requestMs: 600_000, callMs: 300 };
+  const { reader, changes } = place.another({ times });
   const path = `/api/now/table/incident/${sysId("1c", 1)}`;
   for (const silent of [/^\/api\//, /^\/oauth_token/]) {
     place.instance.faults.play("unauthorized", { path: new RegExp(path) });

@@ -5,7 +5,7 @@ import { linkKey } from "../../src/servicenow/links/link_record.ts";
 import { resealLinks } from "../../src/servicenow/links/reseal_links.ts";
 import type { FaultName } from "../fixtures/servicenow_faults.ts";
 import { until } from "../fixtures/until.ts";
-import { browser, callerOf, openPlace, type Place, quickLimits } from "./place.ts";
+import { browser, callerOf, openPlace, patientTimes, type Place } from "./place.ts";
 
 const refreshesOf = ({ instance }: Place): number =>
   instance.requests.filter(({ grantType }) => grantType === "refresh_token").length;
@@ -49,8 +49,8 @@ Deno.test("access() asks an instance that is down once for 50 callers, and again
     await place.link("owner", "ada");
     place.advance(2_000);
     place.instance.faults.play(fault, { path: /^\/oauth_token/, times: 9 });
-    const limits = { ...quickLimits, ...fault === "silence" ? { tokenSeconds: 0.4 } : {} };
-    const [one, other] = [place.another({ limits }), place.another({ limits })];
+    const times = { ...patientTimes, ...fault === "silence" ? { requestMs: 400 } : {} };
+    const [one, other] = [place.another({ times }), place.another({ times })];
     const answers = await Promise.all(
       Array.from(
         { length: 50 },

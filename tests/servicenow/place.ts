@@ -3,7 +3,6 @@ import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
-import { defaultServicenowLimits, type ServicenowLimits } from "../../src/servicenow/limits.ts";
 import type { Caller } from "../../src/servicenow/port.ts";
 import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
@@ -28,17 +27,10 @@ export const linkUrl = "https://mcp.example.com/servicenow/link";
 export const redirectUri = "https://mcp.example.com/servicenow/callback";
 export const browser = "b".repeat(43);
 
-/** Limits that no busy machine exceeds, and short pauses between attempts. */
-export const quickLimits: ServicenowLimits = {
-  ...defaultServicenowLimits,
-  attemptSeconds: 60,
-  callSeconds: 120,
-  tokenSeconds: 60,
-  retryDelaySeconds: 0.01,
-  refreshLockSeconds: 90,
-};
+/** Times that no busy machine exceeds, and short pauses between attempts. */
+export const patientTimes = { requestMs: 60_000, callMs: 120_000, retryDelayMs: 10, lockMs: 90_000 };
 
-export async function openPlace(limits: Partial<ServicenowLimits> = {}): Promise<Place> {
+export async function openPlace(): Promise<Place> {
   let now = 1_780_000_000_000;
   const clock = () => now;
   const instance = await startServicenow({ redirectUri, clock });
@@ -66,7 +58,7 @@ export async function openPlace(limits: Partial<ServicenowLimits> = {}): Promise
       elapsed: clock,
       random: () => 0.5,
       log: { write: (_level, event, fields = {}) => void logLines.push({ event, fields }), flush: () => {} },
-      limits: { ...quickLimits, ...limits },
+      times: patientTimes,
       admit: () => ({ ok: true }),
       ...overrides,
     });

@@ -10,7 +10,6 @@ import { sysId } from "../fixtures/servicenow_data.ts";
 import { callTool } from "../servicenow/call_tool.ts";
 import { fingerprintTree } from "../workspace/confined_base.ts";
 import { openPlace, type Place } from "../servicenow/place.ts";
-import type { ServicenowLimits } from "../../src/servicenow/limits.ts";
 
 interface ToolPlace extends AsyncDisposable {
   readonly place: Place;
@@ -19,8 +18,8 @@ interface ToolPlace extends AsyncDisposable {
   readonly call: (name: string, input: unknown, subject?: string) => Promise<ToolOutcome>;
 }
 
-async function openTools(limits: Partial<ServicenowLimits> = {}, writing = true): Promise<ToolPlace> {
-  const place = await openPlace(limits);
+async function openTools(writing = true): Promise<ToolPlace> {
+  const place = await openPlace();
   const root = await Deno.makeTempDir({ prefix: "portcullis-servicenow-files-" });
   const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits, hardLinks: "refuse" });
   const tools = servicenowTools(place.servicenow, { files: workspaceFiles(workspace), writing });
@@ -51,7 +50,7 @@ function refusal(outcome: ToolOutcome): string {
 
 Deno.test("servicenow tools: writing ones are offered only when the operator turned writing on", async () => {
   await using on = await openTools();
-  await using off = await openTools({}, false);
+  await using off = await openTools(false);
   const writers = (tools: readonly Tool[]) => tools.filter(({ scopes }) => scopes.includes("servicenow:write"));
   assert.equal(writers(on.tools).length, 3);
   assert.equal(writers(off.tools).length, 0);
@@ -109,10 +108,10 @@ Deno.test("servicenow_get_record refuses what is no id or no field, before any c
 });
 
 Deno.test("servicenow_get_record cuts long values, says which, and escapes what misleads", async () => {
-  await using place = await openTools({ maxFieldCharacters: 100 });
+  await using place = await openTools();
   const record = place.place.instance.tables.get("incident")?.get(sysId("1c", 1));
   assert.ok(record);
-  record["description"] = "🦀".repeat(100);
+  record["description"] = "🦀".repeat(20_000);
   record["short_description"] = "safe \u202egnp.exe";
   const outcome = await place.call("servicenow_get_record", { table: "incident", id: "INC0010001" });
   const { record: shown, truncated_fields: cut } = structured(outcome) as {
@@ -120,7 +119,7 @@ Deno.test("servicenow_get_record cuts long values, says which, and escapes what 
     truncated_fields: string[];
   };
   assert.deepEqual(cut, ["description"]);
-  assert.equal(shown["description"], `${"🦀".repeat(50)}…`);
+  assert.equal(shown["description"], `${"🦀".repeat(10_000)}…`);
   assert.ok(outcome.ok && outcome.content[0]?.type === "text");
   assert.match(outcome.content[0].text, /safe \\u202egnp/);
   assert.deepEqual(JSON.parse(outcome.content[0].text), outcome.structuredContent);
@@ -216,7 +215,7 @@ async function attach({ call, root, place }: ToolPlace, name: string): Promise<s
   await Deno.writeTextFile(`${root}/from/page.txt`, "of a stranger");
   const input = { table: "incident", id: "INC0010001", filename: "from/page.txt" };
   const id = String(structured(await call("servicenow_add_attachment", input))["attachment_id"]);
-  place.instance.renameAttachment(id, name);
+  place.instance.changeAttachment(id, { file_name: name });
   return id;
 }
 

@@ -1,13 +1,12 @@
 /** Whether the ServiceNow instance is there, awake, and knows this server's client, as far as that can be asked. */
 import type { Config } from "../../config/config.ts";
-import { createTokenEndpoint } from "../../servicenow/token_endpoint.ts";
+import { createInstanceTokenEndpoint } from "../../servicenow/token_endpoint.ts";
 import { createFetchOnce } from "../../servicenow/fetch_once.ts";
-import { createTransport } from "../../servicenow/transport.ts";
+import { createTransport, requestTimeoutMs } from "../../servicenow/transport.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import type { Check } from "./check.ts";
 
 const name = "ServiceNow";
-const timeoutSeconds = 10;
 /** No instance gives such a token: what it answers tells what it thinks of the client. */
 const noToken = "portcullis-doctor";
 
@@ -37,7 +36,7 @@ export async function* examineServicenow(
   try {
     const transport = createTransport({ instance: { origin: instance }, fetch, fetchOnce: once.fetch });
     const client = { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` };
-    const answer = await createTokenEndpoint({ transport, client, tokenSeconds: timeoutSeconds }).refresh(noToken);
+    const answer = await createInstanceTokenEndpoint({ transport, client }).refresh(noToken);
     const because = answer.ok || answer.error.reason === "refused" ? "answers" : answer.error.because;
     yield { name, ...verdicts[because](instance) };
   } finally {
@@ -78,7 +77,7 @@ const verdicts: Readonly<
     "open its address in a browser on this machine; correct SERVICENOW_INSTANCE or the network",
   ),
   timed_out: warning(
-    `does not answer within ${timeoutSeconds} s`,
+    `does not answer within ${requestTimeoutMs / 1_000} s`,
     "see whether it is up, and whether a firewall is between",
   ),
   broken_off: warning("broke off its answer", "run doctor again"),

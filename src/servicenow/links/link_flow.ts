@@ -3,9 +3,8 @@
  * account and by the sign-in mode `servicenow`. What waits in between is stored here and tied to the browser that
  * started: a callback in any other browser is refused (CVE-2026-27124), so nobody can make somebody else finish a flow.
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { Buffer } from "node:buffer";
 import { z } from "zod";
+import { hashSecret, matchesHash, randomSecret } from "../../lib/random_secret.ts";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -67,8 +66,10 @@ interface LinkFlowOptions {
   readonly tokenEndpoint: TokenEndpoint;
   readonly whoAmI: (accessToken: string, signal: AbortSignal) => Promise<Result<InstanceAccount, ServicenowFailure>>;
   readonly clock: Clock;
-  readonly linkStateLifetimeSeconds: number;
 }
+
+/** How long a user may take to sign in at the instance. */
+const linkStateLifetimeMs = 600_000;
 
 const pendingSchema = z.object({ browserHash: z.string(), sealed: z.string() });
 const waitingSchema = z.object({
@@ -84,17 +85,17 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
   const { instance, client, scope, storage, secrets, links, tokenEndpoint, whoAmI, clock } = options;
   return {
     async begin({ browser, purpose }) {
-      const state = randomText();
-      const verifier = randomText(); // RFC 7636 §4.1
+      const state = randomSecret();
+      const verifier = randomSecret(); // RFC 7636 §4.1
       const key = pendingKey(state);
       await storage.commit({
         puts: [{
           key,
           value: {
-            browserHash: hashText(browser),
-            sealed: secrets.seal(sealPurpose, JSON.stringify({ verifier, purpose }), hashText(state)),
+            browserHash: hashSecret(browser),
+            sealed: secrets.seal(sealPurpose, JSON.stringify({ verifier, purpose }), hashSecret(state)),
           },
-          expiresAt: clock() + options.linkStateLifetimeSeconds * 1_000,
+          expiresAt: clock() + linkStateLifetimeMs,
         }],
       });
       const url = instanceUrl(instance, "/oauth_auth.do", {
@@ -103,7 +104,7 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
         redirect_uri: client.redirectUri,
         state,
         ...(scope === undefined ? {} : { scope }),
-        code_challenge: hashText(verifier), // RFC 7636 §4.2, S256
+        code_challenge: hashSecret(verifier), // RFC 7636 §4.2, S256
         code_challenge_method: "S256",
       });
       return { url };
@@ -114,10 +115,10 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
       const entry = await storage.consume(pendingKey(state)); // once, whatever comes of it
       if (entry === null) return failure({ reason: "unknown_state" });
       const { browserHash, sealed } = parseStored(pendingSchema, entry.value, "servicenow_link_state");
-      if (!browsers.some((browser) => isEqual(hashText(browser), browserHash))) {
+      if (!browsers.some((browser) => matchesHash(browser, browserHash))) {
         return failure({ reason: "other_browser" });
       }
-      const opened = secrets.open(sealPurpose, sealed, hashText(state));
+      const opened = secrets.open(sealPurpose, sealed, hashSecret(state));
       if (opened === null) return failure({ reason: "unknown_state" }); // the key was changed in between
       const { verifier, purpose } = waitingSchema.parse(JSON.parse(opened));
       if (purpose.kind === "link" && purpose.subject !== subject) return failure({ reason: "other_person" });
@@ -153,23 +154,11 @@ function subjectOfAccount({ sysId }: InstanceAccount): string {
 }
 
 function pendingKey(state: string): StorageKey {
-  return ["servicenow_link_state", hashText(state)];
+  return ["servicenow_link_state", hashSecret(state)];
 }
 
 /** RFC 6749 §3.1: a parameter that is repeated has no value. */
 function onlyValue(parameters: URLSearchParams, name: string): string | null {
   const [value, ...more] = parameters.getAll(name);
   return value === undefined || value === "" || more.length > 0 ? null : value;
-}
-
-function randomText(): string {
-  return randomBytes(32).toString("base64url");
-}
-
-function hashText(text: string): string {
-  return createHash("sha256").update(text, "utf8").digest("base64url");
-}
-
-function isEqual(left: string, right: string): boolean {
-  return timingSafeEqual(Buffer.from(left), Buffer.from(right));
 }

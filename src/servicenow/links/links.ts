@@ -33,7 +33,7 @@ export interface ServicenowLinks {
 }
 
 export function createServicenowLinks(options: RefreshOptions): ServicenowLinks {
-  const { store, storage, tokenEndpoint, clock, limits } = options;
+  const { store, storage, tokenEndpoint, clock } = options;
   const refreshLink = createRefreshLink(options);
   const running = new Map<string, ReturnType<typeof refreshLink>>();
 
@@ -49,7 +49,7 @@ export function createServicenowLinks(options: RefreshOptions): ServicenowLinks 
 
   return {
     async save(subject, tokens, account) {
-      const link = toLinkSecrets(tokens, account, { clock, limits });
+      const link = toLinkSecrets(tokens, account, { clock });
       await storage.commit({ puts: [store.put(subject, link, clock())], deletes: [refreshLockKey(subject)] });
     },
     async status(subject) {

@@ -4,7 +4,6 @@ import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Batch, Storage } from "../../storage/port.ts";
 import type { ServicenowFailure } from "../failure.ts";
-import type { ServicenowLimits } from "../limits.ts";
 import type { InstanceAccount, LinkSecrets } from "./link_record.ts";
 import type { LinkStore } from "./link_store.ts";
 import type { Pause } from "../../lib/time/pause.ts";
@@ -18,7 +17,7 @@ export interface RefreshOptions {
   readonly clock: Clock;
   readonly pause: Pause;
   readonly log: Log;
-  readonly limits: ServicenowLimits;
+  readonly lockMs?: number;
 }
 
 /** Gives a link whose access token is good, and not the `refused` one. Not bound to any caller's signal. */
@@ -29,14 +28,18 @@ type RefreshLink = (
 
 type Step = Result<LinkSecrets, ServicenowFailure> | "again";
 
-const pollMilliseconds = 50;
+/** After this long another server may take over a refresh. Longer than a request to the token endpoint takes. */
+const refreshLockMs = 30_000;
+/** An access token is renewed this long before it ends. */
+const refreshEarlySeconds = 60;
+const pollMs = 50;
 /** How soon new tokens that could not be stored are stored again: at first, at most, and for how long in all. */
-const firstStoreRetryMilliseconds = 100;
-const maxStoreRetryMilliseconds = 2_000;
-const storeMilliseconds = 60_000;
+const firstStoreRetryMs = 100;
+const maxStoreRetryMs = 2_000;
+const storeTimeoutMs = 60_000;
 
 export function createRefreshLink(options: RefreshOptions): RefreshLink {
-  const { store, storage, tokenEndpoint, clock, pause, log, limits } = options;
+  const { store, storage, tokenEndpoint, clock, pause, log, lockMs = refreshLockMs } = options;
 
   const toStep = (current: Awaited<ReturnType<LinkStore["read"]>>, refused: string | undefined): Step => {
     if (!current.ok) return current;
@@ -47,13 +50,13 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
   /** The instance may have voided the old tokens for these: a database that is away for a moment must not lose them. */
   const storeTokens = async (batch: Batch, lock: HeldLock): Promise<boolean> => {
     const { checks = [] } = batch;
-    let wait = firstStoreRetryMilliseconds;
-    for (let waited = 0;; waited += wait, wait = Math.min(2 * wait, maxStoreRetryMilliseconds)) {
+    let wait = firstStoreRetryMs;
+    for (let waited = 0;; waited += wait, wait = Math.min(2 * wait, maxStoreRetryMs)) {
       try {
         return await storage.commit({ ...batch, checks: [...checks, lock.check], deletes: [lock.key] }) ||
           await storage.commit(batch); // the lock had run out
       } catch (error) {
-        if (waited >= storeMilliseconds) throw error;
+        if (waited >= storeTimeoutMs) throw error;
         log.write("warn", "servicenow_tokens_not_stored", { error: String(error), retryInMs: wait });
       }
       await pause(wait);
@@ -77,7 +80,7 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
       await lock.releaseToPause(because);
       return failure({ reason: "unavailable", because });
     }
-    const next = answer.ok ? toLinkSecrets(answer.value, link.account, { clock, limits, previous: link }) : null;
+    const next = answer.ok ? toLinkSecrets(answer.value, link.account, { clock, previous: link }) : null;
     const stored = await storeTokens({ checks: [unchanged], puts: [store.put(subject, next, linkedAt)] }, lock);
     log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
     if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);
@@ -87,10 +90,10 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
   };
 
   return async (subject, refused) => {
-    for (let waited = 0; waited < limits.refreshLockSeconds * 1_000; waited += pollMilliseconds) {
-      const attempt = await takeRefreshLock(storage, subject, { clock, ...limits });
+    for (let waited = 0; waited < lockMs; waited += pollMs) {
+      const attempt = await takeRefreshLock(storage, subject, { clock, lockMs });
       if (attempt.state === "paused") return failure({ reason: "unavailable", because: attempt.because });
-      if (attempt.state === "busy") await pause(pollMilliseconds);
+      if (attempt.state === "busy") await pause(pollMs);
       const step = attempt.state === "taken"
         ? await orRelease(attempt.lock, refreshLocked(subject, refused, attempt.lock))
         : toStep(await store.read(subject), refused);
@@ -123,15 +126,11 @@ export function isGoodUntil(
 export function toLinkSecrets(
   { accessToken, refreshToken, expiresInSeconds }: InstanceTokens,
   account: InstanceAccount,
-  { clock, limits, previous }: {
-    readonly clock: Clock;
-    readonly limits: ServicenowLimits;
-    readonly previous?: LinkSecrets;
-  },
+  { clock, previous }: { readonly clock: Clock; readonly previous?: LinkSecrets },
 ): LinkSecrets {
   const expiresAt = clock() + expiresInSeconds * 1_000;
   // A token that lives shorter than the early time would be renewed at every call.
-  const earlySeconds = Math.min(limits.refreshEarlySeconds, expiresInSeconds / 2);
+  const earlySeconds = Math.min(refreshEarlySeconds, expiresInSeconds / 2);
   return {
     accessToken,
     refreshToken: refreshToken ?? previous?.refreshToken ?? null,

@@ -36,6 +36,9 @@ const causes = [
 ] as const satisfies readonly UnavailableCause[];
 const lockSchema = z.object({ holder: z.string(), failed: z.enum(causes).nullable() });
 
+/** After a refresh that could not reach the instance, no server tries again for this long. */
+const failurePauseMs = 5_000;
+
 /** Where the lock of a person's link is. */
 export function refreshLockKey(subject: string): StorageKey {
   return ["servicenow_refresh", subject];
@@ -45,9 +48,8 @@ export function refreshLockKey(subject: string): StorageKey {
 export async function takeRefreshLock(
   storage: Storage,
   subject: string,
-  options: { readonly clock: Clock; readonly refreshLockSeconds: number; readonly refreshPauseSeconds: number },
+  { clock, lockMs }: { readonly clock: Clock; readonly lockMs: number },
 ): Promise<LockAttempt> {
-  const { clock, refreshLockSeconds, refreshPauseSeconds } = options;
   const key = refreshLockKey(subject);
   const present = await storage.get(key);
   if (present !== null) {
@@ -57,7 +59,7 @@ export async function takeRefreshLock(
   const holder = randomUUID();
   const taken = await storage.commit({
     checks: [{ key, version: null }],
-    puts: [{ key, value: { holder, failed: null }, expiresAt: clock() + refreshLockSeconds * 1_000 }],
+    puts: [{ key, value: { holder, failed: null }, expiresAt: clock() + lockMs }],
   });
   const entry = taken ? await storage.get(key) : null;
   if (entry === null || parseStored(lockSchema, entry.value, "servicenow_refresh_lock").holder !== holder) {
@@ -72,7 +74,7 @@ export async function takeRefreshLock(
       check,
       release: () => end({ deletes: [key] }),
       releaseToPause: (because) =>
-        end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + refreshPauseSeconds * 1_000 }] }),
+        end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + failurePauseMs }] }),
     },
   };
 }

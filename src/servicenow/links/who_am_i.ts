@@ -36,7 +36,7 @@ const ownRecordRequest: UpstreamRequest = {
 
 /** Asks for the current user, and where an instance does not offer that, for the user's own record. */
 export async function askWhoAmI(
-  { transport, clock, seconds }: { readonly transport: Transport; readonly clock: Clock; readonly seconds: number },
+  { transport, clock }: { readonly transport: Transport; readonly clock: Clock },
   accessToken: string,
   signal: AbortSignal,
 ): Promise<Result<InstanceAccount, ServicenowFailure>> {
@@ -44,7 +44,7 @@ export async function askWhoAmI(
     request: UpstreamRequest,
     schema: Schema,
   ): Promise<Result<z.output<Schema>, ServicenowFailure>> => {
-    const answer = await transport(request, { accessToken, signal, seconds });
+    const answer = await transport(request, { accessToken, signal });
     if (!answer.ok) return answer;
     const checked = checkStatus(answer.value, request, clock);
     if (checked.ok) return parseResult(checked.value, schema);

@@ -1,7 +1,7 @@
 /** The tool `servicenow_add_attachment`: a workspace file onto a record. */
 import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
-import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { maxAttachmentBytes, type ServicenowRecords } from "../../servicenow/port.ts";
 import type { AttachmentFiles } from "./files.ts";
 import { callerOf, idParameter, tableParameter, toFailureOutcome, toJsonOutcome } from "./outcome.ts";
 
@@ -25,7 +25,7 @@ export function servicenowAddAttachmentTool(servicenow: ServicenowRecords, files
   return defineTool({
     name: "servicenow_add_attachment",
     title: "Attach a file to a ServiceNow record",
-    description: `Attaches a workspace file of at most ${servicenow.limits.maxAttachmentBytes} bytes to a ServiceNow ` +
+    description: `Attaches a workspace file of at most ${maxAttachmentBytes} bytes to a ServiceNow ` +
       "record, in the user's name. Everybody who sees the record can read it.",
     scopes: ["servicenow:write", "files:read"],
     annotations: {

@@ -1,7 +1,7 @@
 /** The tool `servicenow_add_comment`: a comment or work note in the user's name. */
 import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
-import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { maxTextCharacters, type ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, idParameter, toFailureOutcome } from "./outcome.ts";
 
 /** Comments on records of `servicenow`. */
@@ -22,7 +22,7 @@ export function servicenowAddCommentTool(servicenow: ServicenowRecords): Tool {
     input: z.object({
       table: z.enum(["incident", "change_request"]).describe("Which kind of record"),
       id: idParameter,
-      text: z.string().min(1).max(servicenow.limits.maxTextCharacters).describe("What to say"),
+      text: z.string().min(1).max(maxTextCharacters).describe("What to say"),
       kind: z.enum(["comments", "work_notes"]).default("comments")
         .describe("comments: the person who opened the record sees it; work_notes: only those who work on it"),
     }),

@@ -1,7 +1,7 @@
 /** The tool `servicenow_create_incident`: opens an incident for the user. */
 import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
-import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { maxTextCharacters, type ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, given, recordOutput, toFailureOutcome, toJsonOutcome, toRecordOutput } from "./outcome.ts";
 
 const level = z.enum(["1", "2", "3"]).optional();
@@ -22,7 +22,7 @@ export function servicenowCreateIncidentTool(servicenow: ServicenowRecords): Too
     },
     input: z.object({
       short_description: z.string().min(1).max(160).describe("What is wrong, in one line"),
-      description: z.string().max(servicenow.limits.maxTextCharacters).optional().describe("What is wrong, in full"),
+      description: z.string().max(maxTextCharacters).optional().describe("What is wrong, in full"),
       urgency: level.describe("1 (high), 2 (medium) or 3 (low)"),
       impact: level.describe("1 (high), 2 (medium) or 3 (low)"),
       category: z.string().max(100).optional().describe("Category as stored, such as hardware or software"),
@@ -36,7 +36,7 @@ export function servicenowCreateIncidentTool(servicenow: ServicenowRecords): Too
       };
       const created = await servicenow.changes.createIncident(incident, callerOf(context));
       if (!created.ok) return toFailureOutcome(servicenow, created.error);
-      return toJsonOutcome(toRecordOutput(created.value, servicenow.limits.maxFieldCharacters));
+      return toJsonOutcome(toRecordOutput(created.value));
     },
   });
 }

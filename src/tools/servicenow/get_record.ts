@@ -40,7 +40,7 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
         names === undefined ? {} : { fields: names },
       );
       if (!found.ok) return toFailureOutcome(servicenow, found.error);
-      return toJsonOutcome(toRecordOutput(found.value, servicenow.limits.maxFieldCharacters));
+      return toJsonOutcome(toRecordOutput(found.value));
     },
   });
 }

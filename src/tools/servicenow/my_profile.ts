@@ -17,7 +17,7 @@ export function servicenowMyProfileTool(servicenow: ServicenowRecords): Tool {
     async run(_input, context) {
       const found = await servicenow.reader.me(callerOf(context));
       if (!found.ok) return toFailureOutcome(servicenow, found.error);
-      return toJsonOutcome(toRecordOutput(found.value, servicenow.limits.maxFieldCharacters));
+      return toJsonOutcome(toRecordOutput(found.value));
     },
   });
 }

@@ -1,7 +1,7 @@
 /** The tool `servicenow_save_attachment`: a record's file into the workspace. */
 import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
-import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { maxAttachmentBytes, type ServicenowRecords } from "../../servicenow/port.ts";
 import { showName } from "../../workspace/file_display.ts";
 import type { AttachmentFiles } from "./files.ts";
 import { callerOf, given, toFailureOutcome } from "./outcome.ts";
@@ -11,8 +11,7 @@ export function servicenowSaveAttachmentTool(servicenow: ServicenowRecords, file
   return defineTool({
     name: "servicenow_save_attachment",
     title: "Save a ServiceNow attachment",
-    description:
-      `Saves a file of a ServiceNow record to the workspace, at most ${servicenow.limits.maxAttachmentBytes} ` +
+    description: `Saves a file of a ServiceNow record to the workspace, at most ${maxAttachmentBytes} ` +
       "bytes. A file that filename names is replaced; without filename a new one is made, beside one of that name.",
     scopes: ["servicenow:read", "files:write"],
     annotations: {

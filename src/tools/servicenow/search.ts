@@ -1,7 +1,7 @@
 /** The tool `servicenow_search`: records by named filters. Encoded queries are built here, never taken from outside. */
 import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
-import type { SearchRequest, ServicenowRecords } from "../../servicenow/port.ts";
+import { maxSearchResults, type SearchRequest, type ServicenowRecords } from "../../servicenow/port.ts";
 import type { FilterName } from "../../servicenow/tables.ts";
 import {
   callerOf,
@@ -34,7 +34,6 @@ const filterParameters = {
 
 /** Searches records of `servicenow`. */
 export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
-  const { maxSearchResults } = servicenow.limits;
   return defineTool({
     name: "servicenow_search",
     title: "Search ServiceNow",
@@ -51,7 +50,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       order_by: z.string().optional().describe("Field to order by; sys_updated_on when absent"),
       descending: z.boolean().default(true).describe("Highest or newest first"),
       fields: fieldsParameter,
-      limit: z.int().min(1).max(maxSearchResults).default(Math.min(defaultLimit, maxSearchResults))
+      limit: z.int().min(1).max(maxSearchResults).default(defaultLimit)
         .describe("At most this many records"),
       offset: z.int().min(0).max(maxOffset).default(0).describe("Skip this many; take it from next_offset"),
     }),
