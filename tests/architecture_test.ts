@@ -10,7 +10,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ["authorization_server", "lib", "ollama", "servicenow", "storage", "workspace"],
   storage: ["lib"],
   rate_limit: ["lib", "storage"],
-  mcp: ["lib"],
+  mcp: ["lib", "storage"],
   workspace: ["config", "lib", "storage"],
   ollama: ["lib"],
   servicenow: ["config", "lib", "storage"],
@@ -54,6 +54,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   workspace: { config: /^src\/config\/(setting|parsers)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   servicenow: { config: /^src\/config\/(setting|parsers)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
+  mcp: { storage: /^src\/storage\/port\.ts$/ },
   tools: {
     mcp: /^src\/mcp\/tool\.ts$/,
     workspace: /^src\/workspace\/(?!disk\/|store\/)/,

@@ -13,7 +13,7 @@ import { createChangeHub } from "./streams/change_hub.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerInitialize } from "./sessions/initialize.ts";
 import { createInFlight } from "./calls/in_flight.ts";
-import type { McpStorage } from "./mcp_storage.ts";
+import type { Storage } from "../storage/port.ts";
 import { createMessageHandler } from "./messages/message_handler.ts";
 import { createMethodTable } from "./messages/method_table.ts";
 import { createPendingQuestions } from "./questions/pending_questions.ts";
@@ -45,7 +45,7 @@ export interface McpServerOptions {
   readonly resources?: ResourceRegistry;
   readonly secretBox: SecretBox;
   /** Keeps what changes in sessions, and tasks. */
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly log: Log;
   /** Without it, no spans are written and no caller's trace is passed on. */
   readonly tracer?: Tracer;

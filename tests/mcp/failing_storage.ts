@@ -1,23 +1,20 @@
 /** A storage that a test can take away for a while, in the ways that databases go. */
 import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
-import type { McpStorage } from "../../src/mcp/mcp_storage.ts";
+import type { Storage } from "../../src/storage/port.ts";
 
 /** How writes fail: nothing is done, or it is done and the answer lost. */
 export type StorageFault = "refused" | "done_but_lost" | null;
 
 /** The storage, and what it does at the moment. */
-export interface FailingStorage extends McpStorage {
+export interface FailingStorage extends Storage {
   fault: StorageFault;
 }
 
 /** Wraps a storage that works. */
-export function makeFailing(storage: McpStorage): FailingStorage {
+export function makeFailing(storage: Storage): FailingStorage {
   return {
+    ...storage,
     fault: null,
-    get: storage.get,
-    list: storage.list,
-    watch: storage.watch,
-    changeCount: storage.changeCount,
     async commit(batch) {
       if (this.fault === "refused") throw new StorageUnavailableError("database is locked");
       const done = await storage.commit(batch);

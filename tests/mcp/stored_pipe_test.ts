@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type { McpStorageKey } from "../../src/mcp/mcp_storage.ts";
+import type { StorageKey } from "../../src/storage/port.ts";
 import { createPipeSender, receiveFromPipe } from "../../src/mcp/streams/stored_pipe.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
-const key: McpStorageKey = ["mcp_relay", "pipe"];
+const key: StorageKey = ["mcp_relay", "pipe"];
 const log = { write: (_level: string, event: string) => assert.fail(event), flush: () => {} };
 
 Deno.test("a pipe gives each text once, in order and whole, however long it is", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createIssuedIds } from "../../src/mcp/streams/issued_id.ts";
-import type { McpStorage } from "../../src/mcp/mcp_storage.ts";
+import type { Storage } from "../../src/storage/port.ts";
 import type { Question } from "../../src/mcp/questions/question.ts";
 import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
@@ -33,7 +33,7 @@ const who: Question = {
 };
 
 /** The storage, and how often it was written. */
-function countedStorage(): { readonly storage: McpStorage; readonly writes: () => number } {
+function countedStorage(): { readonly storage: Storage; readonly writes: () => number } {
   const storage = createMemoryStorage();
   let writes = 0;
   return {
@@ -48,7 +48,7 @@ function countedStorage(): { readonly storage: McpStorage; readonly writes: () =
   };
 }
 
-function pair(storage: McpStorage, run: (context: ToolContext) => Promise<ToolOutcome>, limits = {}) {
+function pair(storage: Storage, run: (context: ToolContext) => Promise<ToolOutcome>, limits = {}) {
   const make = (): Harness => createHarness({ storage, tools: createToolRegistry([tool(run)]), limits });
   return [make(), make()] as const;
 }

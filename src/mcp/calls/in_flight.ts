@@ -5,7 +5,7 @@ import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { RpcId } from "../messages/jsonrpc.ts";
-import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
 
 /** The calls that run, by the owner of the request and the request's id. */
 export interface InFlight {
@@ -22,7 +22,7 @@ export interface InFlight {
 }
 
 interface InFlightOptions {
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
   readonly log: Log;
@@ -37,7 +37,7 @@ const cancellationLifetimeMs = 180_000;
 export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {
   const calls = new Map<string, (() => void)[]>();
   const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
-  const storedAt = (owner: string, id: RpcId): McpStorageKey => ["mcp_cancel", hash("sha256", keyOf(owner, id))];
+  const storedAt = (owner: string, id: RpcId): StorageKey => ["mcp_cancel", hash("sha256", keyOf(owner, id))];
   const cancel = (owner: string, id: RpcId): boolean => {
     const [only, ...others] = calls.get(keyOf(owner, id)) ?? [];
     if (only === undefined || others.length > 0) return false;

@@ -11,7 +11,7 @@ import type { Admission } from "../../mcp/admission.ts";
 import { createIssuedIds } from "../streams/issued_id.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { requestText, type RpcResponse } from "../messages/jsonrpc.ts";
-import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
 import { createPipeSender, receiveFromPipe } from "../streams/stored_pipe.ts";
 import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
 
@@ -40,7 +40,7 @@ export interface PendingQuestions {
 }
 
 interface PendingQuestionsOptions {
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
@@ -54,7 +54,7 @@ const taken: Admission = { ok: true };
 export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
   const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
   const ids = createIssuedIds(secretBox, "mcp-question");
-  const keyOf = (id: string): McpStorageKey => ["mcp_answer", id];
+  const keyOf = (id: string): StorageKey => ["mcp_answer", id];
   const pending = new Map<string, { readonly owner: string; readonly settle: (response: RpcResponse) => void }>();
   const passOn = async (id: string, response: RpcResponse): Promise<void> => {
     const sender = createPipeSender({ storage, clock, key: keyOf(id), lifetimeMs: askTimeoutMs });

@@ -14,7 +14,7 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
 import { type LogLevel, logLevels } from "../log_level.ts";
-import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
 import { legacyRevisions } from "../revisions/legacy.ts";
 import type { Revision } from "../revisions/revision.ts";
 
@@ -29,7 +29,7 @@ export interface Session {
 
 interface SessionOptions {
   readonly secretBox: SecretBox;
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
   readonly log: Log;
@@ -79,7 +79,7 @@ interface OpenSession extends Session {
   checkedAt: number;
 }
 
-function keyOf({ key }: Session): McpStorageKey {
+function keyOf({ key }: Session): StorageKey {
   return ["mcp_session", key];
 }
 

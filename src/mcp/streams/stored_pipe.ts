@@ -8,7 +8,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Timers } from "../../lib/time/timers.ts";
-import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
 
 /** So many characters have less than 524,288 bytes as JSON, whatever they are. */
 const pieceCharacters = 80_000;
@@ -23,9 +23,9 @@ function pieceName(number: number): string {
 }
 
 interface PipeOptions {
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly clock: Clock;
-  readonly key: McpStorageKey;
+  readonly key: StorageKey;
   /** How long what was sent waits for its receiver, from the last sign of the sender on. */
   readonly lifetimeMs: number;
 }
@@ -44,7 +44,7 @@ export function createPipeSender({ storage, clock, key, lifetimeMs }: PipeOption
     const expiresAt = clock() + lifetimeMs;
     const head = { key, value: { ended }, expiresAt };
     if (piece === null) return void await storage.commit({ puts: [head] });
-    const at: McpStorageKey = [...key, pieceName(pieces)];
+    const at: StorageKey = [...key, pieceName(pieces)];
     await storage.commit({ puts: [{ key: at, value: [piece, hasMore], expiresAt }, head] });
     pieces += 1;
   };
@@ -80,7 +80,7 @@ export function receiveFromPipe(
   to: PipeReceiver,
 ): () => void {
   let unfinished = "";
-  let last: McpStorageKey | undefined;
+  let last: StorageKey | undefined;
   let received = 0;
   let stopped = false;
   const watch = watchEntries(storage, [key], async () => {

@@ -15,7 +15,7 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import { createIssuedIds, issuedIdLength } from "./issued_id.ts";
 import type { RpcId } from "../messages/jsonrpc.ts";
-import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
 import type { FrameReader, MessageStream } from "./message_stream.ts";
 import type { Session } from "../sessions/session.ts";
 import { createPipeSender, receiveFromPipe } from "./stored_pipe.ts";
@@ -71,7 +71,7 @@ export interface StreamResumption {
 }
 
 interface StreamResumptionOptions {
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
@@ -100,8 +100,8 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
     notices: createIssuedIds(secretBox, "mcp-notice-stream"),
   };
   const instance = randomBytes(6).toString("base64url");
-  const requestKey = (resumeId: string): McpStorageKey => ["mcp_resume", resumeId];
-  const pipeKey = (pipe: string): McpStorageKey => ["mcp_relay", pipe];
+  const requestKey = (resumeId: string): StorageKey => ["mcp_resume", resumeId];
+  const pipeKey = (pipe: string): StorageKey => ["mcp_relay", pipe];
 
   const sendOn = async (reader: FrameReader, pipe: string, isOver: boolean): Promise<void> => {
     const sender = createPipeSender({ storage, clock, key: pipeKey(pipe), lifetimeMs: limits.resumeWindowMs });
@@ -119,7 +119,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
   /** Tells who asks that there is nothing for them: silence would mean that the answer is lost. */
   const refuse = (pipe: string): Promise<void> =>
     createPipeSender({ storage, clock, key: pipeKey(pipe), lifetimeMs: limits.resumeWindowMs }).end();
-  const withdraw = async (key: McpStorageKey, pipe: string): Promise<void> => {
+  const withdraw = async (key: StorageKey, pipe: string): Promise<void> => {
     const stored = await storage.get(key);
     if (stored === null || parseStored(requestShape, stored.value, "mcp_resume").pipe !== pipe) return; // the client is elsewhere again
     await storage.commit({ checks: [{ key, version: stored.version }], deletes: [key] });

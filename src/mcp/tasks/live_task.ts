@@ -7,7 +7,7 @@ import type { Result } from "../../lib/result.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { McpAnswer } from "../answer.ts";
-import type { McpStorage } from "../mcp_storage.ts";
+import type { Storage } from "../../storage/port.ts";
 import type { Answers, AskFailure, Questions } from "../questions/question.ts";
 import type { ProgressUpdate } from "../tool.ts";
 import { endOf } from "./task_ends.ts";
@@ -56,7 +56,7 @@ export interface LiveTask {
 }
 
 interface LiveTaskOptions {
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly store: TaskStore;
   readonly clock: Clock;
   readonly pause: Pause;

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { isObject } from "../../lib/is_object.ts";
 import { errorCode } from "../messages/jsonrpc.ts";
-import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import type { Put, Storage, StorageKey } from "../../storage/port.ts";
 
 /** So many characters of JSON have less than 524,288 bytes as a JSON string, whatever they are. */
 const pieceCharacters = 150_000;
@@ -16,12 +16,11 @@ export const maxTaskResultCharacters = 16_000_000;
 
 const headShape = z.looseObject({ taskId: z.string(), resultPieces: z.int().min(1).optional() });
 
+type EntryStorage = Pick<Storage, "get" | "commit">;
+
 /** The storage as tasks see it: records whole, however large their results are. */
-export function withResultPieces(storage: McpStorage): McpStorage {
+export function withResultPieces(storage: EntryStorage): EntryStorage {
   return {
-    list: (prefix, options) => storage.list(prefix, options),
-    watch: (key, onChange) => storage.watch(key, onChange),
-    changeCount: () => storage.changeCount(),
     async get(key) {
       const stored = await storage.get(key);
       const head = stored === null ? undefined : headShape.safeParse(stored.value).data;
@@ -38,11 +37,9 @@ export function withResultPieces(storage: McpStorage): McpStorage {
   };
 }
 
-type Put = { readonly key: McpStorageKey; readonly value: unknown; readonly expiresAt: number };
-
 /** Writes what does not fit into the record. A second attempt, or an instance that comes second, writes the same. */
-async function storeResult(storage: McpStorage, put: Put): Promise<Put> {
-  const { value, expiresAt } = put;
+async function storeResult(storage: EntryStorage, put: Put): Promise<Put> {
+  const { value } = put;
   if (!isObject(value) || value["result"] === undefined) return put;
   const text = JSON.stringify(value["result"]);
   if (text.length <= maxInlineCharacters) return put;
@@ -50,12 +47,12 @@ async function storeResult(storage: McpStorage, put: Put): Promise<Put> {
   const count = Math.ceil(text.length / pieceCharacters);
   for (let index = 0; index < count; index++) {
     const piece = text.slice(index * pieceCharacters, (index + 1) * pieceCharacters);
-    await storage.commit({ puts: [{ key: pieceKey(String(record["taskId"]), index), value: piece, expiresAt }] });
+    await storage.commit({ puts: [{ ...put, key: pieceKey(String(record["taskId"]), index), value: piece }] });
   }
   return { ...put, value: { ...record, resultPieces: count } };
 }
 
-async function readPieces(storage: McpStorage, taskId: string, count: number): Promise<string | null> {
+async function readPieces(storage: EntryStorage, taskId: string, count: number): Promise<string | null> {
   const pieces: string[] = [];
   for (let index = 0; index < count; index++) {
     const piece = z.string().safeParse((await storage.get(pieceKey(taskId, index)))?.value);
@@ -73,6 +70,6 @@ function lost(record: Readonly<Record<string, unknown>>): Readonly<Record<string
   };
 }
 
-function pieceKey(taskId: string, index: number): McpStorageKey {
+function pieceKey(taskId: string, index: number): StorageKey {
   return ["mcp_task_result", taskId, String(index)];
 }

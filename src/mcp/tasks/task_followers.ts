@@ -2,12 +2,12 @@
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Timers } from "../../lib/time/timers.ts";
-import type { McpStorage } from "../mcp_storage.ts";
+import type { Storage } from "../../storage/port.ts";
 import { type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
 import { taskKey, type TaskStore } from "./task_store.ts";
 
 interface TaskFollowersOptions {
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly store: TaskStore;
   readonly log: Log;
   readonly timers?: Timers | undefined;

@@ -2,7 +2,7 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import { errorCode } from "../messages/jsonrpc.ts";
-import type { McpStorage, McpStorageKey } from "../mcp_storage.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
 import { withResultPieces } from "./result_pieces.ts";
 import { createTaskSilence } from "./task_silence.ts";
 import { isTerminal, parseTaskInbox, parseTaskRecord, type TaskInbox, type TaskRecord } from "./task_record.ts";
@@ -11,12 +11,12 @@ import { isTerminal, parseTaskInbox, parseTaskRecord, type TaskInbox, type TaskR
 export const presumedDeadMs = 30_000;
 
 /** Where a task's record is. */
-export function taskKey(taskId: string): McpStorageKey {
+export function taskKey(taskId: string): StorageKey {
   return ["mcp_task", taskId];
 }
 
 /** Where others leave what is for the process that runs the task. */
-export function taskInboxKey(taskId: string): McpStorageKey {
+export function taskInboxKey(taskId: string): StorageKey {
   return ["mcp_task_inbox", taskId];
 }
 
@@ -46,7 +46,7 @@ export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
 }
 
 /** Keeps tasks in `storage`. */
-export function createTaskStore(whole: McpStorage, clock: Clock, timers: Timers = systemTimers): TaskStore {
+export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = systemTimers): TaskStore {
   const storage = withResultPieces(whole);
   const silence = createTaskSilence(timers);
   /** `false` when another instance wrote the record since it had this version. */

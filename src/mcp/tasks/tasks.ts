@@ -8,7 +8,7 @@ import { createPause, type Pause } from "../../lib/time/pause.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import type { ChangeHub } from "../streams/change_hub.ts";
-import type { McpStorage } from "../mcp_storage.ts";
+import type { Storage } from "../../storage/port.ts";
 import { hasScopes } from "../scopes.ts";
 import { createKeptResults } from "./kept_results.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
@@ -21,7 +21,7 @@ import { createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
 const lastWordsMs = 1_000;
 
 interface TasksOptions {
-  readonly storage: McpStorage;
+  readonly storage: Storage;
   readonly clock: Clock;
   readonly pause?: Pause;
   readonly timers?: Timers | undefined;
