@@ -49,7 +49,7 @@ export function createProtocolServer(
 ): McpServer {
   const { tools, resources, prompts, storage, secrets, log, clock, noteClient, watchToken, countRequest, tracer } =
     dependencies;
-  const rate = { count: config.toolCallsPerMinute, windowMilliseconds: minute };
+  const rate = { count: config.toolCallsPerMinute, windowMs: minute };
   const { timers = systemTimers } = dependencies;
   const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
   return createMcpServer({

@@ -36,11 +36,11 @@ export function createRateLimits(
 ): RateLimits {
   const hideKey = (key: string): string => Buffer.from(secrets.authenticate("rate-limit", key)).toString("base64url");
   const shared: SharedRateLimiter[] = [];
-  const limiter = (name: string, count: number, windowMilliseconds: number): RateLimiter => {
+  const limiter = (name: string, count: number, windowMs: number): RateLimiter => {
     if (!mayHaveSeveralInstances(config)) {
-      return createRateLimiter({ count, windowMilliseconds, clock: timers.elapsed });
+      return createRateLimiter({ count, windowMs, clock: timers.elapsed });
     }
-    const rate = { name, count, windowMilliseconds };
+    const rate = { name, count, windowMs };
     const made = createSharedRateLimiter({ ...rate, storage, hideKey, clock, agreedClock, timers, log });
     shared.push(made);
     return made;
@@ -52,7 +52,7 @@ export function createRateLimits(
     registrations: limiter("registrations", config.registrationsPerHour, 60 * minute),
     healthChecks: createRateLimiter({
       count: config.healthChecksPerMinute,
-      windowMilliseconds: minute,
+      windowMs: minute,
       clock: timers.elapsed,
     }),
     close: async () => void await Promise.all(shared.map((each) => each.close())),

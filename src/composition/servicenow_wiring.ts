@@ -30,7 +30,7 @@ export async function openServicenow(
   const { createServicenow } = await import("../servicenow/servicenow.ts");
   const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = config.servicenow;
-  const rate = { count: servicenowCallsPerMinute, windowMilliseconds: minute };
+  const rate = { count: servicenowCallsPerMinute, windowMs: minute };
   const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
   const [current, ...previous] = tokenBoxes(config, secrets);
   if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);

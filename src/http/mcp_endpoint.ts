@@ -2,10 +2,11 @@
  * The `/mcp` endpoint: one posted body in, one answer out. Authentication comes first, and where it depends on the
  * body it is decided on the same single parse that is dispatched.
  */
+import type { Throttled } from "../lib/admission.ts";
 import type { Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
-import type { Principal } from "../lib/principal.ts";
+import type { AuthOutcome, Principal } from "../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 import { declaredLength, readRequestText } from "../lib/request_text.ts";
 import { addressKey } from "../lib/address_key.ts";
@@ -26,13 +27,6 @@ import {
   refuseLoad,
   type ScopeChallenge,
 } from "./mcp_response.ts";
-import type { Refusal } from "../rate_limit/rate_limit.ts";
-
-/** What the token guard found. The guard itself lives in the resource server; this is all the endpoint needs of it. */
-export type AuthOutcome =
-  | { readonly kind: "principal"; readonly principal: Principal }
-  | { readonly kind: "no_token" }
-  | { readonly kind: "refused"; readonly status: number; readonly reason: string; readonly wwwAuthenticate: string };
 
 export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly mcp: McpServer;
@@ -58,7 +52,7 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   /** The same for callers without a token. */
   readonly publicIntake?: BodyIntake;
   /** Why a principal's next call would be refused, so that its body need not be read; `null` where it would not. */
-  readonly refusalOfCalls?: (principal: Principal) => Refusal | null;
+  readonly refusalOfCalls?: (principal: Principal) => Throttled | null;
   /** Those that are left out are {@link defaultEventStreamOptions}. */
   readonly eventStreams?: EventStreamOptions;
 }

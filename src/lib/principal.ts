@@ -15,3 +15,16 @@ export interface Principal {
   /** When the token ends, in milliseconds since the epoch. */
   readonly expiresAt: number;
 }
+
+/** What became of a request's Authorization header. */
+export type AuthOutcome =
+  | { readonly kind: "principal"; readonly principal: Principal }
+  /** No bearer token at all; answer 401 unless the request is public. */
+  | { readonly kind: "no_token" }
+  | {
+    readonly kind: "refused";
+    readonly status: 400 | 401;
+    /** A stable name for the audit log. */
+    readonly reason: string;
+    readonly wwwAuthenticate: string;
+  };

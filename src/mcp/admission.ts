@@ -1,11 +1,9 @@
 /** Rate limits of calls that do something. */
+import type { Admission } from "../lib/admission.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import type { Call } from "../mcp/calls/call.ts";
 import { errorText, refusalCode, type RpcId } from "../mcp/messages/jsonrpc.ts";
-
-/** Whether a principal may call now, or in how many seconds. */
-export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
 /** Asked once per call, after the scopes and before the call's input is looked at. */
 export type Admit = (principal: Principal) => Admission | Promise<Admission>;

@@ -1,14 +1,6 @@
 /** Rate limits by the generic cell rate algorithm: one number a key, whatever the rate. */
+import { type Admission, admitted, type Throttled } from "../lib/admission.ts";
 import type { Clock } from "../lib/time/clock.ts";
-
-/** What a limiter answers: admitted, or how long to wait (for `Retry-After`, RFC 9110 §10.2.3). */
-export type Admission = { readonly ok: true } | Refusal;
-
-/** Not now, but after so many seconds. */
-export interface Refusal {
-  readonly ok: false;
-  readonly retryAfterSeconds: number;
-}
 
 /** Counts against keys such as a principal or an address. */
 export interface RateLimiter {
@@ -20,7 +12,7 @@ export interface RateLimiter {
    */
   charge(key: string, cost: number): void;
   /** The refusal that the next `take` would get by what is known here, without taking anything; `null` for none. */
-  refusal(key: string): Refusal | null;
+  refusal(key: string): Throttled | null;
 }
 
 /** A {@link RateLimiter} that counts in this process only, and so knows at once. */
@@ -31,11 +23,9 @@ interface LocalRateLimiter extends RateLimiter {
 /** How much is allowed. */
 export interface Rate {
   readonly count: number;
-  readonly windowMilliseconds: number;
+  readonly windowMs: number;
 }
 
-/** The one admission there is. */
-export const admitted: Admission = { ok: true };
 /** Never more debt than this many windows: a flood from a shared address must not shut it out for longer. */
 export const maxDebtWindows = 2;
 
@@ -45,17 +35,17 @@ export function forgottenAtOnce(maxKeys: number): number {
 }
 
 /**
- * Allows `count` within `windowMilliseconds`, in a burst or spread out. At most `maxKeys` keys are remembered: past
+ * Allows `count` within `windowMs`, in a burst or spread out. At most `maxKeys` keys are remembered: past
  * that, those with a full allowance go first, then the oldest.
  */
 export function createRateLimiter(
-  { count, windowMilliseconds, clock, maxKeys = 100_000 }: Rate & {
+  { count, windowMs, clock, maxKeys = 100_000 }: Rate & {
     /** Only differences are used: `Timers.elapsed`, which no change of the wall clock disturbs. */
     readonly clock: Clock;
     readonly maxKeys?: number;
   },
 ): LocalRateLimiter {
-  const interval = windowMilliseconds / count;
+  const interval = windowMs / count;
   // Per key: the time at which its allowance is full again.
   const fullAt = new Map<string, number>();
 
@@ -76,24 +66,24 @@ export function createRateLimiter(
     take(key, cost = 1) {
       const now = clock();
       const next = fullAfter(key, cost, now);
-      const refusal = refusalOf(next - now - windowMilliseconds);
+      const refusal = refusalOf(next - now - windowMs);
       if (refusal !== null) return refusal;
       remember(key, next, now);
       return admitted;
     },
     charge(key, cost) {
       const now = clock();
-      remember(key, Math.min(fullAfter(key, cost, now), now + maxDebtWindows * windowMilliseconds), now);
+      remember(key, Math.min(fullAfter(key, cost, now), now + maxDebtWindows * windowMs), now);
     },
     refusal(key) {
       const now = clock();
-      return refusalOf(fullAfter(key, 1, now) - now - windowMilliseconds);
+      return refusalOf(fullAfter(key, 1, now) - now - windowMs);
     },
   };
 }
 
 /** The answer to a request that comes this much too soon; `null` when it does not. */
-export function refusalOf(waitMilliseconds: number): Refusal | null {
+export function refusalOf(waitMilliseconds: number): Throttled | null {
   if (waitMilliseconds <= 1e-6) return null;
   return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMilliseconds / 1_000)) };
 }

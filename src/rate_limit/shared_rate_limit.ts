@@ -12,20 +12,13 @@
  * the entries of the later one only into account: the other counts for itself.
  */
 import { z } from "zod";
+import { type Admission, admitted } from "../lib/admission.ts";
 import type { AgreedClock } from "../lib/time/agreed_clock.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import {
-  type Admission,
-  admitted,
-  forgottenAtOnce,
-  maxDebtWindows,
-  type Rate,
-  type RateLimiter,
-  refusalOf,
-} from "./rate_limit.ts";
+import { forgottenAtOnce, maxDebtWindows, type Rate, type RateLimiter, refusalOf } from "./rate_limit.ts";
 
 export interface SharedRateLimiter extends RateLimiter {
   /** Settles what is not settled yet, and no more after that. */
@@ -63,12 +56,12 @@ interface Account {
   unsettled: number;
 }
 
-/** Allows `count` within `windowMilliseconds`, in a burst or spread out, over all instances as the module says. */
+/** Allows `count` within `windowMs`, in a burst or spread out, over all instances as the module says. */
 export function createSharedRateLimiter(options: SharedRateLimitOptions): SharedRateLimiter {
-  const { name, count, windowMilliseconds, storage, hideKey, clock, agreedClock, log, maxKeys = 100_000 } = options;
+  const { name, count, windowMs, storage, hideKey, clock, agreedClock, log, maxKeys = 100_000 } = options;
   const { timers = systemTimers } = options;
-  const interval = windowMilliseconds / count;
-  const ownShare = Math.max(interval, windowMilliseconds / shares);
+  const interval = windowMs / count;
+  const ownShare = Math.max(interval, windowMs / shares);
   const accounts = new Map<string, Account>();
   const settling = new Map<Account, Promise<void>>();
   let lostUntil = 0;
@@ -89,8 +82,8 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
     }
   };
   const spend = (account: Account, debt: number, now: number): void => {
-    account.fullAt = Math.min(Math.max(account.fullAt, now) + debt, now + maxDebtWindows * windowMilliseconds);
-    account.unsettled = Math.min(account.unsettled + debt, maxDebtWindows * windowMilliseconds);
+    account.fullAt = Math.min(Math.max(account.fullAt, now) + debt, now + maxDebtWindows * windowMs);
+    account.unsettled = Math.min(account.unsettled + debt, maxDebtWindows * windowMs);
   };
 
   /** One commit for all of them; `false` when another instance settled one of them in between. */
@@ -99,7 +92,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
     const found = entries.map((entry) => stored.safeParse(entry?.value).data);
     for (const entry of found) if (entry?.at !== undefined) agreedClock.catchUp(entry.at);
     const now = agreedClock.now();
-    const most = now + maxDebtWindows * windowMilliseconds;
+    const most = now + maxDebtWindows * windowMs;
     const settled = batch.map((account, index) => {
       const before = Math.min(found[index]?.fullAt ?? 0, most);
       return { account, debt: account.unsettled, fullAt: Math.min(Math.max(before, now) + account.unsettled, most) };
@@ -150,7 +143,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   const takeNow = (account: Account, cost: number): Admission | null => {
     const now = agreedClock.now();
     const debt = interval * cost;
-    const refusal = refusalOf(Math.max(account.fullAt, now) + debt - now - windowMilliseconds);
+    const refusal = refusalOf(Math.max(account.fullAt, now) + debt - now - windowMs);
     if (refusal !== null) return refusal;
     if (account.unsettled > 0 && account.unsettled + debt > ownShare + 1e-6 && now >= lostUntil) return null;
     spend(account, debt, now);
@@ -165,7 +158,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   };
 
   let running: Promise<void> = Promise.resolve();
-  const stopSettling = timers.every(windowMilliseconds / shares, () => {
+  const stopSettling = timers.every(windowMs / shares, () => {
     running = running.then(settleAll);
   });
   return {
@@ -178,7 +171,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
     },
     refusal(key) {
       const now = agreedClock.now();
-      return refusalOf(Math.max(accounts.get(key)?.fullAt ?? 0, now) + interval - now - windowMilliseconds);
+      return refusalOf(Math.max(accounts.get(key)?.fullAt ?? 0, now) + interval - now - windowMs);
     },
     async close() {
       stopSettling();

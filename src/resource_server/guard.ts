@@ -5,22 +5,9 @@
  */
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { Principal } from "../lib/principal.ts";
+import type { AuthOutcome } from "../lib/principal.ts";
 import type { Challenges } from "./challenge.ts";
 import type { TokenVerifier } from "./token_verifier.ts";
-
-/** Who sent a request. */
-export type AuthOutcome =
-  | { readonly kind: "principal"; readonly principal: Principal }
-  /** No bearer token at all; answer 401 with `challenges.missingToken` unless the request is public. */
-  | { readonly kind: "no_token" }
-  | {
-    readonly kind: "refused";
-    readonly status: 400 | 401;
-    /** A stable name for the audit log. */
-    readonly reason: string;
-    readonly wwwAuthenticate: string;
-  };
 
 export interface Guard {
   authenticate(request: Request): AuthOutcome | Promise<AuthOutcome>;

@@ -1,4 +1,5 @@
 /** Calls in a user's own name: their token, their share of calls, and a second try when the instance ended the token. */
+import type { Admission } from "../lib/admission.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
@@ -8,9 +9,6 @@ import type { Caller } from "./port.ts";
 import type { UpstreamFailure } from "./reply.ts";
 import type { Send } from "./send.ts";
 import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
-
-/** Whether a person may call now, or in how many seconds. */
-export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
 /** A request, or how to make it for the account that it is made for. */
 type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);

@@ -1,10 +1,11 @@
 /** Everything that this server does with one ServiceNow instance, put together. */
+import type { Admission } from "../lib/admission.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
 import { createAttachments } from "./attachments.ts";
-import { type Admission, createCallAs } from "./calls.ts";
+import { createCallAs } from "./calls.ts";
 import { describeFailure } from "./failure.ts";
 import { createRecordChanges } from "./changes.ts";
 import { createFetchOnce } from "./fetch_once.ts";

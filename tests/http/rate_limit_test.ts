@@ -3,7 +3,7 @@ import { createRateLimiter } from "../../src/rate_limit/rate_limit.ts";
 
 function limiterAt(count: number, maxKeys = 1_000) {
   const time = { now: 1_000_000 };
-  const limiter = createRateLimiter({ count, windowMilliseconds: 60_000, clock: () => time.now, maxKeys });
+  const limiter = createRateLimiter({ count, windowMs: 60_000, clock: () => time.now, maxKeys });
   return { time, limiter };
 }
 

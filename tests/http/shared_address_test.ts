@@ -23,7 +23,7 @@ import {
 /** The endpoints behind the limit that the app puts before them; all requests come from one address. */
 function limited(harness: Harness): Harness {
   const { credentialKey } = harness.server;
-  const limiter = createRateLimiter({ count: 100, windowMilliseconds: 900_000, clock: harness.deps.clock });
+  const limiter = createRateLimiter({ count: 100, windowMs: 900_000, clock: harness.deps.clock });
   const endpoints = Object.fromEntries(
     Object.entries(mount(harness.server)).map(([path, endpoint]) => [
       path,

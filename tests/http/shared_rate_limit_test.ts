@@ -29,7 +29,7 @@ async function open(
       createSharedRateLimiter({
         name: "test",
         count: options.count,
-        windowMilliseconds: 960_000,
+        windowMs: 960_000,
         storage: watched,
         hideKey: (key) => `hidden ${key.length}`,
         clock,

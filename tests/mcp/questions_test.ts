@@ -1,7 +1,7 @@
 /** One way to ask, in both eras: requests on the call's stream, or questions in its result (MRTR). */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
+import type { AuthOutcome } from "../../src/lib/principal.ts";
 import type { Question } from "../../src/mcp/questions/question.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
+import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { serviceNowProfile } from "../../src/mcp/sessions/profile.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";

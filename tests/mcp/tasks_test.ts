@@ -2,7 +2,7 @@
 import { systemTimers } from "../../src/lib/time/timers.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { AuthOutcome } from "../../src/http/mcp_endpoint.ts";
+import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createChallenges } from "../../src/resource_server/challenge.ts";
-import { type AuthOutcome, createGuard, type Guard } from "../../src/resource_server/guard.ts";
+import type { AuthOutcome } from "../../src/lib/principal.ts";
+import { createGuard, type Guard } from "../../src/resource_server/guard.ts";
 import { createSpellings } from "../../src/resource_server/resource_spelling.ts";
 import { createOperatorToken, revokeOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";

@@ -4,6 +4,7 @@
  * storage: attempts that are spread over instances gain nothing, nor does waiting for a restart.
  */
 import { Buffer } from "node:buffer";
+import type { Admission } from "../../lib/admission.ts";
 import type { AgreedClock } from "../../lib/time/agreed_clock.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
@@ -12,12 +13,9 @@ import { type Stored, unchanged } from "../records/record_family.ts";
 import { type SignInAttempts, signInAttempts } from "../records/sign_in_attempts.ts";
 import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 
-/** May an attempt be made now? */
-type ThrottleDecision = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
-
 /** Counts attempts. An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
 export interface PasswordThrottle {
-  begin(address: string, known: boolean): Promise<ThrottleDecision>;
+  begin(address: string, known: boolean): Promise<Admission>;
   /**
    * Takes back the one attempt that succeeded; earlier failures stay, so that nobody wipes them by signing in as
    * themselves.
@@ -86,7 +84,7 @@ export function createPasswordThrottle(
       const wait = waitOf(await read(buckets));
       if (wait > 0) return { ok: false, retryAfterSeconds: wait };
       return await inTurn(() =>
-        retryOnConflict<ThrottleDecision>(async () => {
+        retryOnConflict<Admission>(async () => {
           const before = await read(buckets);
           const retryAfterSeconds = waitOf(before);
           if (retryAfterSeconds > 0) return { ok: false, retryAfterSeconds };

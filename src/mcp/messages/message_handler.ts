@@ -1,5 +1,6 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
-import { type Admission, type Admit, tooManyCalls } from "../../mcp/admission.ts";
+import type { Admission } from "../../lib/admission.ts";
+import { type Admit, tooManyCalls } from "../admission.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { AuditEntry } from "../audit.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";

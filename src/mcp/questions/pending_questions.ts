@@ -7,7 +7,7 @@ import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
-import type { Admission } from "../../mcp/admission.ts";
+import { type Admission, admitted } from "../../lib/admission.ts";
 import { createIssuedIds } from "../streams/issued_id.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { requestText, type RpcResponse } from "../messages/jsonrpc.ts";
@@ -48,8 +48,6 @@ interface PendingQuestionsOptions {
   /** How long an answer waits for the instance that asked. */
   readonly askTimeoutMs: number;
 }
-
-const taken: Admission = { ok: true };
 
 export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
   const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
@@ -100,9 +98,9 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
       const waiting = pending.get(id);
       if (waiting !== undefined) {
         if (waiting.owner === owner) waiting.settle(response);
-        return taken;
+        return admitted;
       }
-      return ids.isIssued(id, owner) ? passOnIfAdmitted(id, response, admit) : taken;
+      return ids.isIssued(id, owner) ? passOnIfAdmitted(id, response, admit) : admitted;
     },
   };
 }
