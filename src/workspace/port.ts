@@ -82,6 +82,14 @@ export interface FileContent {
   readonly modifiedAt: number;
 }
 
+/** A part of a file that was read into a caller's buffer. */
+export interface ReadPart {
+  /** 0 at the end of the file. */
+  readonly lengthBytes: number;
+  /** The size of the whole file. */
+  readonly sizeBytes: number;
+}
+
 /** What an entry of a directory is. Where a `link` leads is never told; `other` is a pipe, a socket or a device. */
 export type EntryKind = "file" | "directory" | "link" | "other";
 
@@ -177,6 +185,11 @@ export interface Workspace {
    * are answered without a promise.
    */
   read(path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>>;
+  /**
+   * Reads the part of a regular file that starts at `offsetBytes`, at most `maxReadBytes` of it, as far as it fits into
+   * `buffer`. For going through many files: it costs no memory, hash or version.
+   */
+  readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
   /** What is at the path. */
   stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
   /** The entries of a directory. */

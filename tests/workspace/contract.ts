@@ -56,6 +56,36 @@ export function testWorkspaceContract(name: string, open: OpenWorkspace): void {
     assert.notEqual(value(await workspace.read(at("f"))).version, first.version);
   });
 
+  test(
+    "readInto() fills the buffer from an offset, no further than the file and maxReadBytes go",
+    async (workspace) => {
+      await fillFile(workspace, "f", "0123456789");
+      await workspace.makeDirectory(at("d"));
+      const buffer = new Uint8Array(6).fill(0x5f);
+      const part = async (offset: number): Promise<readonly [string, number]> => {
+        const { lengthBytes, sizeBytes } = value(await workspace.readInto(at("f"), buffer, offset));
+        return [decode(buffer.subarray(0, lengthBytes)), sizeBytes];
+      };
+      assert.deepEqual(await part(0), ["0123", 10]);
+      assert.equal(decode(buffer), "0123__");
+      assert.deepEqual(await part(3), ["3456", 10]);
+      assert.deepEqual(await part(8), ["89", 10]);
+      assert.deepEqual(await part(10), ["", 10]);
+      assert.deepEqual(await part(99), ["", 10]);
+      assert.equal(reason(await workspace.readInto(at("d"), buffer, 0)), "is_directory");
+      assert.equal(reason(await workspace.readInto(at("none"), buffer, 0)), "not_found");
+    },
+    { limits: { maxReadBytes: 4 } },
+  );
+
+  test("readInto() reads what is too long for one synchronous read", async (workspace) => {
+    const content = Uint8Array.from({ length: 900_000 }, (_, index) => index % 251);
+    value(await workspace.write(at("f"), content));
+    const buffer = new Uint8Array(1_000_000);
+    assert.deepEqual(value(await workspace.readInto(at("f"), buffer, 5)), { lengthBytes: 899_995, sizeBytes: 900_000 });
+    assert.deepEqual(buffer.subarray(0, 899_995), content.subarray(5));
+  });
+
   test("files of every size around the limits are kept exactly", async (workspace) => {
     for (const size of [0, 1, 45_000, 61_440, 61_441, 262_145, 900_000]) {
       const content = new Uint8Array(size).map((_, index) => (index * 31 + size) % 256);

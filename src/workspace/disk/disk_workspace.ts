@@ -10,7 +10,7 @@ import { makeDiskDirectory } from "./make_directory.ts";
 import { moveDiskEntry } from "./move.ts";
 import { createDirectoryNames } from "./names.ts";
 import { createDiskQuota } from "./quota.ts";
-import { readDiskFile } from "./read.ts";
+import { readDiskFile, readDiskFileInto } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { type DiskRoot, lstatOrNull, realPathOf } from "./entry.ts";
@@ -64,6 +64,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   return {
     limits,
     read: (path, range) => readDiskFile(disk, path, range),
+    readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
     stat: (path) => statDiskEntry(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
     write: (path, bytes, writeOptions) => writeDiskFile(disk, path, bytes, writeOptions),

@@ -7,7 +7,7 @@ import type { Disk } from "./context.ts";
 import { type OpenedFile, openInside } from "./open.ts";
 import { toRefusal } from "./refusal.ts";
 import type { WorkspacePath } from "../path.ts";
-import type { ByteRange, Eventually, FileContent, Outcome } from "../port.ts";
+import type { ByteRange, Eventually, FileContent, Outcome, ReadPart } from "../port.ts";
 
 const largestSynchronousRead = 256 * 1024;
 const chunkBytes = 1024 * 1024;
@@ -22,21 +22,24 @@ export function readDiskFile(disk: Disk, path: WorkspacePath, range?: ByteRange)
   const file = opened.value;
   const offset = Math.min(range?.offsetBytes ?? 0, file.sizeBytes);
   const length = Math.min(range?.lengthBytes ?? file.sizeBytes, maxReadBytes, file.sizeBytes - offset);
-  if (length > largestSynchronousRead) return readLater(file, offset, length);
-  try {
-    const bytes = new Uint8Array(length);
-    let filled = 0;
-    while (filled < length) {
-      const count = readSync(file.descriptor, bytes, filled, length - filled, offset + filled);
-      if (count === 0) break; // the file became shorter
-      filled += count;
-    }
-    return success(toContent(file, bytes.subarray(0, filled)));
-  } catch (error) {
-    return failure(toRefusal(error));
-  } finally {
-    closeSync(file.descriptor);
-  }
+  const bytes = new Uint8Array(length);
+  return readPart(file, bytes, offset, (filled) => toContent(file, bytes.subarray(0, filled)));
+}
+
+/** Reads from `offset` of the regular file at `path` into `buffer`. */
+export function readDiskFileInto(
+  disk: Disk,
+  path: WorkspacePath,
+  buffer: Uint8Array,
+  offset: number,
+): Eventually<Outcome<ReadPart>> {
+  const opened = openInside(disk, path, Infinity);
+  if (!opened.ok) return opened;
+  const file = opened.value;
+  const { sizeBytes } = file;
+  const length = Math.max(0, Math.min(buffer.byteLength, disk.limits.maxReadBytes, sizeBytes - offset));
+  const bytes = length === buffer.byteLength ? buffer : buffer.subarray(0, length);
+  return readPart(file, bytes, offset, (lengthBytes) => ({ lengthBytes, sizeBytes }));
 }
 
 /** The content of an opened file from its start, in pieces; the file stays open. */
@@ -50,17 +53,45 @@ export async function* readPieces(file: OpenedFile): AsyncGenerator<Uint8Array> 
   }
 }
 
-async function readLater(file: OpenedFile, offset: number, length: number): Promise<Outcome<FileContent>> {
+/** Fills `bytes`, less where the file became shorter, and closes the file. */
+function readPart<T>(
+  file: OpenedFile,
+  bytes: Uint8Array,
+  offset: number,
+  toValue: (filled: number) => T,
+): Eventually<Outcome<T>> {
+  const length = bytes.byteLength;
+  if (length > largestSynchronousRead) return readLater(file, bytes, offset, toValue);
   try {
-    const bytes = new Uint8Array(length);
     let filled = 0;
     while (filled < length) {
-      const wanted = Math.min(chunkBytes, length - filled);
+      const count = readSync(file.descriptor, bytes, filled, length - filled, offset + filled);
+      if (count === 0) break;
+      filled += count;
+    }
+    return success(toValue(filled));
+  } catch (error) {
+    return failure(toRefusal(error));
+  } finally {
+    closeSync(file.descriptor);
+  }
+}
+
+async function readLater<T>(
+  file: OpenedFile,
+  bytes: Uint8Array,
+  offset: number,
+  toValue: (filled: number) => T,
+): Promise<Outcome<T>> {
+  try {
+    let filled = 0;
+    while (filled < bytes.byteLength) {
+      const wanted = Math.min(chunkBytes, bytes.byteLength - filled);
       const { bytesRead } = await readAsync(file.descriptor, bytes, filled, wanted, offset + filled);
       if (bytesRead === 0) break;
       filled += bytesRead;
     }
-    return success(toContent(file, bytes.subarray(0, filled)));
+    return success(toValue(filled));
   } catch (error) {
     return failure(toRefusal(error));
   } finally {

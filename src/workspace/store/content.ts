@@ -3,7 +3,7 @@ import { createHash, hash } from "node:crypto";
 import type { Put } from "../../storage/port.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
-import type { ByteRange, FileContent, Outcome } from "../port.ts";
+import type { ByteRange, FileContent, Outcome, ReadPart } from "../port.ts";
 import { findInStore, type Store } from "./context.ts";
 import { chunkBytes, type FileRecord, parseChunk, toChunk } from "./records.ts";
 
@@ -48,6 +48,20 @@ export async function readStoreFile(
     // replaced while it was read: the entry points to the new content by now
     if (attempt === maxReadAttempts) return failure({ reason: "io", code: "EIO" });
   }
+}
+
+/** Reads from `offsetBytes` of the file at `path` into `buffer`. */
+export async function readStoreFileInto(
+  store: Store,
+  path: WorkspacePath,
+  buffer: Uint8Array,
+  offsetBytes: number,
+): Promise<Outcome<ReadPart>> {
+  const read = await readStoreFile(store, path, { offsetBytes, lengthBytes: buffer.byteLength });
+  if (!read.ok) return read;
+  const { bytes, sizeBytes } = read.value;
+  buffer.set(bytes);
+  return success({ lengthBytes: bytes.byteLength, sizeBytes });
 }
 
 /** The file's bytes in pieces. Throws when the content is gone. */

@@ -7,7 +7,7 @@ import { createKeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspacePath } from "../path.ts";
 import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, type WorkspaceLimits } from "../port.ts";
 import { sweepStore } from "./change.ts";
-import { readStoreFile } from "./content.ts";
+import { readStoreFile, readStoreFileInto } from "./content.ts";
 import { findInStore, type Store } from "./context.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { createStoreKeys } from "./records.ts";
@@ -48,6 +48,7 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
   return {
     limits,
     read: async (path, range) => await readStoreFile(await store(), path, range),
+    readInto: async (path, buffer, offset) => await readStoreFileInto(await store(), path, buffer, offset),
     stat: async (path) => await statStoreEntry(await store(), path),
     list: async (path, listOptions) => await listStoreDirectory(await store(), path, listOptions),
     write: async (path, bytes, writeOptions) => await writeStoreFile(await store(), path, bytes, writeOptions),
