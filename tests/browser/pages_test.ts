@@ -292,7 +292,7 @@ async function approveAndRedeem(page: Page, server: RunningServer): Promise<void
   assert.equal(response.status, 200, await response.text());
 }
 
-browserTest("K3: a page of another site cannot frame the consent page", async (browser, server) => {
+browserTest("a page of another site cannot frame the consent page", async (browser, server) => {
   const page = await openPage(browser);
   await setUp(page, server);
   await using client = startClient("127.0.0.1");

@@ -26,7 +26,7 @@ async function kindOf(guard: Guard, authorization?: string): Promise<string> {
 
 const isPending = (outcome: AuthOutcome | Promise<AuthOutcome>) => outcome instanceof Promise;
 
-Deno.test("G3: without a token there is no error in the challenge (RFC 6750 §3.1)", async () => {
+Deno.test("without a token there is no error in the challenge (RFC 6750 §3.1)", async () => {
   await using harness = await startHarness();
   assert.equal(await kindOf(guardOf(harness)), "no_token");
   assert.equal(
@@ -35,7 +35,7 @@ Deno.test("G3: without a token there is no error in the challenge (RFC 6750 §3.
   );
 });
 
-Deno.test("G1: a token in the query is not looked at (MCP authorization)", async () => {
+Deno.test("a token in the query is not looked at (MCP authorization)", async () => {
   await using harness = await startHarness();
   const { tokens } = await connect(harness);
   const outcome = await guardOf(harness).authenticate(
@@ -44,7 +44,7 @@ Deno.test("G1: a token in the query is not looked at (MCP authorization)", async
   assert.equal(outcome.kind, "no_token");
 });
 
-Deno.test("G5: other schemes, empty tokens, two tokens, a lower-case scheme (RFC 6750 §2.1)", async () => {
+Deno.test("other schemes, empty tokens, two tokens, a lower-case scheme (RFC 6750 §2.1)", async () => {
   await using harness = await startHarness();
   const { tokens: { access_token: token } } = await connect(harness);
   const guard = guardOf(harness);
@@ -77,7 +77,7 @@ Deno.test("a token that was verified is answered synchronously from then on", as
   assert.ok(!isPending(guard.authenticate(request(header))));
 });
 
-Deno.test("F13: revocation takes effect on the next request, although the token was cached", async () => {
+Deno.test("revocation takes effect on the next request, although the token was cached", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   const guard = guardOf(harness);
@@ -88,7 +88,7 @@ Deno.test("F13: revocation takes effect on the next request, although the token 
   assert.equal(await kindOf(guard, header), "401 revoked_token");
 });
 
-Deno.test("C1, E1: a cached token dies with its grant", async () => {
+Deno.test("a cached token dies with its grant", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   const guard = guardOf(harness);
@@ -137,7 +137,7 @@ Deno.test("the memory of verified tokens is bounded", async () => {
   await Promise.all(pending);
 });
 
-Deno.test("G7: files:write includes files:read for the principal (MCP 2026-07-28)", async () => {
+Deno.test("files:write includes files:read for the principal (MCP 2026-07-28)", async () => {
   await using harness = await startHarness();
   const made = await createOperatorToken(harness.deps, { scope: "files:write", lifetimeSeconds: 60 });
   assert.ok(made.ok);
@@ -147,7 +147,7 @@ Deno.test("G7: files:write includes files:read for the principal (MCP 2026-07-28
   assert.equal(outcome.principal.clientId, "portcullis-cli");
 });
 
-Deno.test("G13: nothing from a request gets into a challenge; a scope cannot break out of its quotes", () => {
+Deno.test("nothing from a request gets into a challenge; a scope cannot break out of its quotes", () => {
   const hostile = new Request("https://evil.test/mcp", { headers: { host: 'evil.test", x="' } });
   const value = challenges.insufficientScope(hostile, ['files:read", evil="1', "a\r\nSet-Cookie: b"]);
   assert.ok(!value.includes("evil.test"));

@@ -10,7 +10,7 @@ const endpoint = createResourceMetadataEndpoint({ spellingOf, issuer, scopes });
 const ask = (host: string, method = "GET") =>
   endpoint(new Request(`http://${host}/.well-known/oauth-protected-resource/mcp`, { method, headers: { host } }));
 
-Deno.test("H5: the document names the resource, its server and its scopes, without offline_access (RFC 9728 §2)", async () => {
+Deno.test("the document names the resource, its server and its scopes, without offline_access (RFC 9728 §2)", async () => {
   const response = ask("127.0.0.1:3000");
   assert.equal(response.status, 200);
   assert.deepEqual(await response.json(), {
@@ -22,13 +22,13 @@ Deno.test("H5: the document names the resource, its server and its scopes, witho
   });
 });
 
-Deno.test("H5: a client that typed another known spelling gets that one back", async () => {
+Deno.test("a client that typed another known spelling gets that one back", async () => {
   assert.equal((await ask("localhost:3000").json()).resource, "http://localhost:3000/mcp");
   assert.equal((await ask("LOCALHOST:3000").json()).resource, "http://localhost:3000/mcp");
   assert.equal((await ask("[::1]:3000").json()).resource, "http://[::1]:3000/mcp");
 });
 
-Deno.test("G13: an unknown Host is never reflected", async () => {
+Deno.test("an unknown Host is never reflected", async () => {
   for (const host of ["evil.test", "localhost:3001", "127.0.0.1.evil.test:3000"]) {
     assert.equal((await ask(host).json()).resource, "http://127.0.0.1:3000/mcp");
   }
