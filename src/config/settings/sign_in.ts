@@ -14,7 +14,7 @@ export const signInSettings = {
     env: "OWNER_PASSWORD_HASH",
     parse: parsePasswordHash,
     secret: true,
-    help: "the owner's passphrase, hashed by `hash-password`, for starts that nobody attends",
+    help: "the owner's passphrase, hashed by `hash-password`, for unattended starts",
   }),
   accessTokenLifetimeSeconds: required({
     env: "ACCESS_TOKEN_LIFETIME",
