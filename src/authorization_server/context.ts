@@ -2,6 +2,7 @@
 import type { Clock } from "../lib/time/clock.ts";
 import type { AgreedClock } from "../lib/time/agreed_clock.ts";
 import type { Log } from "../lib/log/log.ts";
+import { bodyTimeoutMs } from "../lib/request_text.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { Storage } from "../storage/port.ts";
@@ -44,8 +45,8 @@ export const defaultLifetimes: Lifetimes = {
 export interface Limits {
   readonly maxFormBytes: number;
   readonly maxJsonBytes: number;
-  /** Seconds in which a whole body has to arrive. */
-  readonly bodyTimeoutSeconds: number;
+  /** How long a whole body may take to arrive. */
+  readonly bodyTimeoutMs: number;
   readonly maxQueryBytes: number;
   readonly maxRedirectUris: number;
   /** Registered clients that nobody has approved yet. */
@@ -72,12 +73,16 @@ export interface ClientCacheLimits {
   readonly maxKeySets: number;
 }
 
+const maxFormBytes = 65_536;
+const maxJsonBytes = 65_536;
+const maxQueryBytes = 8_192;
+
 /** Limits that suit most installations. */
 export const defaultLimits: Limits = {
-  maxFormBytes: 65_536,
-  maxJsonBytes: 65_536,
-  bodyTimeoutSeconds: 20,
-  maxQueryBytes: 8_192,
+  maxFormBytes,
+  maxJsonBytes,
+  bodyTimeoutMs,
+  maxQueryBytes,
   maxRedirectUris: 20,
   maxUnusedClients: 1_000,
   unusedClientGraceSeconds: 3_600,

@@ -14,7 +14,7 @@ type BodyProblem =
 interface BodyLimits {
   readonly maxFormBytes: number;
   readonly maxJsonBytes: number;
-  readonly bodyTimeoutSeconds: number;
+  readonly bodyTimeoutMs: number;
 }
 
 /** Parameters of a request. Those without a value are treated as absent (RFC 6749 §3.2). */
@@ -40,9 +40,9 @@ const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
 async function readText(
   request: Request,
   maxBytes: number,
-  { bodyTimeoutSeconds }: BodyLimits,
+  { bodyTimeoutMs: timeoutMs }: BodyLimits,
 ): Promise<Result<string, BodyProblem>> {
-  const text = await readRequestText(request, { maxBytes, timeoutSeconds: bodyTimeoutSeconds });
+  const text = await readRequestText(request, { maxBytes, timeoutMs });
   return text.ok ? text : failure(problemOf[text.error]);
 }
 

@@ -1,4 +1,5 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
+import type { Bounds } from "./bounds.ts";
 import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Registration } from "../authorization_server/context.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
@@ -16,7 +17,7 @@ import { createHomeEndpoint, createMcpPage } from "../http/home.ts";
 import { createIconsEndpoint, serverIcons, toolIcons } from "../http/icons.ts";
 import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
 import { limitAttempts, limitBodies, limitRequests } from "../http/limited.ts";
-import { createMcpEndpoint } from "../http/mcp_endpoint.ts";
+import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp_endpoint.ts";
 import { knownNames } from "../http/origin.ts";
 import { createRouter } from "../http/router.ts";
 import { createStorageProbe } from "../http/storage_probe.ts";
@@ -32,7 +33,7 @@ import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
 import { createProfiles } from "../mcp/sessions/profile.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { scopesOf } from "./offered_scopes.ts";
-import { callerKey, createProtocolServer, ownServerInfo } from "./protocol_server.ts";
+import { callerKey, createProtocolServer, maxMessageBytes, ownServerInfo } from "./protocol_server.ts";
 import { createChallenges } from "../resource_server/challenge.ts";
 import { createGuard } from "../resource_server/guard.ts";
 import { createRateLimits } from "./rate_limits.ts";
@@ -74,27 +75,28 @@ interface AppDependencies extends Installation {
   readonly fetchDocument: FetchDocument;
   /** Tools beside those that the configuration gives; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
+  readonly bounds?: Bounds;
   /** What is counted where somebody reads it. */
   readonly metrics?: Metrics;
   readonly telemetry: Telemetry;
 }
 
 const maxRememberedClients = 10_000;
+/** How often expired records are removed. */
+const sweepIntervalMs = 300_000;
 
 /** The authorization server has the client credentials grant, which MCP knows as an extension (ext-auth). */
 const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credentials";
 
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
-  const { clock, timers = systemTimers } = given;
+  const { clock, timers = systemTimers, bounds = {} } = given;
   const log = summariseStrangers(given.log, {
-    windowSeconds: config.logRepeatWindowSeconds,
-    maxKinds: config.logMaxRepeatKinds,
-    maxLines: config.logMaxLinesOfKind,
+    ...bounds.log,
     timers,
   });
   const agreedClock = createAgreedClock(clock, timers);
-  const dependencies = { ...given, log, timers, agreedClock };
+  const dependencies = { ...given, log, timers, agreedClock, bounds };
   const { serverUrl, storage, secrets, metrics, telemetry } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
@@ -106,6 +108,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     fetch: telemetry.fetch,
   });
 
+  const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
+  const bodyTimeout = bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs };
+  const authorizationLimits = { ...authorizationLimitsOf(config), ...bodyTimeout, ...bounds.authorizationServer };
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
     resource,
@@ -119,8 +124,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     log,
     registration: registrationOf(config),
     ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
-    lifetimes: lifetimesOf(config),
-    limits: authorizationLimitsOf(config),
+    lifetimes: { ...lifetimesOf(config), ...bounds.lifetimes },
+    limits: authorizationLimits,
     ...(servicenow === null ? {} : { servicenow: servicenowUseOf(config, servicenow) }),
     ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
@@ -134,7 +139,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     maxCachedTokens: config.maxCachedTokens,
   });
 
-  const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry });
+  const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds });
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {
@@ -164,10 +169,11 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
-  const intake = createBodyIntake(intakeBytesFor(Math.max(config.maxBodyBytes, defaultWorkspaceLimits.maxReadBytes)));
-  const maxOAuthBytes = Math.max(config.maxFormBytes, config.maxOAuthBodyBytes);
+  const maxBodyBytes = maxMessageBytes(config);
+  const intake = createBodyIntake(intakeBytesFor(Math.max(maxBodyBytes, defaultWorkspaceLimits.maxReadBytes)));
+  const maxOAuthBytes = Math.max(authorizationLimits.maxFormBytes, authorizationLimits.maxJsonBytes);
   // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
-  const handshakeIntake = createBodyIntake(intakeBytesFor(config.maxPublicBodyBytes));
+  const handshakeIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes));
   const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBytes));
   const { credentialKey } = authorizationServer;
   const attempt = (endpoint: Endpoint): Endpoint =>
@@ -194,13 +200,13 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
         publicInitialize: config.publicInitialize,
         publicClientPattern: config.publicClientPattern,
         isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
-        maxBodyBytes: config.maxBodyBytes,
-        maxPublicBodyBytes: config.maxPublicBodyBytes,
-        bodyTimeoutSeconds: config.bodyTimeoutSeconds,
+        maxBodyBytes,
+        maxPublicBodyBytes,
+        ...bodyTimeout,
         intake,
         publicIntake: handshakeIntake,
         refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
-        eventStreams: eventStreamOptionsOf(config),
+        eventStreams: { ...eventStreamOptionsOf(config), ...bounds.eventStreams },
         log,
         onTokenRefused: () => metrics?.countRefusedToken(),
       }),
@@ -241,7 +247,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   );
 
   const wallClock = watchWallClock({ clock, timers, log });
-  const stopSweeping = timers.every(config.sweepIntervalSeconds * 1_000, () => {
+  const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
     if (!wallClock.isSteady()) return;
     storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
   });

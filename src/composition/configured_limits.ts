@@ -1,5 +1,5 @@
 /** Every bound of every part, as the configuration has it. */
-import type { Lifetimes, Limits } from "../authorization_server/context.ts";
+import { defaultLimits, type Lifetimes, type Limits } from "../authorization_server/context.ts";
 import type { DocumentLimits } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import type { EventStreamOptions } from "../http/event_stream.ts";
@@ -26,10 +26,7 @@ export function lifetimesOf(config: Config): Lifetimes {
 /** Sizes and counts of the authorization server. */
 export function authorizationLimitsOf(config: Config): Limits {
   return {
-    maxFormBytes: config.maxFormBytes,
-    maxJsonBytes: config.maxOAuthBodyBytes,
-    bodyTimeoutSeconds: config.bodyTimeoutSeconds,
-    maxQueryBytes: config.maxQueryBytes,
+    ...defaultLimits,
     maxRedirectUris: config.maxRedirectUris,
     maxUnusedClients: config.maxUnusedClients,
     unusedClientGraceSeconds: config.unusedClientGraceSeconds,

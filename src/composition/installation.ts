@@ -16,7 +16,7 @@ import {
 } from "../storage/data_directory/data_directory.ts";
 import { dataFiles } from "../storage/data_directory/data_files.ts";
 import type { AbsentStorage } from "../storage/examine_storage.ts";
-import { openStorage } from "../storage/open_storage.ts";
+import { openStorage, type StorageBounds } from "../storage/open_storage.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
 export interface Installation {
@@ -30,18 +30,22 @@ export interface InstallationProblem {
   readonly remedy: string;
 }
 
-/**
- * Opens what a configuration names, making the data directory and the database on the first start. `log` is for a
- * server, which goes on while its database is lost.
- */
+/** How the storage is opened. */
+export interface StorageOptions {
+  /** For a server, which goes on while its database is lost. */
+  readonly log?: Log;
+  readonly bounds?: StorageBounds;
+}
+
+/** Opens what a configuration names, making the data directory and the database on the first start. */
 export async function openInstallation(
   config: Config,
   clock: Clock,
-  log?: Log,
+  options: StorageOptions = {},
 ): Promise<Result<Installation, InstallationProblem>> {
   const early = readMasterKey(config);
   if (!early.ok) return early;
-  const opened = await openStorageOf(config, clock, log);
+  const opened = await openStorageOf(config, clock, options);
   if (!opened.ok) return opened;
   const storage = opened.value;
   let isOpen = false;
@@ -92,18 +96,14 @@ export async function examineInstallation(
 export async function openStorageOf(
   config: Config,
   clock: Clock,
-  log?: Log,
+  { log, bounds = {} }: StorageOptions = {},
 ): Promise<Result<Storage, InstallationProblem>> {
   return await openStorage({
     ...(config.database === undefined ? {} : { location: config.database }),
     sqlitePath: join(config.dataDir, dataFiles.database),
     clock,
     log,
-    busyTimeoutMilliseconds: config.storageBusyTimeoutMilliseconds,
-    postgresLimits: {
-      connections: config.postgresConnections,
-      statementTimeoutMilliseconds: config.postgresStatementTimeoutSeconds * 1_000,
-    },
+    bounds,
   });
 }
 

@@ -1,6 +1,6 @@
 /** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
 import process from "node:process";
-import type { Config } from "../config/config.ts";
+import type { ListenAddress } from "../config/parsers.ts";
 import { createMetricsEndpoint } from "../http/metrics.ts";
 import { knownNames } from "../http/origin.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -25,25 +25,26 @@ interface MetricsListenerOptions {
   /** In milliseconds since the epoch. */
   readonly startedAt: number;
   readonly log: Log;
+  /** Names under which it may be called beside localhost. */
+  readonly allowedHosts: readonly string[];
 }
 
-/** Listens on METRICS_HOST and METRICS_PORT. Throws when it cannot. */
+/** Listens on METRICS_PORT. Throws when it cannot. */
 export function listenForMetrics(
-  config: Config,
-  port: number,
-  { gatherReports, startedAt, log }: MetricsListenerOptions,
+  { host, port }: ListenAddress,
+  { gatherReports, startedAt, log, allowedHosts }: MetricsListenerOptions,
 ): PersistentListener {
   const ready = Promise.withResolvers<ReturnType<typeof createMetricsEndpoint>>();
   const server = listenPersistently({
     listen: (again) =>
       Deno.serve(
-        { hostname: config.metricsHost, port: again ?? port, onListen: () => {} },
+        { hostname: host, port: again ?? port, onListen: () => {} },
         async (request, { remoteAddr }) => await (await ready.promise)(request, { address: remoteAddr.hostname }),
       ),
     log,
   });
   ready.resolve(createMetricsEndpoint({
-    names: knownNames([`http://localhost:${server.port}`], [], config.allowedHosts ?? []),
+    names: knownNames([`http://localhost:${server.port}`], [], allowedHosts),
     contentType: expositionType,
     expose: async () => {
       const reports = await gatherReports();
@@ -61,7 +62,7 @@ export function listenForMetrics(
       });
     },
   }));
-  log.write("info", "metrics_listening", { host: config.metricsHost, port: server.port });
+  log.write("info", "metrics_listening", { host, port: server.port });
   return server;
 }
 

@@ -1,4 +1,5 @@
 /** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
+import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
 import { mcpLimitsOf } from "./configured_limits.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
@@ -25,6 +26,7 @@ interface ProtocolServerDependencies
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
   readonly log: Log;
+  readonly bounds?: Bounds;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
   /** Hears of every request that was answered, beside the audit. */
@@ -36,6 +38,11 @@ interface ProtocolServerDependencies
 const minute = 60_000;
 
 export const ownServerInfo: ServerInfo = { name: "portcullis", title: "Portcullis", version };
+
+/** The largest message of a client: one that writes a file, as JSON escapes line ends, quotation marks and backslashes. */
+export function maxMessageBytes({ maxWriteBytes }: Config): number {
+  return 2 * maxWriteBytes + 65_536;
+}
 
 /** Whose calls are counted together. */
 export function callerKey({ subject, clientId }: Principal): string {
@@ -75,6 +82,6 @@ export function createProtocolServer(
     storage,
     clock,
     timers,
-    limits: mcpLimitsOf(config),
+    limits: { ...mcpLimitsOf(config), ...dependencies.bounds?.mcp },
   });
 }

@@ -49,7 +49,7 @@ export function createRateLimits(
     toolCalls: limiter("tool_calls", config.toolCallsPerMinute, minute),
     servicenowCalls: limiter("servicenow_calls", servicenowCallsPerMinute, minute),
     oauthAttempts: limiter("oauth_attempts", config.oauthFailuresPerQuarterHour, 15 * minute),
-    registrations: limiter("registrations", config.registrationsPerHour, 60 * minute),
+    registrations: limiter("registrations", Math.ceil(config.oauthFailuresPerQuarterHour / 5), 60 * minute),
     healthChecks: createRateLimiter({
       count: config.healthChecksPerMinute,
       windowMs: minute,

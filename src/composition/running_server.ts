@@ -1,6 +1,7 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import { StorageFault } from "../lib/storage_fault.ts";
 import { type App, buildApp } from "./app.ts";
+import type { Bounds } from "./bounds.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import { hasArgon2id } from "../authorization_server/people/argon2id.ts";
 import { canVerify } from "../authorization_server/people/password_hash.ts";
@@ -59,6 +60,7 @@ export interface StartServerOptions {
   readonly extraTools: readonly Tool[];
   /** Fetches what clients that name themselves by a URL say of themselves, and nothing that is not public. */
   readonly fetchDocument: FetchDocument;
+  readonly bounds?: Bounds;
   /** Called when the storage is open and its files are needed by name no more. */
   readonly onInstallationOpen: () => void;
   /** For one of several. */
@@ -70,7 +72,7 @@ export interface StartServerOptions {
 /** Starts the server. Throws for what nobody foresaw, with everything closed again. */
 export async function startServer(
   config: Config,
-  { log, clock, extraTools, fetchDocument, onInstallationOpen, team, preferredPort }: StartServerOptions,
+  { log, clock, extraTools, fetchDocument, onInstallationOpen, team, preferredPort, bounds = {} }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
   if (config.signIn === "local" && !await hasArgon2id()) {
     const runtime = `this runtime (Deno ${Deno.version.deno})`;
@@ -102,7 +104,7 @@ export async function startServer(
   const startedTelemetry = await startTelemetry(config, { version, log });
   if (!startedTelemetry.ok) return startedTelemetry;
   const telemetry = startedTelemetry.value;
-  const installation = await openInstallation(config, clock, log);
+  const installation = await openInstallation(config, clock, { log, bounds: bounds.storage ?? {} });
   if (!installation.ok) return installation;
   onInstallationOpen();
   let app: App | undefined;
@@ -139,8 +141,8 @@ export async function startServer(
       log,
     });
     const serverUrl = serverUrlFor(config, server.port);
-    const { metricsPort } = config;
-    const metrics = metricsPort === undefined ? undefined : createMetrics({ methods: methodNames });
+    const { metricsAddress, allowedHosts = [] } = config;
+    const metrics = metricsAddress === undefined ? undefined : createMetrics({ methods: methodNames });
     const { storage, secrets } = installation.value;
     const built = await buildApp(config, {
       storage: metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
@@ -155,6 +157,7 @@ export async function startServer(
       clock,
       extraTools,
       fetchDocument,
+      bounds,
       ...(metrics === undefined ? {} : { metrics }),
     });
     app = built;
@@ -170,12 +173,12 @@ export async function startServer(
         heapTotalBytes,
       };
     };
-    if (metricsPort !== undefined && (team === undefined || team.isFirst)) {
+    if (metricsAddress !== undefined && (team === undefined || team.isFirst)) {
       const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
-      const remedy = "choose another with METRICS_PORT or METRICS_HOST";
+      const remedy = "choose another with METRICS_PORT";
       metricsServer = listeningOn(
-        { host: config.metricsHost, port: metricsPort, use: " for metrics", remedy },
-        () => listenForMetrics(config, metricsPort, { gatherReports, startedAt: clock(), log }),
+        { ...metricsAddress, use: " for metrics", remedy },
+        () => listenForMetrics(metricsAddress, { gatherReports, startedAt: clock(), log, allowedHosts }),
       );
     }
     const setUpLink = team === undefined || team.opensPort ? await built.issueSetUpLink() : null;

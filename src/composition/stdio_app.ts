@@ -7,7 +7,7 @@ import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { scopesOf } from "./offered_scopes.ts";
-import { createProtocolServer } from "./protocol_server.ts";
+import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "../stdio/serve_stdio.ts";
@@ -74,7 +74,7 @@ export async function runStdio(
       createRequestId: () => crypto.randomUUID(),
       log,
       stop,
-      maxLineBytes: config.maxBodyBytes,
+      maxLineBytes: maxMessageBytes(config),
       maxInFlight: config.stdioMaxInFlight,
       finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
     });

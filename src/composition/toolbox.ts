@@ -1,5 +1,6 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
 import { join } from "node:path";
+import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
 import { ollamaLimitsOf, workspaceLimitsOf } from "./configured_limits.ts";
 import type { Installation } from "./installation.ts";
@@ -51,6 +52,7 @@ interface Toolbox {
 interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly servicenow: ServicenowRecords | null;
   readonly log: Log;
+  readonly bounds?: Bounds;
   readonly telemetry: Telemetry;
   /** The time of day, for the files of a workspace in the storage. */
   readonly clock: Clock;
@@ -62,7 +64,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies);
   const watches = await watchWorkspaces(config, dependencies);
   const clock = (): number => performance.now();
-  const limits = ollamaLimitsOf(config);
+  const limits = { ...ollamaLimitsOf(config), ...dependencies.bounds?.ollama };
   const keyHost = hostOfApiKey(config.ollamaHosts);
   const createClient = (host: OllamaHost): OllamaClient => {
     const client = createOllamaClient({
@@ -141,9 +143,9 @@ async function openWorkspaces(config: Config, dependencies: ToolboxDependencies)
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
 async function workspaceOpener(
   config: Config,
-  { storage, clock }: ToolboxDependencies,
+  { storage, clock, bounds }: ToolboxDependencies,
 ): Promise<(directory: string | null) => Workspace> {
-  const limits = workspaceLimitsOf(config);
+  const limits = { ...workspaceLimitsOf(config), ...bounds?.workspace };
   const access = accessOf(config);
   if (config.workspaceStore === "storage") {
     const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");

@@ -30,7 +30,6 @@ export interface Config extends
   Omit<
     SettingValues,
     | "registration"
-    | "maxBodyBytes"
     | "servicenowInstance"
     | "servicenowClientId"
     | "servicenowClientSecret"
@@ -44,8 +43,6 @@ export interface Config extends
   /** Without it, the server speaks plain http. */
   readonly tls?: TlsConfig;
   readonly registration: RegistrationMode;
-  /** The largest JSON body of a request. */
-  readonly maxBodyBytes: number;
   /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
   readonly hasProxy: boolean;
   /** What the environment asks of Deno; the server itself looks at what Deno does. */
@@ -133,7 +130,6 @@ function completeConfig(
       : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
     ...(tls === null ? {} : { tls }),
     registration: mode,
-    maxBodyBytes: values.maxBodyBytes ?? bodyBytesFor(values.maxWriteBytes),
     onDeploy,
     hasProxy: environmentHasProxy((name) => env[name]),
     telemetry: readTelemetryRequest(env),
@@ -142,11 +138,6 @@ function completeConfig(
     dataDir,
     workspaceDir,
   };
-}
-
-/** A body that writes a file of this size: JSON escapes every line end, quotation mark and backslash. */
-function bodyBytesFor(fileBytes: number): number {
-  return 2 * fileBytes + 65_536;
 }
 
 /** The files that hold secrets, or decide whom the server trusts, by the setting that names them. */

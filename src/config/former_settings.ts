@@ -16,6 +16,21 @@ type FormerSettingRow = readonly [
 ];
 
 const formerSettings: readonly FormerSettingRow[] = [
+  ["BODY_TIMEOUT", "20 seconds"],
+  ["FORM_BODY_LIMIT", "65536 bytes"],
+  ["JSON_BODY_LIMIT", "twice MAX_WRITE_BYTES and 65536 bytes"],
+  ["LOG_MAX_REPEAT_KINDS", "500"],
+  ["LOG_REPEATS", "10"],
+  ["LOG_REPEAT_WINDOW", "60 seconds"],
+  ["METRICS_HOST", "METRICS_PORT takes HOST:PORT"],
+  ["OAUTH_BODY_LIMIT", "65536 bytes"],
+  ["POSTGRES_CONNECTIONS", "10"],
+  ["POSTGRES_STATEMENT_TIMEOUT", "10 seconds"],
+  ["PUBLIC_BODY_LIMIT", "65536 bytes"],
+  ["QUERY_LIMIT", "8192 bytes"],
+  ["REGISTRATION_RATE_LIMIT", "a fifth of OAUTH_RATE_LIMIT, an hour"],
+  ["STORAGE_BUSY_TIMEOUT_MS", "5000 milliseconds"],
+  ["SWEEP_INTERVAL", "300 seconds"],
   ["JWT_ISSUER", "SERVER_URL is the issuer"],
   ["STREAM_AFTER", "0.25 seconds"],
   ["WORKSPACE_WATCH", "on"],

@@ -79,6 +79,22 @@ export function parseHost(text: string): Result<string, string> {
   return /^[A-Za-z0-9.:_-]{1,253}$/.test(text) ? success(text) : failure("must be a host name or an IP address");
 }
 
+/** An address to listen on. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A port on 127.0.0.1, or `HOST:PORT`; an IPv6 host is in brackets. */
+export function parseListenAddress(text: string): Result<ListenAddress, string> {
+  const [, ipv6, name, digits = ""] = /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([^:]+)):)?(\d+)$/.exec(text) ?? [];
+  const host = parseHost(ipv6 ?? name ?? "127.0.0.1");
+  const port = parseInteger(0, 65_535)(digits);
+  return host.ok && port.ok
+    ? success({ host: host.value, port: port.value })
+    : failure("must be a port from 0 to 65535, or HOST:PORT such as 127.0.0.1:9090 or [::1]:9090");
+}
+
 /** A web origin such as `https://app.example`, as browsers send it in `Origin` (RFC 6454 §6.1). */
 export function parseOrigin(text: string): Result<string, string> {
   const url = URL.parse(text);

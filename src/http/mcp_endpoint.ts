@@ -8,7 +8,7 @@ import type { Log } from "../lib/log/log.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import type { AuthOutcome, Principal } from "../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
-import { declaredLength, readRequestText } from "../lib/request_text.ts";
+import { bodyTimeoutMs, declaredLength, readRequestText } from "../lib/request_text.ts";
 import { addressKey } from "../lib/address_key.ts";
 import { tooManyCalls } from "../mcp/admission.ts";
 import { errorCode, refusalCode } from "../mcp/messages/jsonrpc.ts";
@@ -44,9 +44,9 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly onTokenRefused?: () => void;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
-  readonly maxPublicBodyBytes: number;
-  /** Seconds in which a whole body has to arrive. */
-  readonly bodyTimeoutSeconds: number;
+  readonly maxPublicBodyBytes?: number;
+  /** How long a whole body may take to arrive. */
+  readonly bodyTimeoutMs?: number;
   /** What bodies and answers may take at once. */
   readonly intake?: BodyIntake;
   /** The same for callers without a token. */
@@ -57,6 +57,9 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly eventStreams?: EventStreamOptions;
 }
 
+/** The largest body of a caller without a token. */
+export const defaultMaxPublicBodyBytes = 65_536;
+
 /** Event streams as most proxies like them. */
 export const defaultEventStreamOptions: EventStreamOptions = { keepAliveMs: 15_000, retryMs: 1_000 };
 
@@ -66,12 +69,13 @@ export type McpEndpoint = (request: Request, peer: Peer) => Promise<Response>;
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
   const { eventStreams = defaultEventStreamOptions } = options;
-  const bounds = { maxBytes: options.maxBodyBytes, timeoutSeconds: options.bodyTimeoutSeconds };
+  const { maxPublicBodyBytes = defaultMaxPublicBodyBytes, bodyTimeoutMs: timeoutMs = bodyTimeoutMs } = options;
+  const bounds = { maxBytes: options.maxBodyBytes, timeoutMs };
   const toResponse = createAnswerEncoder({ challenge, eventStreams });
-  const publicBounds = { maxBytes: options.maxPublicBodyBytes, timeoutSeconds: options.bodyTimeoutSeconds };
+  const publicBounds = { maxBytes: maxPublicBodyBytes, timeoutMs };
 
   const { intake = createBodyIntake(intakeBytesFor(options.maxBodyBytes)) } = options;
-  const { publicIntake = createBodyIntake(intakeBytesFor(options.maxPublicBodyBytes)) } = options;
+  const { publicIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes)) } = options;
 
   const handle = async (request: Request, peer: Peer): Promise<Response> => {
     const pending = authenticate(request);

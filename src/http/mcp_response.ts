@@ -59,7 +59,7 @@ export function methodNotAllowed(allow: string, message = "Method not allowed"):
 }
 
 /** The answer to a body that was not read. */
-export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: BodyBounds): Response {
+export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutMs }: BodyBounds): Response {
   switch (refusal) {
     case "too_large": // RFC 9110 §15.5.14: what is left of the body is not read, so nothing can follow it
       return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
@@ -70,7 +70,7 @@ export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutSeconds }: B
         connection: "close",
       });
     case "too_slow": // RFC 9110 §15.5.9
-      return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutSeconds} seconds`, {
+      return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutMs / 1_000} seconds`, {
         connection: "close",
       });
     case "over_share":

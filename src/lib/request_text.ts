@@ -10,8 +10,11 @@ export type BodyRefusal = "too_large" | "too_slow" | "too_fragmented" | "over_sh
 export interface BodyBounds {
   readonly maxBytes: number;
   /** From the first look at the body to its last byte. */
-  readonly timeoutSeconds: number;
+  readonly timeoutMs: number;
 }
+
+/** The `timeoutMs` of every body of a request. */
+export const bodyTimeoutMs = 20_000;
 
 /** What is known of one body, and asked about it. */
 export interface BodyOptions {
@@ -54,7 +57,7 @@ export function readRequestText(
     const reading = declared !== null && declared <= readAtOnceBytes
       ? { bytes: request.bytes(), stop: () => {} }
       : readPieces(request.body, bounds.maxBytes, declared === null ? options : {});
-    const meet = startDeadline(bounds.timeoutSeconds * 1_000, () => {
+    const meet = startDeadline(bounds.timeoutMs, () => {
       resolve(failure("too_slow"));
       reading.stop();
     });

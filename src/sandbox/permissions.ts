@@ -12,8 +12,7 @@ interface WallSettings extends
     Config,
     | "host"
     | "port"
-    | "metricsHost"
-    | "metricsPort"
+    | "metricsAddress"
     | "ollamaHosts"
     | "servicenow"
     | "database"
@@ -77,8 +76,8 @@ export function storagePaths({ database, dataDir }: WallSettings, realPath: (pat
 }
 
 /** Where the server listens: for clients, and for Prometheus where that is set. */
-export function listenAddresses({ host, port, metricsHost, metricsPort }: WallSettings): readonly string[] {
-  const metrics = metricsPort === undefined ? [] : [hostAndPort(metricsHost, metricsPort)];
+export function listenAddresses({ host, port, metricsAddress }: WallSettings): readonly string[] {
+  const metrics = metricsAddress === undefined ? [] : [hostAndPort(metricsAddress.host, metricsAddress.port)];
   return [hostAndPort(host, port), ...metrics];
 }
 

@@ -6,6 +6,7 @@ import { systemClock } from "../lib/time/clock.ts";
 import type { JsonLog } from "../lib/log/json_log.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import type { Tool } from "../mcp/tool.ts";
+import type { Bounds } from "../composition/bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions, type Team } from "../composition/running_server.ts";
 import type { FromWorker, Seat, ServerReport, ToWorker } from "./messages.ts";
 import { giveUpHost, giveUpPath } from "./own_permissions.ts";
@@ -20,7 +21,7 @@ interface WorkerScope {
 }
 
 /** What the module given to `serve` calls, once: the server with these tools beside its own. */
-export function runServerInWorker(extraTools: readonly Tool[]): void {
+export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = {}): void {
   const scope = globalThis as unknown as WorkerScope;
   let running: Promise<RunningServer | null> | undefined;
   let log: JsonLog | undefined;
@@ -83,7 +84,7 @@ export function runServerInWorker(extraTools: readonly Tool[]): void {
       const { preferredPort } = data;
       running = start(
         config,
-        { log, extraTools, fetchDocument, preferredPort, ...team },
+        { log, extraTools, bounds, fetchDocument, preferredPort, ...team },
         (message) => scope.postMessage(message),
       );
     } else {
@@ -102,7 +103,7 @@ function teamOf(seat: Seat, gatherReports: Team["gatherReports"]): { readonly te
 
 async function start(
   config: Config,
-  options: Pick<StartServerOptions, "extraTools" | "fetchDocument" | "preferredPort" | "team"> & {
+  options: Pick<StartServerOptions, "bounds" | "extraTools" | "fetchDocument" | "preferredPort" | "team"> & {
     readonly log: JsonLog;
   },
   post: (message: FromWorker) => void,

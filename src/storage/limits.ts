@@ -15,3 +15,6 @@ export const storageLimits = {
   /** Puts and deletes of one batch, together. */
   writes: 100,
 } as const;
+
+/** How long an operation waits for a database file that another process writes (SQLite, Deno KV). */
+export const defaultBusyTimeoutMs = 5_000;

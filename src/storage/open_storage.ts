@@ -16,10 +16,14 @@ interface OpenStorageOptions {
   readonly clock: Clock;
   /** Is told when the database is lost and when it is back; for those that go on meanwhile. */
   readonly log?: Log | undefined;
+  readonly bounds?: StorageBounds;
+}
+
+/** Bounds of the drivers; what is left out keeps its default. */
+export interface StorageBounds {
   /** How long an operation waits for a file that another process writes. */
-  readonly busyTimeoutMilliseconds?: number;
-  /** Limits of the PostgreSQL driver; what is left out keeps its default. */
-  readonly postgresLimits?: Partial<PostgresLimits>;
+  readonly busyTimeoutMs?: number;
+  readonly postgres?: Partial<PostgresLimits>;
 }
 
 /** A network's database without an answer for so long is asked whether it is there at all. */
@@ -27,19 +31,20 @@ const hangMilliseconds = 1_000;
 
 /** Drivers are loaded when they are asked for: most installations need one. */
 export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, StorageProblem>> {
-  const { location, sqlitePath, clock, log, busyTimeoutMilliseconds = 5_000, postgresLimits: limits = {} } = options;
+  const { location, sqlitePath, clock, log, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
+  const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
   try {
     if (location?.kind === "postgres") {
       const { describePostgresFailure, openPostgresStorage } = await import("./postgres/postgres_storage.ts");
       const onWait = (): void =>
         log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
-      const storage = await openPostgresStorage({ location, clock, limits, onWait });
+      const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
       const describe = (error: unknown): StorageProblem => describePostgresFailure(error, location);
       return success(guardStorage(storage, { describe, log, hangMilliseconds }));
     }
     if (location?.kind === "deno_kv") {
       const { openDenoKvStorage } = await import("./deno_kv/deno_kv_storage.ts");
-      const storage = await openDenoKvStorage({ ...location, clock, busyTimeoutMilliseconds });
+      const storage = await openDenoKvStorage({ ...location, clock, ...busy });
       const isFile = location.path !== undefined && !/^https?:/.test(location.path);
       return success(guardStorage(storage, {
         describe: (error) => ({
@@ -50,7 +55,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
         ...(isFile ? {} : { hangMilliseconds }),
       }));
     }
-    return success(await openGuardedSqlite({ path: sqlitePath, clock, busyTimeoutMilliseconds }, log));
+    return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log));
   } catch (error) {
     if (!(error instanceof UnusableStorageError)) throw error;
     return failure({ problem: error.message, remedy: error.remedy });

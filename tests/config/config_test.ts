@@ -84,6 +84,21 @@ Deno.test("loadConfig() refuses issuers that cannot be one (RFC 8414 §2: https,
   assert.equal(loaded({ ...token, SERVER_URL: "https://MCP.example.com/" }).serverUrl, "https://mcp.example.com");
 });
 
+Deno.test("METRICS_PORT is a port on this machine, or an address with a port", () => {
+  const cases: readonly (readonly [text: string, host: string, port: number])[] = [
+    ["9464", "127.0.0.1", 9464],
+    ["0.0.0.0:9464", "0.0.0.0", 9464],
+    ["metrics.internal:1", "metrics.internal", 1],
+    ["[::1]:0", "::1", 0],
+  ];
+  for (const [text, host, port] of cases) {
+    assert.deepEqual(loaded({ METRICS_PORT: text }).metricsAddress, { host, port }, text);
+  }
+  for (const text of ["x", "65536", ":9464", "host:", "::1", "::1:9464", "a b:1", "host:-1", "host:1:2", "[x]:1"]) {
+    assert.deepEqual(problemFields({ METRICS_PORT: text }), ["METRICS_PORT"], text);
+  }
+});
+
 Deno.test("loadConfig() fails fast on what a public server must not do", () => {
   assert.deepEqual(problemFields({ SERVER_URL: "https://mcp.example.com" }), ["DCR_AUTH_TOKEN"]);
   assert.deepEqual(problemFields({ SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" }), []);

@@ -33,14 +33,12 @@ Deno.test("settings reach the parts in their units", () => {
     STREAM_KEEP_ALIVE: "20",
     LLM_RETRY_DELAY_MS: "500",
     TASK_LIFETIME: "60",
-    QUERY_LIMIT: "600",
     CLIENT_KEYS_RETRY: "30",
     KNOWN_BROWSER_LIFETIME: "60",
   });
   assert.equal(configured.eventStreamOptionsOf(config).keepAliveMs, 20_000);
   assert.equal(configured.ollamaLimitsOf(config).retryDelaySeconds, 0.5);
   assert.equal(configured.mcpLimitsOf(config).taskTtlMs, 60_000);
-  assert.equal(configured.authorizationLimitsOf(config).maxQueryBytes, 600);
   assert.equal(configured.authorizationLimitsOf(config).clientCaches.keySetRetrySeconds, 30);
   assert.equal(configured.lifetimesOf(config).knownBrowserLifetimeSeconds, 60);
 });

@@ -92,8 +92,6 @@ export function startConformanceServer(
     publicClientPattern: /^$/,
     isOnLoopback: true,
     maxBodyBytes: 1_000_000,
-    maxPublicBodyBytes: 10_000,
-    bodyTimeoutSeconds: 20,
     log,
     ...guard,
   });

@@ -130,7 +130,6 @@ Deno.test({
       env: {
         MCP_RATE_LIMIT: "1000000",
         OAUTH_RATE_LIMIT: "1000000",
-        REGISTRATION_RATE_LIMIT: "1000000",
         OLLAMA_HOST: "127.0.0.1:1",
       },
     });

@@ -34,10 +34,13 @@ async function callStatus({ url }: RunningServer, token: string): Promise<number
 
 async function requireOutageIsSmall(url: string, { begin, end }: Faults): Promise<void> {
   await using place = await makeServerPlace();
-  const env = { DATABASE_URL: url, MASTER_KEY: masterKey, POSTGRES_STATEMENT_TIMEOUT: "1" };
+  const env = { DATABASE_URL: url, MASTER_KEY: masterKey };
   const scopes = ["--scope", "files:read", "--data-dir", place.dataDir];
   const token = (await runCommand(["token", "create", ...scopes], { env })).stdout.trim();
-  await using server = await startServer(place, { env });
+  await using server = await startServer(place, {
+    env,
+    bounds: { storage: { postgres: { statementTimeoutMilliseconds: 1_000 } } },
+  });
   assert.equal(await callStatus(server, token), 200);
   await begin();
   const refused = await fetch(`${server.url}/oauth/register`, registration);

@@ -12,7 +12,7 @@ interface Line {
 
 Deno.test("a stranger who repeats a refused token, a refused request or the handshake writes a few lines, and a count at the end", async () => {
   await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: { LOG_REPEAT_WINDOW: "3600", LOG_REPEATS: "2" } });
+  await using server = await startServer(place, { bounds: { log: { windowMs: 3_600_000, maxLines: 2 } } });
   const handshake = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-06-18" } };
   for (let time = 0; time < 20; time++) {
     for (

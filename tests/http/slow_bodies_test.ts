@@ -33,7 +33,7 @@ Deno.test("a body that drips is answered 408 when its time is up, whatever it is
   await using place = await makeServerPlace();
   const created = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = created.stdout.trim();
-  await using server = await startServer(place, { env: { BODY_TIMEOUT: "2" } });
+  await using server = await startServer(place, { bounds: { http: { bodyTimeoutMs: 2_000 } } });
   const framings = ["Content-Length: 60000", "Content-Length: 1000000", "Transfer-Encoding: chunked"];
   const rows = [
     ...framings.map((framing) => ({ path: "/mcp", type: json, framing, token, status: 408 })),
@@ -60,8 +60,8 @@ Deno.test("a body that drips is answered 408 when its time is up, whatever it is
 
 Deno.test("strangers who take all room for bodies at /mcp keep no client from the OAuth endpoints", async () => {
   await using place = await makeServerPlace();
-  const env = { TRUST_PROXY: "1", PUBLIC_BODY_LIMIT: String(4 * mebibyte), BODY_TIMEOUT: "300" };
-  await using server = await startServer(place, { env });
+  const http = { maxPublicBodyBytes: 4 * mebibyte, bodyTimeoutMs: 300_000 };
+  await using server = await startServer(place, { env: { TRUST_PROXY: "1" }, bounds: { http } });
   const { hostname, port, host } = new URL(server.url);
   let addresses = 0;
   const nextAddress = (): string => `10.0.${addresses >> 8}.${addresses++ & 255}`;

@@ -4,7 +4,13 @@ import { DatabaseSync } from "node:sqlite";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
-import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import {
+  makeServerPlace,
+  runCommand,
+  type RunningServer,
+  type StartOptions,
+  startServer,
+} from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 
@@ -33,9 +39,9 @@ interface Scene {
 }
 
 /** A server that is set up, with a session and a registered client, and a second way to its database. */
-async function withScene(env: Record<string, string>, run: (scene: Scene) => Promise<void>): Promise<void> {
+async function withScene(options: StartOptions, run: (scene: Scene) => Promise<void>): Promise<void> {
   await using place = await makeServerPlace();
-  await using server = await startServer(place, { env });
+  await using server = await startServer(place, options);
   await setUpOwner(createPerson(server.url), server);
   const scopes = ["--scope", "files:read files:write llm:generate"];
   const token = (await runCommand(["token", "create", ...scopes, "--data-dir", place.dataDir])).stdout.trim();
@@ -122,7 +128,7 @@ async function requireWell({ server, token, session, clientId }: Scene): Promise
 }
 
 Deno.test("a lock held by another process is 503 for what writes, and nothing for what does not", async () => {
-  await withScene({ STORAGE_BUSY_TIMEOUT_MS: "100" }, async (scene) => {
+  await withScene({ bounds: { storage: { busyTimeoutMs: 100 } } }, async (scene) => {
     const { server, token, database, session } = scene;
     database.exec("BEGIN IMMEDIATE");
     await requireRefusals(scene);
@@ -150,7 +156,7 @@ Deno.test("a lock held by another process is 503 for what writes, and nothing fo
 });
 
 Deno.test("callers who wait for a lock do not keep the others: liveness and files answer before it is given up", async () => {
-  await withScene({ STORAGE_BUSY_TIMEOUT_MS: "60000" }, async ({ server, token, session, database }) => {
+  await withScene({ bounds: { storage: { busyTimeoutMs: 60_000 } } }, async ({ server, token, session, database }) => {
     database.exec("BEGIN IMMEDIATE");
     const waiting = [1, 2, 3].map(() => fetch(`${server.url}/oauth/register`, registration));
     let answered = 0;
@@ -191,7 +197,7 @@ Deno.test("a token revoked beside the server is refused while another process ho
 });
 
 Deno.test("a dropped table is 503 everywhere, never 500, and the log says to restore", async () => {
-  await withScene({ STORAGE_BUSY_TIMEOUT_MS: "100" }, async (scene) => {
+  await withScene({ bounds: { storage: { busyTimeoutMs: 100 } } }, async (scene) => {
     scene.database.exec("ALTER TABLE entry RENAME TO elsewhere");
     await requireRefusals(scene);
     scene.database.exec("ALTER TABLE elsewhere RENAME TO entry");
@@ -203,13 +209,9 @@ Deno.test("a dropped table is 503 everywhere, never 500, and the log says to res
 
 Deno.test("calls that become tasks are 503 while the database is locked, cost no place, and the server stops", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
-  const env = {
-    STORAGE_BUSY_TIMEOUT_MS: "50",
-    MAX_TASKS_PER_USER: "2",
-    OLLAMA_HOST: ollama.url,
-    LLM_MODELS: "tinyllama",
-  };
-  await withScene(env, async ({ server, token, database }) => {
+  const env = { OLLAMA_HOST: ollama.url, LLM_MODELS: "tinyllama" };
+  const bounds = { storage: { busyTimeoutMs: 50 }, mcp: { maxTasksPerPrincipal: 2 } };
+  await withScene({ env, bounds }, async ({ server, token, database }) => {
     const { message, headers } = modernRequest(
       "tools/call",
       { name: "llm_generate", arguments: { prompt: "Say hello", max_tokens: 4_000 } },
@@ -254,7 +256,7 @@ Deno.test("a full disk is 503 and not ready, keeps what was acknowledged, and is
   await using place = await makeServerPlace();
   // Every file that the server writes may have 512 KiB: what the disk says of a larger one, a full one says of any.
   const limited = `trap '' XFSZ; ulimit -S -f 512; exec "$@"`;
-  const env = { REGISTRATION_RATE_LIMIT: "100000", OAUTH_RATE_LIMIT: "100000", HEALTH_RATE_LIMIT: "100000" };
+  const env = { OAUTH_RATE_LIMIT: "500000", HEALTH_RATE_LIMIT: "100000" };
   await using server = await startServer(place, { env, launcher: ["bash", "-c", limited, "bash"] });
   const registered: string[] = [];
   const register = async (): Promise<Response> => {

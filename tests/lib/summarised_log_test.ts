@@ -16,7 +16,7 @@ const refusal = (address: string, reason = "expired_token") => ({ address, reaso
 
 Deno.test("of a stranger's lines the first of each kind is written, the others are counted", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 1 });
+  const summarised = summariseStrangers(log, { windowMs: 60_000, maxKinds: 100, maxLines: 1 });
   for (let request = 0; request < 1_000; request++) summarised.write("warn", "token_refused", refusal("192.0.2.1"));
   summarised.write("warn", "token_refused", refusal("192.0.2.1", "bad_signature"));
   summarised.write("warn", "token_refused", refusal("2001:db8::1"));
@@ -38,7 +38,7 @@ Deno.test("of a stranger's lines the first of each kind is written, the others a
 
 Deno.test("the first few of a kind are written whole, so that each refusal of an honest mistake can be read", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 3 });
+  const summarised = summariseStrangers(log, { windowMs: 60_000, maxKinds: 100, maxLines: 3 });
   for (let id = 1; id <= 5; id++) {
     summarised.write("audit", "token", { outcome: "refused", requestId: `r${id}`, ...refusal("192.0.2.1") });
   }
@@ -48,7 +48,7 @@ Deno.test("the first few of a kind are written whole, so that each refusal of an
 
 Deno.test("a stranger with a million addresses costs bounded memory and lines, and is counted whole", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 50, maxLines: 1 });
+  const summarised = summariseStrangers(log, { windowMs: 60_000, maxKinds: 50, maxLines: 1 });
   for (let host = 0; host < 10_000; host++) {
     summarised.write("audit", "token", { outcome: "refused", ...refusal(`10.0.${host >> 8}.${host & 255}`) });
   }
@@ -64,7 +64,7 @@ Deno.test("a stranger with a million addresses costs bounded memory and lines, a
 
 Deno.test("what a person did, and every error, is written each time", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 1 });
+  const summarised = summariseStrangers(log, { windowMs: 60_000, maxKinds: 100, maxLines: 1 });
   const lists: Parameters<Log["write"]>[] = [
     ["audit", "sign_in", { outcome: "signed_in", user: "owner", address: "192.0.2.1" }],
     ["audit", "token", { outcome: "issued", grant: "g", address: "192.0.2.1" }],
@@ -83,7 +83,7 @@ Deno.test("what a person did, and every error, is written each time", () => {
 
 Deno.test("refused sign-ins are a stranger's, whatever name was typed: guessing does not fill the log", () => {
   const { lines, log } = record();
-  const summarised = summariseStrangers(log, { windowSeconds: 60, maxKinds: 100, maxLines: 3 });
+  const summarised = summariseStrangers(log, { windowMs: 60_000, maxKinds: 100, maxLines: 3 });
   for (let attempt = 0; attempt < 70; attempt++) {
     const user = attempt % 2 === 0 ? "owner" : `(5 characters, ${attempt})`;
     summarised.write("audit", "sign_in", { outcome: "refused", reason: "wrong", user, address: "192.0.2.1" });
@@ -99,14 +99,14 @@ Deno.test("the counts are written when the window ends, though nothing more happ
     write: (_level, _event, fields) => void (fields?.["repeated"] !== undefined && counted.resolve(fields)),
     flush() {},
   };
-  const summarised = summariseStrangers(log, { windowSeconds: 0.01, maxKinds: 100, maxLines: 1 });
+  const summarised = summariseStrangers(log, { windowMs: 10, maxKinds: 100, maxLines: 1 });
   const alive = setInterval(() => {}, 1_000); // the window keeps no process alive
   summarised.write("warn", "token_refused", refusal("192.0.2.1"));
   summarised.write("warn", "token_refused", refusal("192.0.2.1"));
   assert.equal((await counted.promise)["repeated"], 1);
   clearInterval(alive);
   const plain = record();
-  const every = summariseStrangers(plain.log, { windowSeconds: 0, maxKinds: 100, maxLines: 1 });
+  const every = summariseStrangers(plain.log, { windowMs: 0, maxKinds: 100, maxLines: 1 });
   for (let line = 0; line < 3; line++) every.write("warn", "token_refused", refusal("192.0.2.1"));
   assert.equal(plain.lines.length, 3);
 });

@@ -159,7 +159,6 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     createRequestId: () => `r${++requests}`,
     maxBodyBytes: 10_000,
     maxPublicBodyBytes: 1_000,
-    bodyTimeoutSeconds: 20,
     publicInitialize: "auto",
     publicClientPattern: /servicenow/i,
     isOnLoopback: false,

@@ -60,7 +60,7 @@ Deno.test("client metadata documents do not open the worker's network: the main 
 });
 
 Deno.test("serverPermissions() names the address of the metrics where there are any, and no file of TLS", () => {
-  const config = configOf({ METRICS_PORT: "9464", METRICS_HOST: "::1", OLLAMA_HOST: "a:1" });
+  const config = configOf({ METRICS_PORT: "[::1]:9464", OLLAMA_HOST: "a:1" });
   assert.deepEqual(serverPermissions(config, samePath).net, ["127.0.0.1:3000", "[::1]:9464", "a:1"]);
   const pem = (kind: string): string => `-----BEGIN ${kind}-----\n-----END ${kind}-----\n`;
   const withTls = loadConfig({

@@ -22,7 +22,6 @@ const ofDefaults: readonly (readonly [page: string, words: string, variable: str
   ["operations", "a link that works once, within ten minutes", "SET_UP_LINK_LIFETIME", 600],
   ["upgrading", "lives for 300 s instead of 60 s", "AUTHORIZATION_CODE_LIFETIME", 300],
   ["upgrading", "for 30 s, not 120 s", "REFRESH_GRACE", 120],
-  ["deploy", "every five minutes (`SWEEP_INTERVAL`)", "SWEEP_INTERVAL", 300],
   ["deploy", "`PASSWORD_MAX_CONCURRENT` (2)", "PASSWORD_MAX_CONCURRENT", 2],
 ];
 
@@ -48,6 +47,10 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "authorization_server/documents/document_fetcher.ts",
     "shareOfFetches = 1 / 4",
   ],
+  ["deploy", "every five minutes", "composition/app.ts", "sweepIntervalMs = 300_000"],
+  ["operations", "first 10 of each kind in a minute", "lib/log/summarised_log.ts", "maxRepeatedLines = 10"],
+  ["operations", "10 connections to PostgreSQL", "storage/postgres/connection.ts", "connections: 10"],
+  ["operations", "waits up to 5 seconds for the lock", "storage/limits.ts", "defaultBusyTimeoutMs = 5_000"],
   ["security", "gives one up after 30 seconds", "ollama/admission.ts", "shareMilliseconds = 30_000"],
   [
     "security",

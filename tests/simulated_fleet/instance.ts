@@ -34,10 +34,6 @@ const loaded = loadConfig({
     WORKSPACE_DIR: "/nowhere/workspace",
     MCP_RATE_LIMIT: String(limits.callsPerMinute),
     OAUTH_RATE_LIMIT: "10000",
-    MAX_TASKS_PER_USER: String(limits.tasksPerUser),
-    TASK_LIFETIME: String(limits.taskLifetimeSeconds),
-    REFRESH_GRACE: String(limits.refreshGraceSeconds),
-    SWEEP_INTERVAL: "60",
   },
   readFile: () => "",
 });
@@ -71,6 +67,11 @@ export async function startInstance({ storage, timers, clock, onLine }: Instance
     clock,
     timers,
     telemetry,
+    bounds: {
+      mcp: { maxTasksPerPrincipal: limits.tasksPerUser, taskTtlMs: limits.taskLifetimeSeconds * 1_000 },
+      lifetimes: { refreshGraceSeconds: limits.refreshGraceSeconds },
+      sweepIntervalMs: 60_000,
+    },
     fetchDocument: () => Promise.reject(new Error("the simulated fleet has no internet")),
     extraTools: simulatedTools(timers),
   });

@@ -41,7 +41,10 @@ Deno.test("openStorage() says what is wrong and what to do, whichever the driver
     const cases = [
       [{ sqlitePath }, /is not a database/],
       [{ sqlitePath, location: { kind: "deno_kv", path: sqlitePath } }, /cannot be opened/],
-      [{ sqlitePath, location: postgres, postgresLimits: { startTimeoutMilliseconds: 50 } }, /port 1, cannot be used/],
+      [
+        { sqlitePath, location: postgres, bounds: { postgres: { startTimeoutMilliseconds: 50 } } },
+        /port 1, cannot be used/,
+      ],
     ] as const;
     for (const [options, problem] of cases) {
       const opened = await openStorage({ ...options, clock: Date.now });

@@ -12,7 +12,7 @@ import { startStorageProcess } from "./start_storage_process.ts";
 
 interface SqlitePlace extends SharedStoragePlace {
   readonly path: string;
-  readonly open: (busyTimeoutMilliseconds?: number) => Promise<Storage>;
+  readonly open: (busyTimeoutMs?: number) => Promise<Storage>;
 }
 
 async function sqlitePlace(): Promise<SqlitePlace> {
@@ -22,8 +22,7 @@ async function sqlitePlace(): Promise<SqlitePlace> {
   return {
     path,
     location: ["sqlite", path],
-    open: async (busyTimeoutMilliseconds = 5_000) =>
-      await openSqliteStorage({ path, clock: () => now, busyTimeoutMilliseconds }),
+    open: async (busyTimeoutMs = 5_000) => await openSqliteStorage({ path, clock: () => now, busyTimeoutMs }),
     advance: (milliseconds) => void (now += milliseconds),
     now: () => now,
     [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),

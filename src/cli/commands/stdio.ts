@@ -33,7 +33,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     format: config.value.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
     clock: systemClock,
   });
-  const installation = await openInstallation(config.value, systemClock, log);
+  const installation = await openInstallation(config.value, systemClock, { log });
   if (!installation.ok) {
     say(installationProblem(installation.error));
     return 1;

@@ -94,7 +94,7 @@ function* examineWall(config: Config): Generator<Check> {
   for (const text of sentences) yield { name: "wall", state: "note", text };
 }
 
-function* examineWorkers({ workers, database, postgresConnections }: Config): Generator<Check> {
+async function* examineWorkers({ workers, database }: Config): AsyncGenerator<Check> {
   if (workers === 1) return;
   const name = "workers";
   const cores = navigator.hardwareConcurrency;
@@ -102,13 +102,16 @@ function* examineWorkers({ workers, database, postgresConnections }: Config): Ge
     yield { name, state: "broken", text: `${workers} on one port need Linux`, remedy: "leave WORKERS out" };
     return;
   }
-  const connections = database?.kind === "postgres"
-    ? `, with ${workers * postgresConnections} connections to PostgreSQL in all`
-    : "";
+  const connections = database?.kind === "postgres" ? await postgresConnections(workers) : "";
   const text = `${workers} on one port and ${cores} cores${connections}`;
   yield workers <= cores
     ? { name, state: "well", text }
     : { name, state: "warning", text, remedy: "more workers than cores take memory and answer no faster" };
+}
+
+async function postgresConnections(workers: number): Promise<string> {
+  const { postgresLimits } = await import("../../storage/postgres/connection.ts");
+  return `, with ${workers * postgresLimits.connections} connections to PostgreSQL in all`;
 }
 
 /** Files, the database, upstream connections and calls need descriptors beside the streams. */

@@ -3,6 +3,7 @@ import {
   parseHost,
   parseInteger,
   parseList,
+  parseListenAddress,
   parseOrigin,
   parseServerUrl,
   parseText,
@@ -68,15 +69,9 @@ export const addressSettings = {
     help:
       "proxies that are believed about the client's address (X-Forwarded-For, Forwarded): how many, or their networks, comma-separated",
   }),
-  metricsPort: optional({
+  metricsAddress: optional({
     env: "METRICS_PORT",
-    parse: parseInteger(0, 65_535),
-    help: "port on which Prometheus reads /metrics, without a token; not set: there are no metrics",
-  }),
-  metricsHost: required({
-    env: "METRICS_HOST",
-    default: "127.0.0.1",
-    parse: parseHost,
-    help: "address of that port; whoever can reach it can read them",
+    parse: parseListenAddress,
+    help: "port, or HOST:PORT, on which Prometheus reads /metrics without a token; without it there are no metrics",
   }),
 };

@@ -20,6 +20,20 @@ interface Kind {
   repeated: number;
 }
 
+/** How repeats are counted. */
+export interface RepeatBounds {
+  /** 0 writes every line. */
+  readonly windowMs?: number;
+  /** Lines of one kind that are written in a window. */
+  readonly maxLines?: number;
+  /** Kinds that are told apart in a window. */
+  readonly maxKinds?: number;
+}
+
+const repeatWindowMs = 60_000;
+const maxRepeatedLines = 10;
+const maxRepeatedKinds = 500;
+
 /**
  * Wraps a log. A line is a stranger's when it tells of a refusal, or of a call without a token.
  * Its kind is its event, its reason, the client it names and the network that it came from. In one window `maxLines` of
@@ -27,14 +41,10 @@ interface Kind {
  */
 export function summariseStrangers(
   log: Log,
-  options: {
-    readonly windowSeconds: number;
-    readonly maxKinds: number;
-    readonly maxLines: number;
-    readonly timers?: Timers;
-  },
+  options: RepeatBounds & { readonly timers?: Timers },
 ): SummarisedLog {
-  const { windowSeconds, maxKinds, maxLines, timers = systemTimers } = options;
+  const { windowMs = repeatWindowMs, maxLines = maxRepeatedLines, maxKinds = maxRepeatedKinds } = options;
+  const { timers = systemTimers } = options;
   const kinds = new Map<string, Kind>();
   let stopTimer: (() => void) | undefined;
 
@@ -60,7 +70,7 @@ export function summariseStrangers(
       kind.repeated++;
       return true;
     }
-    stopTimer ??= timers.after(windowSeconds * 1_000, summarise);
+    stopTimer ??= timers.after(windowMs, summarise);
     if (kinds.size < maxKinds) {
       kinds.set(name, { level, event, fields: told, written: 1, repeated: 0 });
       return false;
@@ -71,7 +81,7 @@ export function summariseStrangers(
   };
   return {
     write(level, event, fields) {
-      if (windowSeconds > 0 && fields !== undefined && isStrangers(level, fields) && isRepeated(level, event, fields)) {
+      if (windowMs > 0 && fields !== undefined && isStrangers(level, fields) && isRepeated(level, event, fields)) {
         return;
       }
       log.write(level, event, fields);

@@ -11,6 +11,7 @@ import { type Unlocked, whenUnlocked } from "./locked.ts";
 import { sweepDenoKv } from "./sweep.ts";
 import { decodeValue, encodeValue, whenReadable } from "./values.ts";
 import { encodeKeyToRead } from "../key_text.ts";
+import { defaultBusyTimeoutMs } from "../limits.ts";
 import { createKeyedWatches } from "../keyed_watches.ts";
 import { listRange } from "../list_range.ts";
 import type { Batch, Storage, StorageKey, StoredEntry } from "../port.ts";
@@ -25,16 +26,16 @@ export interface DenoKvStorageOptions {
   /** A file, or the address of a remote database; without it the platform's own. */
   readonly path?: string;
   readonly clock: Clock;
-  /** How long an operation waits for a file that another opening is writing. Default 5 s. */
-  readonly busyTimeoutMilliseconds?: number;
+  /** How long an operation waits for a file that another opening is writing. */
+  readonly busyTimeoutMs?: number;
   /** How often changes are looked for while somebody watches. Default 200 ms for a file, 1 s for the platform's KV. */
   readonly watchIntervalMilliseconds?: number;
 }
 
 /** Opens the database. Rejects with {@link UnusableStorageError} when that cannot be. */
 export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<Storage> {
-  const { path, clock, busyTimeoutMilliseconds = 5_000 } = options;
-  const unlocked: Unlocked = (step) => whenUnlocked(busyTimeoutMilliseconds, step);
+  const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs } = options;
+  const unlocked: Unlocked = (step) => whenUnlocked(busyTimeoutMs, step);
   const { watchIntervalMilliseconds = path === undefined ? 1_000 : 200 } = options;
   const kv = await openKv(path, unlocked);
   const watches = createKeyedWatches(() => followDenoKv(kv, watchIntervalMilliseconds, watches));

@@ -186,7 +186,7 @@ const remedies: Readonly<Record<string, string>> = {
   "42P01": "a table is gone: restore the database from a backup",
   "42883": "a function is gone: restore the database from a backup",
   "53100": "free some space on the disk of the PostgreSQL server",
-  "53300": "the server has no connection left: raise its max_connections, or lower POSTGRES_CONNECTIONS",
+  "53300": "the server has no connection left: raise its max_connections",
   "42501": "grant the user CREATE on the database, or start once as a user who has it",
 };
 

@@ -17,12 +17,12 @@ const maxCheckedBytes = 256 * 2 ** 20;
 export function openSqliteDatabase(
   options: {
     readonly path: string;
-    readonly busyTimeoutMilliseconds: number;
+    readonly busyTimeoutMs: number;
     /** Looks for damage, which takes up to 0.4 s. */
     readonly checks?: boolean;
   },
 ): DatabaseSync {
-  const { path, busyTimeoutMilliseconds, checks = false } = options;
+  const { path, busyTimeoutMs, checks = false } = options;
   let database: DatabaseSync | undefined;
   try {
     // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
@@ -30,10 +30,10 @@ export function openSqliteDatabase(
     // Only where it differs: sqlite_presence.ts of a running server takes a change of the file's ctime for a rename.
     if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
     database = new DatabaseSync(path);
-    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}; PRAGMA trusted_schema = OFF`);
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA trusted_schema = OFF`);
     requireOwn(database, path);
     if (checks) requireSound(database, path);
-    enterWriteAheadLog(database, busyTimeoutMilliseconds);
+    enterWriteAheadLog(database, busyTimeoutMs);
     database.exec("PRAGMA synchronous = FULL");
     migrate(database, path);
     database.exec("PRAGMA busy_timeout = 0"); // from here on, who waits does not keep the thread: lock_queue.ts

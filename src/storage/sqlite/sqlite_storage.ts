@@ -10,6 +10,7 @@ import { parseStoredJson } from "../../lib/storage_fault.ts";
 import { decodeKey, encodeKeyToRead } from "../key_text.ts";
 import { createKeyedWatches } from "../keyed_watches.ts";
 import { listRange } from "../list_range.ts";
+import { defaultBusyTimeoutMs } from "../limits.ts";
 import { createLockQueue } from "./lock_queue.ts";
 import { openSqliteDatabase } from "./open_database.ts";
 import type { Batch, Storage, StorageKey, StoredEntry } from "../port.ts";
@@ -23,8 +24,8 @@ const sweepAtOnce = 500;
 export interface SqliteStorageOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** How long an operation waits for another process's write, alone: others go on. Default 5 s. */
-  readonly busyTimeoutMilliseconds?: number;
+  /** How long an operation waits for another process's write, alone: others go on. */
+  readonly busyTimeoutMs?: number;
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
   /** How often changes are looked for while somebody watches. Default 100 ms. */
@@ -41,8 +42,9 @@ interface Row {
 
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableStorageError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, clock, busyTimeoutMilliseconds = 5_000, watchIntervalMilliseconds = 100, checks = false } = options;
-  const database = openSqliteDatabase({ path, busyTimeoutMilliseconds, checks });
+  const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMilliseconds = 100, checks = false } =
+    options;
+  const database = openSqliteDatabase({ path, busyTimeoutMs, checks });
   const live = "(expires_at IS NULL OR expires_at > ?)";
   const selectOne = database.prepare(`SELECT key, value, version FROM entry WHERE key = ? AND ${live}`);
   const selectRange = database.prepare(
@@ -72,7 +74,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const commit = database.prepare("COMMIT");
   const rollback = database.prepare("ROLLBACK");
   const isBusy = (error: unknown): boolean => sqliteCodeOf(error) === sqliteCode.busy;
-  const waiting = { isBusy, timeoutMilliseconds: busyTimeoutMilliseconds, timers: systemTimers };
+  const waiting = { isBusy, timeoutMilliseconds: busyTimeoutMs, timers: systemTimers };
   const [reads, writes] = [createLockQueue(waiting), createLockQueue(waiting)];
 
   /** Runs `step` as one transaction, which it takes back by returning `false`. */

@@ -1,0 +1,31 @@
+/**
+ * Bounds that a test changes, by part: every number that is left out is the constant in the part itself. Plain data,
+ * so that a worker can be given it in its address.
+ */
+import type { Lifetimes, Limits } from "../authorization_server/context.ts";
+import type { EventStreamOptions } from "../http/event_stream.ts";
+import type { RepeatBounds } from "../lib/log/summarised_log.ts";
+import type { McpLimits } from "../mcp/runtime.ts";
+import type { OllamaLimits } from "../ollama/limits.ts";
+import type { StorageBounds } from "../storage/open_storage.ts";
+import type { WorkspaceLimits } from "../workspace/port.ts";
+
+/** See above. */
+export interface Bounds {
+  readonly authorizationServer?: Partial<Limits>;
+  readonly lifetimes?: Partial<Lifetimes>;
+  readonly http?: HttpBounds;
+  readonly eventStreams?: Partial<EventStreamOptions>;
+  readonly log?: RepeatBounds;
+  readonly mcp?: Partial<McpLimits>;
+  readonly ollama?: Partial<OllamaLimits>;
+  readonly storage?: StorageBounds;
+  readonly sweepIntervalMs?: number;
+  readonly workspace?: Partial<WorkspaceLimits>;
+}
+
+/** Bounds of requests. */
+interface HttpBounds {
+  readonly bodyTimeoutMs?: number;
+  readonly maxPublicBodyBytes?: number;
+}
