@@ -4,11 +4,10 @@
  * is that of the process which reads the stand-in; wall-clock figures are medians of rounds in turn, since the machine's speed swings.
  */
 import process from "node:process";
-import { createAdmission } from "../src/ollama/admission.ts";
 import { createOllamaClient } from "../src/ollama/client.ts";
 import { parseOllamaHost } from "../src/ollama/host.ts";
-import { defaultOllamaLimits } from "../src/ollama/limits.ts";
 import { createLocalModel } from "../src/ollama/local_model.ts";
+import { createModelQueue } from "../src/ollama/model_queue.ts";
 import { llmGenerateTool } from "../src/tools/llm/llm_generate.ts";
 import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { callTool, noImages, noSignal, testContext } from "../tests/fixtures/ollama_calls.ts";
@@ -32,12 +31,11 @@ const output = upstream.stdout.getReader();
 const url = /http:\S+/.exec(new TextDecoder().decode((await output.read()).value))?.[0] ?? "";
 const host = parseOllamaHost(url);
 if (!host.ok) throw new Error(host.error);
-const limits = { ...defaultOllamaLimits, maxInFlight: 64 };
-const client = createOllamaClient({ host: host.value, fetch, clock, limits });
+const client = createOllamaClient({ host: host.value, fetch, clock });
 const model = createLocalModel({
-  clients: [client],
-  admission: createAdmission({ ...limits, clock: () => performance.now() }),
-  limits,
+  client,
+  queue: createModelQueue({ maxInFlight: 64, clock }),
+  totalMs: 600_000,
   clock,
   random: Math.random,
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { settings } from "../src/config/settings.ts";
 
-Deno.test("every bound that docs/architecture.md names is a setting, or a constant where it says", () => {
+Deno.test("every bound that docs/architecture.md names is a setting, or a number where it says", () => {
   const page = readFileSync(new URL("../docs/architecture.md", import.meta.url), "utf8");
   const [, section = ""] = page.split("## What bounds a call\n");
   const rows = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| ")).slice(2);

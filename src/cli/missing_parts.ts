@@ -1,27 +1,24 @@
-/** What a server that starts does without, for the person at the console. */
+/** The parts that a starting server runs without, for the console. */
 import type { Config } from "../config/config.ts";
 
-/** A start does not wait longer for an Ollama that says nothing. */
-const patienceMilliseconds = 500;
+/** How long a start waits for Ollama to accept a connection. */
+const patienceMs = 500;
 
-/** Begins to look, at once: the caller's network may be given up later. One sentence a part; none when all are there. */
-export async function missingParts({ ollamaHosts, servicenow, servicenowMissing }: Config): Promise<readonly string[]> {
-  const answering = ollamaHosts.map(isListening);
-  const anyAnswers = await Promise.any(answering.map(async (each) => await each || Promise.reject(new Error("silent"))))
-    .catch(() => false);
-  const names = ollamaHosts.map(({ origin }) => origin).join(", ");
+/** Connects at once, since the caller may give up the network later. One sentence a part; none when all are there. */
+export async function missingParts({ ollamaHost, servicenow, servicenowMissing }: Config): Promise<readonly string[]> {
+  const listens = await isListening(ollamaHost);
   const without = servicenowMissing.length === 0
     ? "ServiceNow: not configured"
     : `ServiceNow: ${servicenowMissing.join(" and ")} are missing`;
   return [
-    ...anyAnswers ? [] : [`local models: Ollama does not answer at ${names}`],
+    ...listens ? [] : [`local models: Ollama does not answer at ${ollamaHost.origin}`],
     ...servicenow === undefined ? [without] : [],
   ];
 }
 
-async function isListening({ hostname, port }: Config["ollamaHosts"][number]): Promise<boolean> {
+async function isListening({ hostname, port }: Config["ollamaHost"]): Promise<boolean> {
   const late = Promise.withResolvers<null>();
-  const timer = setTimeout(() => late.resolve(null), patienceMilliseconds);
+  const timer = setTimeout(() => late.resolve(null), patienceMs);
   const connecting = Deno.connect({ hostname, port }).then((connection) => {
     connection.close();
     return true;

@@ -4,7 +4,6 @@ import type { DocumentLimits } from "../authorization_server/documents/document_
 import type { Config } from "../config/config.ts";
 import type { EventStreamOptions } from "../http/event_stream.ts";
 import type { McpLimits } from "../mcp/runtime.ts";
-import type { OllamaLimits } from "../ollama/limits.ts";
 import { defaultWorkspaceLimits, type WorkspaceLimits } from "../workspace/port.ts";
 
 /** How long what the authorization server gives lives. */
@@ -79,26 +78,6 @@ export function mcpLimitsOf(config: Config): Omit<McpLimits, "beginAnswerAfterMs
     taskHeartbeatMs: config.taskHeartbeatSeconds * 1_000,
     maxTasksPerPrincipal: config.maxTasksPerUser,
     maxSubscriptions: config.maxSubscriptions,
-  };
-}
-
-/** Bounds of the local model. */
-export function ollamaLimitsOf(config: Config): OllamaLimits {
-  return {
-    firstByteSeconds: config.llmFirstByteTimeoutSeconds,
-    idleSeconds: config.llmIdleTimeoutSeconds,
-    totalSeconds: config.llmTotalTimeoutSeconds,
-    probeSeconds: config.llmProbeTimeoutSeconds,
-    maxPromptBytes: config.llmMaxPromptBytes,
-    maxOutputBytes: config.llmMaxOutputBytes,
-    maxLineBytes: config.llmMaxLineBytes,
-    maxErrorBytes: config.llmMaxErrorBytes,
-    maxReplyBytes: config.llmMaxReplyBytes,
-    maxInFlight: config.llmMaxConcurrent,
-    maxWaiting: config.llmMaxWaiting,
-    maxAttempts: config.llmMaxAttempts,
-    retryDelaySeconds: config.llmRetryDelayMilliseconds / 1_000,
-    healthSeconds: config.llmHealthSeconds,
   };
 }
 

@@ -2,17 +2,17 @@
 import { join } from "node:path";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
-import { ollamaLimitsOf, workspaceLimitsOf } from "./configured_limits.ts";
+import { workspaceLimitsOf } from "./configured_limits.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Prompt } from "../mcp/prompt.ts";
 import type { ResourceFamily } from "../mcp/resource.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { createAdmission } from "../ollama/admission.ts";
-import { createOllamaClient, type OllamaClient } from "../ollama/client.ts";
-import { hostOfApiKey, type OllamaHost } from "../ollama/host.ts";
+import { createOllamaClient } from "../ollama/client.ts";
+import { ollamaLimits } from "../ollama/limits.ts";
 import { createLocalModel } from "../ollama/local_model.ts";
+import { createModelQueue } from "../ollama/model_queue.ts";
 import { llmModelsResource } from "../resources/llm_models.ts";
 import { workspaceFilesResource } from "../resources/workspace_files.ts";
 import type { ServicenowRecords } from "../servicenow/port.ts";
@@ -64,23 +64,23 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies);
   const watches = await watchWorkspaces(config, dependencies);
   const clock = (): number => performance.now();
-  const limits = { ...ollamaLimitsOf(config), ...dependencies.bounds?.ollama };
-  const keyHost = hostOfApiKey(config.ollamaHosts);
-  const createClient = (host: OllamaHost): OllamaClient => {
-    const client = createOllamaClient({
-      host,
-      ...(config.ollamaApiKey === undefined || host !== keyHost ? {} : { apiKey: config.ollamaApiKey }),
-      fetch,
-      avoidProxy: config.hasProxy,
-      clock,
-      limits,
-    });
-    return tracer.exports ? traceModel(client, tracer) : client;
-  };
-  const [firstHost, ...otherHosts] = config.ollamaHosts;
-  const clients = [createClient(firstHost), ...otherHosts.map(createClient)] as const;
-  const admission = createAdmission({ ...limits, clock });
-  const model = createLocalModel({ clients, admission, limits, clock, random: Math.random });
+  const limits = { ...ollamaLimits, ...dependencies.bounds?.ollama };
+  const ollama = createOllamaClient({
+    host: config.ollamaHost,
+    apiKey: config.ollamaApiKey,
+    fetch,
+    avoidProxy: config.hasProxy,
+    clock,
+    limits,
+  });
+  const model = createLocalModel({
+    client: tracer.exports ? traceModel(ollama, tracer) : ollama,
+    queue: createModelQueue({ maxInFlight: config.llmMaxConcurrent, clock, limits }),
+    totalMs: generationMs(config.toolTimeoutSeconds * 1_000),
+    limits,
+    clock,
+    random: Math.random,
+  });
   const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
   const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config);
   return {
@@ -106,11 +106,19 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       ...(records === null ? [] : records.tools),
     ],
     async close() {
-      for (const client of clients) client.close();
+      ollama.close();
       await watches.close();
       await closeWorkspaces();
     },
   };
+}
+
+/** How long before the end of its call a generation stops, so that the caller still gets what the model wrote. */
+const generationMarginMs = 2_000;
+
+/** How long a generation may take. */
+function generationMs(toolTimeoutMs: number): number {
+  return Math.max(toolTimeoutMs - generationMarginMs, toolTimeoutMs / 2);
 }
 
 /** What is offered of a ServiceNow instance; loaded only where there is one. */

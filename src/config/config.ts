@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
-import { environmentHasProxy } from "../ollama/direct_fetch.ts";
+import { environmentHasProxy } from "../lib/environment_proxy.ts";
 import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText } from "./find_setting.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";

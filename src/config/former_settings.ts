@@ -63,6 +63,20 @@ const formerSettings: readonly FormerSettingRow[] = [
   ["SERVICENOW_REFRESH_LOCK", "30 seconds"],
   ["SERVICENOW_REFRESH_PAUSE", "5 seconds"],
   ["SERVICENOW_LINK_TIMEOUT", "10 minutes"],
+  ["OLLAMA_HOST", "one host, the first of the list", (text) => /[^,\s]\s*,\s*[^,\s]/.test(text)],
+  ["LLM_MAX_WAITING", "16 calls"],
+  ["LLM_FIRST_BYTE_TIMEOUT", "the whole time of the call"],
+  ["LLM_IDLE_TIMEOUT", "30 seconds"],
+  ["LLM_TOTAL_TIMEOUT", "2 seconds less than TOOL_TIMEOUT"],
+  ["LLM_MAX_PROMPT_BYTES", "256 KiB"],
+  ["LLM_MAX_OUTPUT_BYTES", "1 MiB"],
+  ["LLM_PROBE_TIMEOUT", "3 seconds"],
+  ["LLM_MAX_ATTEMPTS", "3 attempts"],
+  ["LLM_RETRY_DELAY_MS", "250 milliseconds"],
+  ["LLM_HEALTH_LIFETIME", "no effect with one host"],
+  ["LLM_MAX_LINE_BYTES", "1 MiB"],
+  ["LLM_MAX_ERROR_BYTES", "64 KiB"],
+  ["LLM_MAX_REPLY_BYTES", "16 MiB"],
 ];
 
 /** What a compiled program has to be allowed to read, to name it. */

@@ -5,7 +5,7 @@
 import type { Setting } from "./setting.ts";
 import { addressSettings } from "./settings/address.ts";
 import { clientSettings } from "./settings/client.ts";
-import { modelSettings } from "./settings/model.ts";
+import { ollamaSettings } from "../ollama/settings.ts";
 import { operationSettings } from "./settings/operation.ts";
 import { protocolSettings } from "./settings/protocol.ts";
 import { servicenowSettings } from "../servicenow/settings.ts";
@@ -17,7 +17,7 @@ type Settings =
   & typeof addressSettings
   & typeof storageSettings
   & typeof workspaceSettings
-  & typeof modelSettings
+  & typeof ollamaSettings
   & typeof signInSettings
   & typeof clientSettings
   & typeof protocolSettings
@@ -29,7 +29,7 @@ export const settings: Settings = {
   ...addressSettings,
   ...storageSettings,
   ...workspaceSettings,
-  ...modelSettings,
+  ...ollamaSettings,
   ...signInSettings,
   ...clientSettings,
   ...protocolSettings,
@@ -43,7 +43,7 @@ export const settingSections:
     ["Address", addressSettings],
     ["Storage", storageSettings],
     ["Workspace", workspaceSettings],
-    ["Local model", modelSettings],
+    ["Local model", ollamaSettings],
     ["Sign-in and tokens", signInSettings],
     ["OAuth clients", clientSettings],
     ["Protocol", protocolSettings],

@@ -1,6 +1,6 @@
 /** Reads the body of a streaming answer to its final line: every way in which it can go wrong becomes one event. */
 import { Buffer } from "node:buffer";
-import type { Deadline } from "./deadline.ts";
+import type { CallWatch } from "./call_watch.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import type { OllamaLimits } from "./limits.ts";
@@ -9,24 +9,25 @@ import type { ModelCompletion, ModelEvent } from "./port.ts";
 import { fromErrorLine } from "./status_error.ts";
 import { parseStreamLine } from "./wire.ts";
 
-interface AnswerOptions {
+/** The call that the answer belongs to. */
+export interface AnswerOptions {
   readonly host: OllamaHost;
-  readonly deadline: Deadline;
+  readonly watch: CallWatch;
   readonly limits: OllamaLimits;
 }
 
-/** How long the connection may take to become free for the next call, once the final line is there. */
-const lingerMilliseconds = 50;
+/** How long the connection may take to become free for the next call, once the final line has arrived. */
+const lingerMs = 50;
 
-/** Yields the events of a body. Throws only what `read` throws: the network's errors and the deadline's abort. */
+/** Yields the events of a body. Throws only what `read` throws: the network's errors and the abort of `watch`. */
 export async function* readAnswer(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  { host, deadline, limits }: AnswerOptions,
+  { host, watch, limits }: AnswerOptions,
 ): AsyncGenerator<ModelEvent, void> {
   const splitter = createLineSplitter(limits.maxLineBytes);
   let outputBytes = 0;
   while (true) {
-    const { done, value } = await deadline.piece(reader.read());
+    const { done, value } = await watch.piece(reader.read());
     const { lines, fault } = done ? splitter.end() : splitter.push(value);
     for (const line of lines) {
       const parsed = parseStreamLine(line);
@@ -38,7 +39,7 @@ export async function* readAnswer(
         if (outputBytes > limits.maxOutputBytes) return yield failed(tooLarge(limits.maxOutputBytes));
         yield parsed.delta;
       }
-      if (parsed.completion !== null) return yield* finish(reader, deadline, parsed.completion);
+      if (parsed.completion !== null) return yield* finish(reader, watch, parsed.completion);
     }
     if (fault !== null) return yield failed(notLines(host, fault));
     if (done) return yield failed(brokenOff(host));
@@ -48,14 +49,14 @@ export async function* readAnswer(
 /** Lets the answer end by itself, so that its connection serves the next call; whatever follows `done` is ignored. */
 async function* finish(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  deadline: Deadline,
+  watch: CallWatch,
   completion: ModelCompletion,
 ): AsyncGenerator<ModelEvent, void> {
-  deadline.lingerFor(lingerMilliseconds);
+  watch.lingerFor(lingerMs);
   try {
     let rest = await reader.read();
     while (!rest.done) rest = await reader.read();
-  } catch { /* the answer was complete: how its connection ends is of no interest */ }
+  } catch { /* the answer is complete, however its connection ends */ }
   yield completion;
 }
 
@@ -73,7 +74,7 @@ function notOurs(host: OllamaHost): OllamaFailure {
 
 function notLines(host: OllamaHost, fault: "line_too_long" | "invalid_utf8"): OllamaFailure {
   const what = fault === "invalid_utf8" ? "text that is not UTF-8" : "a line over the limit";
-  return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent ${what}; update Ollama, or raise the limit.`);
+  return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent ${what}; update Ollama, or use another model.`);
 }
 
 function tooLarge(maxOutputBytes: number): OllamaFailure {

@@ -1,25 +1,27 @@
-/** What a client tells of calls that ended early or brought something else than an answer. */
-import type { DeadlineReason } from "./deadline.ts";
+/** Failures of calls that ended early, or brought something other than an answer. */
+import type { CallWatchOptions, EndReason } from "./call_watch.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
-import type { OllamaLimits } from "./limits.ts";
 
-/** The failure behind a {@link Deadline} that fired. */
-export function fromDeadline(reason: DeadlineReason, limits: OllamaLimits, at: string): OllamaFailure {
+/** The failure of a call that was cancelled, or ran out of time. */
+export function fromEndReason(
+  reason: EndReason,
+  { idleMs, totalMs }: Pick<CallWatchOptions, "idleMs" | "totalMs">,
+  at: string,
+): OllamaFailure {
   switch (reason) {
     case "cancelled":
       return ollamaFailure("cancelled", "The call was cancelled.");
     case "first_byte":
       return ollamaFailure(
         "timeout_first_byte",
-        `Ollama at ${at} did not begin to answer within ${limits.firstByteSeconds} s; it may still be loading the ` +
+        `Ollama at ${at} did not begin to answer within ${Math.round(totalMs) / 1000} s; it may still be loading the ` +
           "model: try again, or use a smaller one.",
       );
     case "idle":
-    case "linger":
       return ollamaFailure(
         "timeout_idle",
-        `Ollama at ${at} stopped in the middle of its answer for ${limits.idleSeconds} s; try again.`,
+        `Ollama at ${at} stopped in the middle of its answer for ${idleMs / 1000} s; try again.`,
       );
     case "total":
       return ollamaFailure(
@@ -29,11 +31,11 @@ export function fromDeadline(reason: DeadlineReason, limits: OllamaLimits, at: s
   }
 }
 
-/** The failure of a probe that nobody answered in time. */
-export function probeTimeout(host: OllamaHost, limits: OllamaLimits): OllamaFailure {
+/** The failure of a probe that was not answered in time. */
+export function probeTimeout(host: OllamaHost, probeMs: number): OllamaFailure {
   return ollamaFailure(
     "timeout_first_byte",
-    `Ollama at ${host.origin} did not answer within ${limits.probeSeconds} s; see that it runs and is not overloaded.`,
+    `Ollama at ${host.origin} did not answer within ${probeMs / 1000} s; check that it runs and is not overloaded.`,
   );
 }
 

@@ -4,13 +4,13 @@ import type { Clock } from "../lib/time/clock.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { readAnswer } from "./answer_stream.ts";
-import { readBounded, readUntil } from "./bounded_body.ts";
-import { emptyAnswer, fromDeadline, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
-import { type Deadline, startDeadline } from "./deadline.ts";
-import { createHostFetch, type Fetch } from "../ollama/direct_fetch.ts";
+import { readText, readUntil } from "./body.ts";
+import { emptyAnswer, fromEndReason, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
+import { type CallWatch, watchCall } from "./call_watch.ts";
+import { createHostFetch, type Fetch } from "./direct_fetch.ts";
 import type { OllamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
-import type { OllamaLimits } from "./limits.ts";
+import { type OllamaLimits, ollamaLimits } from "./limits.ts";
 import { fromNetworkError } from "./network_error.ts";
 import type {
   ChatRequest,
@@ -26,16 +26,16 @@ import type {
 import { fromStatus } from "./status_error.ts";
 import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
 
-interface OllamaClientOptions {
+export interface OllamaClientOptions {
   readonly host: OllamaHost;
   /** For hosted Ollama. It is sent over https and to loopback, never in the clear to another machine. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   readonly fetch: Fetch;
   /** Go to loopback hosts past the environment's proxy; see `environmentHasProxy`. */
   readonly avoidProxy?: boolean;
   /** Only differences are used; `performance.now` serves best. */
   readonly clock: Clock;
-  readonly limits: OllamaLimits;
+  readonly limits?: OllamaLimits;
 }
 
 /** A client of one server. Calls are independent of each other; nothing is retried here. */
@@ -52,7 +52,7 @@ export interface OllamaClient {
 }
 
 export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
-  const { host, apiKey, clock, limits } = options;
+  const { host, apiKey, clock, limits = ollamaLimits } = options;
   const hostFetch = createHostFetch(host, options.fetch, options.avoidProxy ?? false);
   const apiKeySent = apiKey !== undefined && (host.protocol === "https" || host.isLoopback);
   const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
@@ -62,18 +62,18 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
   const send = async (
     path: string,
     body: unknown,
-    deadline: Deadline,
+    { signal }: CallWatch,
     model?: string,
   ): Promise<Result<Response, OllamaFailure>> => {
     const response = await hostFetch.fetch(`${host.baseUrl}${path}`, {
       redirect: "manual",
-      signal: deadline.signal,
+      signal,
       ...(body === undefined
         ? { headers }
         : { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
     if (response.status !== 200) {
-      const { text } = await readBounded(response, { maxBytes: limits.maxErrorBytes, signal: deadline.signal });
+      const { text } = await readText(response, { maxBytes: limits.maxErrorBytes, signal });
       return failure(
         fromStatus(response.status, text, { host, apiKeySent, ...(model === undefined ? {} : { model }) }),
       );
@@ -84,24 +84,23 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     return failure(notOllama(host));
   };
 
-  const reply = ({ signal }: Deadline): { readonly maxBytes: number; readonly signal: AbortSignal } => ({
-    maxBytes: limits.maxReplyBytes,
-    signal,
-  });
+  /** The whole of a short answer as JSON; undefined where it is too long, or anything else. */
+  const readReply = async <T>(
+    response: Response,
+    schema: z.ZodType<T>,
+    { signal }: CallWatch,
+  ): Promise<T | undefined> => {
+    const { text, whole } = await readText(response, { maxBytes: limits.maxReplyBytes, signal });
+    return whole ? schema.safeParse(parseJson(text)).data : undefined;
+  };
 
-  const explain = (error: unknown, deadline: Deadline, midBody: boolean): OllamaFailure =>
-    deadline.reason === undefined
+  const watch = ({ signal, totalMs }: ModelCall): CallWatch =>
+    watchCall({ clock, caller: signal, idleMs: limits.idleMs, totalMs });
+
+  const explain = (error: unknown, { reason }: CallWatch, { totalMs }: ModelCall, midBody: boolean): OllamaFailure =>
+    reason === undefined
       ? fromNetworkError(error, host, midBody)
-      : fromDeadline(deadline.reason, limits, host.origin);
-
-  const deadlineOf = (call: ModelCall): Deadline =>
-    startDeadline({
-      clock,
-      caller: call.signal,
-      firstByteMilliseconds: limits.firstByteSeconds * 1000,
-      idleMilliseconds: limits.idleSeconds * 1000,
-      totalMilliseconds: call.totalMilliseconds ?? limits.totalSeconds * 1000,
-    });
+      : fromEndReason(reason, { idleMs: limits.idleMs, totalMs }, host.origin);
 
   async function* stream(
     path: string,
@@ -109,18 +108,18 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     model: string,
     call: ModelCall,
   ): AsyncGenerator<ModelEvent, void> {
-    const deadline = deadlineOf(call);
+    const watched = watch(call);
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
     try {
-      const sent = await send(path, body, deadline, model);
+      const sent = await send(path, body, watched, model);
       if (!sent.ok) return yield { type: "failed", failure: sent.error };
       if (sent.value.body === null) return yield { type: "failed", failure: emptyAnswer(host) };
-      reader = readUntil(sent.value.body, deadline.signal);
-      yield* readAnswer(reader, { host, deadline, limits });
+      reader = readUntil(sent.value.body, watched.signal);
+      yield* readAnswer(reader, { host, watch: watched, limits });
     } catch (error) {
-      yield { type: "failed", failure: explain(error, deadline, reader !== undefined) };
+      yield { type: "failed", failure: explain(error, watched, call, reader !== undefined) };
     } finally {
-      deadline.dispose();
+      watched.dispose();
     }
   }
 
@@ -128,19 +127,16 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     request: EmbedRequest,
     call: ModelCall,
   ): AsyncGenerator<ModelEmbeddings | ModelFailed, void> {
-    const deadline = deadlineOf(call);
+    const watched = watch(call);
     try {
-      const sent = await send("api/embed", toEmbedBody(request), deadline, request.model);
+      const sent = await send("api/embed", toEmbedBody(request), watched, request.model);
       if (!sent.ok) return yield { type: "failed", failure: sent.error };
-      const { text, whole } = await deadline.piece(readBounded(sent.value, reply(deadline)));
-      const parsed = whole ? embedReply.safeParse(parseJson(text)) : undefined;
-      yield parsed?.success && parsed.data.vectors.length === request.texts.length
-        ? parsed.data
-        : { type: "failed", failure: wrongEmbeddings(host) };
+      const reply = await watched.piece(readReply(sent.value, embedReply, watched));
+      yield reply?.vectors.length === request.texts.length ? reply : { type: "failed", failure: wrongEmbeddings(host) };
     } catch (error) {
-      yield { type: "failed", failure: explain(error, deadline, false) };
+      yield { type: "failed", failure: explain(error, watched, call, false) };
     } finally {
-      deadline.dispose();
+      watched.dispose();
     }
   }
 
@@ -149,28 +145,18 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     schema: z.ZodType<T>,
     signal: AbortSignal,
   ): Promise<Result<T, OllamaFailure>> => {
-    const milliseconds = limits.probeSeconds * 1000;
-    const deadline = startDeadline({
-      clock,
-      caller: signal,
-      firstByteMilliseconds: milliseconds,
-      idleMilliseconds: milliseconds,
-      totalMilliseconds: milliseconds,
-    });
+    const call = { signal, totalMs: limits.probeMs };
+    const watched = watch(call);
     try {
-      const sent = await send(path, undefined, deadline);
+      const sent = await send(path, undefined, watched);
       if (!sent.ok) return sent;
-      const { text, whole } = await readBounded(sent.value, reply(deadline));
-      const parsed = whole ? schema.safeParse(parseJson(text)) : undefined;
-      return parsed?.success ? success(parsed.data) : failure(notOllama(host));
+      const reply = await readReply(sent.value, schema, watched);
+      return reply === undefined ? failure(notOllama(host)) : success(reply);
     } catch (error) {
-      return failure(
-        deadline.reason === undefined || deadline.reason === "cancelled"
-          ? explain(error, deadline, false)
-          : probeTimeout(host, limits),
-      );
+      const isLate = watched.reason !== undefined && watched.reason !== "cancelled";
+      return failure(isLate ? probeTimeout(host, limits.probeMs) : explain(error, watched, call, false));
     } finally {
-      deadline.dispose();
+      watched.dispose();
     }
   };
 

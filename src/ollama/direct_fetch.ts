@@ -3,7 +3,7 @@
  * proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly. Requests then carry
  * the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only where a proxy is set.
  */
-import type { OllamaHost } from "../ollama/host.ts";
+import type { OllamaHost } from "./host.ts";
 
 /** The call signature of the platform's `fetch`. */
 export type Fetch = typeof globalThis.fetch;
@@ -22,11 +22,4 @@ export function createHostFetch(host: OllamaHost, fetch: Fetch, avoidProxy: bool
     fetch: (input, init) => fetch(input, { ...init, client }),
     close: () => client.close(),
   };
-}
-
-/** Whether the environment names a proxy that Deno's fetch may use for loopback addresses. */
-export function environmentHasProxy(variable: (name: string) => string | undefined): boolean {
-  return ["http_proxy", "https_proxy", "all_proxy"].some((name) =>
-    Boolean(variable(name)) || Boolean(variable(name.toUpperCase()))
-  );
 }

@@ -1,6 +1,6 @@
 /**
  * Where Ollama is, read from `OLLAMA_HOST` by the rules of Ollama's own programs (Go: `envconfig.Host`), so that a
- * value which works for `ollama` works here. A list separated by commas names several hosts.
+ * value which works for `ollama` works here.
  */
 import { Buffer } from "node:buffer";
 import { parseIpAddress } from "../lib/ip_address.ts";
@@ -54,24 +54,6 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
     isLoopback: hostname === "localhost" || hostname === "::1" || /^127(\.\d{1,3}){3}$/.test(hostname),
     ...(credentials === "" ? {} : { basicAuthorization: basicAuthorization(credentials) }),
   });
-}
-
-/** Parses a list of hosts separated by commas, in order of preference; every failure names the place in the list. */
-export function parseOllamaHosts(setting: string): Result<readonly OllamaHost[], readonly string[]> {
-  const parts = setting.split(",").filter((part, index, all) => part.trim() !== "" || all.length === 1 && index === 0);
-  const hosts: OllamaHost[] = [];
-  const problems: string[] = [];
-  parts.forEach((part, index) => {
-    const parsed = parseOllamaHost(part);
-    if (parsed.ok) hosts.push(parsed.value);
-    else problems.push(parts.length === 1 ? parsed.error : `host ${index + 1} of ${parts.length}: ${parsed.error}`);
-  });
-  return problems.length === 0 ? success(hosts) : failure(problems);
-}
-
-/** The one host that gets the API key: hosted Ollama, which is the first over https, else the first on this machine. */
-export function hostOfApiKey(hosts: readonly OllamaHost[]): OllamaHost | undefined {
-  return hosts.find(({ protocol }) => protocol === "https") ?? hosts.find(({ isLoopback }) => isLoopback);
 }
 
 /** Go's `net.SplitHostPort` with what `envconfig.Host` makes of its errors: a wrong port falls back to the default. */

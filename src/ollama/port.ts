@@ -119,15 +119,17 @@ export interface ModelEmbeddings {
 export interface ModelCall {
   /** Aborting it ends the call, upstream included, at whatever stage it is. */
   readonly signal: AbortSignal;
-  /** At most the operator's limit; the limit when left out. */
-  readonly totalMilliseconds?: number;
+  /** How long the whole call may take. */
+  readonly totalMs: number;
 }
 
-/** How many calls are ahead of one that waits; null once it waits no longer. */
+/** How many calls are ahead of a waiting one; null once it no longer waits. */
 export type CallsAhead = () => number | null;
 
 /** A call on behalf of a principal. */
-export interface PrincipalCall extends ModelCall {
+export interface PrincipalCall extends Pick<ModelCall, "signal"> {
+  /** At most the server's own limit, which holds when it is left out. */
+  readonly totalMs?: number;
   /** Calls under the same key share one turn when callers wait. */
   readonly fairnessKey: string;
   /** Whose client it is; turns go round the people first. Without it every client counts as a person. */
@@ -156,7 +158,7 @@ export interface LoadedModel {
   readonly contextLength?: number;
 }
 
-/** One Ollama server, as it is now. */
+/** The Ollama server, as it is now. */
 export interface HostReport {
   /** Scheme, name and port. */
   readonly origin: string;
@@ -173,6 +175,6 @@ export interface LocalModel {
   chat(request: ChatRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
   /** Yields one event. */
   embed(request: EmbedRequest, call: PrincipalCall): AsyncGenerator<ModelEmbeddings | ModelFailed, void>;
-  /** Asks every host what it has, in the operator's order. */
-  report(signal: AbortSignal): Promise<readonly HostReport[]>;
+  /** Asks the server what it has. */
+  report(signal: AbortSignal): Promise<HostReport>;
 }

@@ -1,5 +1,5 @@
-/** In which order waiting calls get their turns, if no others come: what a caller is told about its place in line. */
-import type { Caller } from "./admission.ts";
+/** The order in which waiting calls get their turns, if no others arrive: what a caller is told about its place. */
+import type { Caller } from "./model_queue.ts";
 
 interface Call {
   readonly caller: Caller;
@@ -19,7 +19,7 @@ export function turnOrder<Waiter extends Call>(waiters: readonly Waiter[], runni
   }));
 }
 
-/** One call of each in turn; those that have had turns begin as many rounds later. */
+/** One call of each queue in turn; a queue that has had turns begins that many rounds later. */
 function inRounds<Item>(
   queues: readonly { readonly calls: readonly Item[]; readonly had: number }[],
 ): readonly Item[] {

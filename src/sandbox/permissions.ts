@@ -13,7 +13,7 @@ interface WallSettings extends
     | "host"
     | "port"
     | "metricsAddress"
-    | "ollamaHosts"
+    | "ollamaHost"
     | "servicenow"
     | "database"
     | "dataDir"
@@ -86,9 +86,9 @@ export function listenAddresses({ host, port, metricsAddress }: WallSettings): r
  * the main thread fetches them, with the check of every address in between.
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
-  const { ollamaHosts, servicenow, database } = settings;
+  const { ollamaHost, servicenow, database } = settings;
   const urls = [
-    ...ollamaHosts.map(({ baseUrl }) => baseUrl),
+    ollamaHost.baseUrl,
     ...servicenow === undefined ? [] : [servicenow.instance],
   ];
   const hosts = urls.map((text) => {

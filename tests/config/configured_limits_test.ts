@@ -6,7 +6,6 @@ import { defaultDocumentLimits } from "../../src/authorization_server/documents/
 import { type Config, loadConfig } from "../../src/config/config.ts";
 import * as configured from "../../src/composition/configured_limits.ts";
 import { defaultMcpLimits } from "../../src/mcp/runtime.ts";
-import { defaultOllamaLimits } from "../../src/ollama/limits.ts";
 import { defaultEventStreamOptions } from "../../src/http/mcp_endpoint.ts";
 import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
 
@@ -24,20 +23,17 @@ Deno.test("with nothing set, every part has the bounds that it has by itself", (
   assert.deepEqual(configured.eventStreamOptionsOf(config), defaultEventStreamOptions);
   const { beginAnswerAfterMs: _, ...mcpLimits } = defaultMcpLimits; // which no setting changes
   assert.deepEqual(configured.mcpLimitsOf(config), mcpLimits);
-  assert.deepEqual(configured.ollamaLimitsOf(config), defaultOllamaLimits);
   assert.deepEqual(configured.workspaceLimitsOf(config), defaultWorkspaceLimits);
 });
 
 Deno.test("settings reach the parts in their units", () => {
   const config = configOf({
     STREAM_KEEP_ALIVE: "20",
-    LLM_RETRY_DELAY_MS: "500",
     TASK_LIFETIME: "60",
     CLIENT_KEYS_RETRY: "30",
     KNOWN_BROWSER_LIFETIME: "60",
   });
   assert.equal(configured.eventStreamOptionsOf(config).keepAliveMs, 20_000);
-  assert.equal(configured.ollamaLimitsOf(config).retryDelaySeconds, 0.5);
   assert.equal(configured.mcpLimitsOf(config).taskTtlMs, 60_000);
   assert.equal(configured.authorizationLimitsOf(config).clientCaches.keySetRetrySeconds, 30);
   assert.equal(configured.lifetimesOf(config).knownBrowserLifetimeSeconds, 60);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { readAnswer } from "../../src/ollama/answer_stream.ts";
-import { startDeadline } from "../../src/ollama/deadline.ts";
+import { watchCall } from "../../src/ollama/call_watch.ts";
 import { hostOf, noSignal, testLimits } from "../fixtures/ollama_calls.ts";
 import { deltaLine, finalLine } from "../fixtures/ollama_lines.ts";
 
@@ -29,23 +29,22 @@ Deno.test("readAnswer() ends whatever bytes come with exactly one event, done or
   const limits = testLimits({ maxLineBytes: 300, maxOutputBytes: 200 });
   await fc.assert(
     fc.asyncProperty(chunks, async (chunks) => {
-      const deadline = startDeadline({
+      const watch = watchCall({
         clock: () => performance.now(),
         caller: noSignal(),
-        firstByteMilliseconds: 5000,
-        idleMilliseconds: 5000,
-        totalMilliseconds: 5000,
+        idleMs: 5000,
+        totalMs: 5000,
       });
       const reader = ReadableStream.from(chunks).getReader();
       const types: string[] = [];
       let size = 0;
-      for await (const event of readAnswer(reader, { host, deadline, limits })) {
+      for await (const event of readAnswer(reader, { host, watch, limits })) {
         types.push(event.type);
         if (event.type === "delta") size += new TextEncoder().encode(event.text + event.thinking).byteLength;
         if (event.type === "failed") assert.match(event.failure.message, /[.;]/);
       }
       await reader.cancel();
-      deadline.dispose();
+      watch.dispose();
       assert.ok(types.length > 0 && types.slice(0, -1).every((type) => type === "delta"), types.join());
       assert.notEqual(types.at(-1), "delta");
       assert.ok(size <= limits.maxOutputBytes);

@@ -1,10 +1,10 @@
-/** Each fault of the contract's note, and what the caller hears of it. The stand-in plays them byte by byte. */
+/** Each way in which Ollama's answers go wrong, and what the caller is told. The stand-in plays them byte by byte. */
 import assert from "node:assert/strict";
 import type { OllamaFailureCode } from "../../src/ollama/failure.ts";
 import type { OllamaLimits } from "../../src/ollama/limits.ts";
 import { pause } from "../../src/lib/time/pause.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { ask, gather, noSignal, testClient } from "../fixtures/ollama_calls.ts";
+import { ask, gather, modelCall, testClient } from "../fixtures/ollama_calls.ts";
 import { type FaultName, trickyText } from "../fixtures/ollama_faults.ts";
 import { deltaLine, finalLine } from "../fixtures/ollama_lines.ts";
 
@@ -14,10 +14,10 @@ const never = new Promise<void>(() => {});
 const fails = (code: OllamaFailureCode, says?: RegExp): Expected => says === undefined ? { code } : { code, says };
 
 /** For the faults that only a time-out ends, that one; all else gets as long as a busy machine may need. */
-const endedByTime: Readonly<Record<string, Partial<OllamaLimits>>> = {
-  silent: { firstByteSeconds: 0.15 },
-  stall_mid_stream: { idleSeconds: 0.15 },
-  slow_drip: { totalSeconds: 0.4 },
+const endedByTime: Readonly<Record<string, { readonly totalMs?: number; readonly limits?: Partial<OllamaLimits> }>> = {
+  silent: { totalMs: 150 },
+  stall_mid_stream: { limits: { idleMs: 150 } },
+  slow_drip: { totalMs: 400 },
 };
 
 /** An answer that comes in these pieces, one for each time that the client reads. */
@@ -100,16 +100,16 @@ const table: Readonly<Record<FaultName, Expected>> = {
   redirect_307: fails("not_ollama", /redirects/),
 };
 
-Deno.test("generate() survives every fault of the contract's note with the right outcome", async (t) => {
+Deno.test("generate() survives every fault with the right outcome", async (t) => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const client = testClient(ollama.url, { limits: { maxOutputBytes: 100_000 } });
   for (const [fault, expected] of Object.entries(table)) {
     await t.step(fault, async () => {
       ollama.play(fault as FaultName);
-      const limits = endedByTime[fault];
+      const { limits, totalMs } = endedByTime[fault] ?? {};
       const impatient = limits === undefined ? undefined : testClient(ollama.url, { limits });
       const { text, completion, failure } = await gather(
-        (impatient ?? client).generate(ask("hi"), { signal: noSignal() }),
+        (impatient ?? client).generate(ask("hi"), modelCall(totalMs === undefined ? {} : { totalMs })),
       );
       if ("text" in expected) {
         assert.equal(failure, undefined);
@@ -126,23 +126,23 @@ Deno.test("generate() survives every fault of the contract's note with the right
     });
   }
   assert.ok(ollama.requests.filter((it) => it.outcome === "aborted").length >= 4);
-  assert.equal((await gather(client.generate(ask("hi"), { signal: noSignal() }))).text, "tinyllama heard: hi");
+  assert.equal((await gather(client.generate(ask("hi"), modelCall()))).text, "tinyllama heard: hi");
   client.close();
 });
 
 Deno.test("generate() waits for a first byte that is slow but within the limit, however short the stream may be idle", async () => {
   const client = testClient("127.0.0.1:1", {
-    limits: { idleSeconds: 0.01 },
+    limits: { idleMs: 10 },
     fetch: () => pause(100).then(() => answerOf([() => wholeAnswer])),
   });
-  assert.equal((await gather(client.generate(ask("hi"), { signal: noSignal() }))).text, "Once");
+  assert.equal((await gather(client.generate(ask("hi"), modelCall()))).text, "Once");
   client.close();
 });
 
 Deno.test("generate() tells how long the model took to load", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", loadMilliseconds: 20 }] });
   const client = testClient(ollama.url);
-  const { completion } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
+  const { completion } = await gather(client.generate(ask("hi"), modelCall()));
   assert.equal(completion?.loadMilliseconds, 20);
   client.close();
 });
@@ -163,7 +163,7 @@ Deno.test("generate() says what to do when nothing listens, the name is unknown,
   ];
   for (const [setting, code, says] of cases) {
     const client = testClient(setting);
-    const { failure } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
+    const { failure } = await gather(client.generate(ask("hi"), modelCall()));
     assert.equal(failure?.code, code, `${setting}: ${failure?.message}`);
     assert.match(failure.message, says);
     client.close();
@@ -181,13 +181,13 @@ Deno.test("generate() stops the model when its caller cancels or leaves, before 
   const stopped = (): Promise<void> => ollama.until((requests) => requests.at(-1)?.outcome === "aborted");
   await t.step("cancelled before anything is sent", async () => {
     const before = ollama.requests.length;
-    const { failure } = await gather(client.generate(ask("hi"), { signal: AbortSignal.abort() }));
+    const { failure } = await gather(client.generate(ask("hi"), modelCall({ signal: AbortSignal.abort() })));
     assert.equal(failure?.code, "cancelled");
     assert.equal(ollama.requests.length, before);
   });
   await t.step("cancelled while the model loads", async () => {
     const controller = new AbortController();
-    const call = gather(client.generate(ask("hi", { model: "phi3" }), { signal: controller.signal }));
+    const call = gather(client.generate(ask("hi", { model: "phi3" }), modelCall({ signal: controller.signal })));
     await ollama.until((requests) => requests.length > 0);
     controller.abort();
     assert.equal((await call).failure?.code, "cancelled");
@@ -197,7 +197,7 @@ Deno.test("generate() stops the model when its caller cancels or leaves, before 
     const controller = new AbortController();
     let deltas = 0;
     let code = "";
-    for await (const event of client.generate(ask("hi"), { signal: controller.signal })) {
+    for await (const event of client.generate(ask("hi"), modelCall({ signal: controller.signal }))) {
       if (event.type === "delta" && ++deltas === 3) controller.abort();
       if (event.type === "failed") code = event.failure.code;
     }
@@ -206,14 +206,14 @@ Deno.test("generate() stops the model when its caller cancels or leaves, before 
     await stopped();
   });
   await t.step("the iteration is left", async () => {
-    for await (const event of client.generate(ask("hi"), { signal: noSignal() })) if (event.type === "delta") break;
+    for await (const event of client.generate(ask("hi"), modelCall())) if (event.type === "delta") break;
     await stopped();
   });
   await t.step("cancelled after the final line: the answer stands", async () => {
     const controller = new AbortController();
     const cancels = (): undefined => void controller.abort(); // when the client reads on after the final line
     const late = testClient("127.0.0.1:1", { fetch: () => Promise.resolve(answerOf([() => wholeAnswer, cancels])) });
-    const { completion, failure } = await gather(late.generate(ask("hi"), { signal: controller.signal }));
+    const { completion, failure } = await gather(late.generate(ask("hi"), modelCall({ signal: controller.signal })));
     assert.ok(controller.signal.aborted);
     assert.deepEqual([completion?.type, failure], ["done", undefined]);
     late.close();
@@ -233,8 +233,8 @@ Deno.test("generate() of one caller goes on when another's is cancelled", async 
   const client = testClient(ollama.url);
   const controller = new AbortController();
   const calls = [
-    gather(client.generate(ask("one"), { signal: controller.signal })),
-    gather(client.generate(ask("two"), { signal: noSignal() })),
+    gather(client.generate(ask("one"), modelCall({ signal: controller.signal }))),
+    gather(client.generate(ask("two"), modelCall())),
   ] as const;
   await ollama.until((requests) => requests.length === 2);
   controller.abort();
@@ -251,16 +251,16 @@ Deno.test("generate() works again after Ollama was restarted, and reuses its con
   const client = testClient(first.url);
   for (const prompt of ["one", "two", "three", "four", "five"]) {
     assert.equal(
-      (await gather(client.generate(ask(prompt), { signal: noSignal() }))).text,
+      (await gather(client.generate(ask(prompt), modelCall()))).text,
       `tinyllama heard: ${prompt}`,
     );
   }
   assert.ok(first.connections() < 5);
   await first[Symbol.asyncDispose]();
-  const down = await gather(client.generate(ask("down"), { signal: noSignal() }));
+  const down = await gather(client.generate(ask("down"), modelCall()));
   assert.equal(down.failure?.code, "ollama_unreachable");
   await using second = await startOllama({ models: [{ name: "tinyllama" }], port: first.port });
-  assert.equal((await gather(client.generate(ask("up"), { signal: noSignal() }))).text, "tinyllama heard: up");
+  assert.equal((await gather(client.generate(ask("up"), modelCall()))).text, "tinyllama heard: up");
   assert.equal(second.requests.length, 1);
   client.close();
 });

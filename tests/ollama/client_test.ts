@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createOllamaClient } from "../../src/ollama/client.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { ask, gather, hostOf, noSignal, testClient, testLimits } from "../fixtures/ollama_calls.ts";
+import { ask, gather, hostOf, modelCall, noSignal, testClient, testLimits } from "../fixtures/ollama_calls.ts";
 
 Deno.test("generate() sends Ollama's names, always streams, and reports counts and durations", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", capabilities: ["completion", "thinking"] }] });
@@ -13,7 +13,7 @@ Deno.test("generate() sends Ollama's names, always streams, and reports counts a
       keepAliveSeconds: 60,
       think: false,
     }),
-    { signal: noSignal() },
+    modelCall(),
   ));
   assert.deepEqual(ollama.requests[0]?.json, {
     model: "tinyllama",
@@ -50,7 +50,7 @@ Deno.test("chat() forbids Ollama to drop parts of the conversation, and hands id
       { role: "assistant", content: "", toolCalls },
       { role: "tool", content: "3", toolName: "add", toolCallId: "call_1" },
     ],
-  }, { signal: noSignal() }));
+  }, modelCall()));
   const { messages, truncate, shift } = ollama.requests[0]?.json ?? {};
   assert.deepEqual([truncate, shift], [false, false]);
   assert.deepEqual(messages, [
@@ -63,7 +63,7 @@ Deno.test("chat() forbids Ollama to drop parts of the conversation, and hands id
 Deno.test("generate() refuses a prompt over the context with both lengths, in place of an answer about half of it", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", contextLength: 20 }] });
   const client = testClient(ollama.url);
-  const { failure, deltas } = await gather(client.generate(ask("word ".repeat(50).trim()), { signal: noSignal() }));
+  const { failure, deltas } = await gather(client.generate(ask("word ".repeat(50).trim()), modelCall()));
   assert.deepEqual([failure?.code, deltas], ["invalid_request", 0]);
   assert.match(failure?.message ?? "", /has 50 tokens.*the context of tinyllama has room for 20/);
   client.close();
@@ -74,7 +74,7 @@ Deno.test("generate() ends an answer where the context is full, with all that wa
     models: [{ name: "tinyllama", contextLength: 20, answer: () => "word ".repeat(50).trim() }],
   });
   const client = testClient(ollama.url);
-  const { text, completion } = await gather(client.generate(ask("one two three four"), { signal: noSignal() }));
+  const { text, completion } = await gather(client.generate(ask("one two three four"), modelCall()));
   assert.equal(text, "word ".repeat(16).trim());
   assert.deepEqual([completion?.doneReason, completion?.completionTokens], ["length", 16]);
   client.close();
@@ -83,7 +83,7 @@ Deno.test("generate() ends an answer where the context is full, with all that wa
 Deno.test("generate() takes the single JSON object that answers an empty prompt", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const client = testClient(ollama.url);
-  const { text, completion } = await gather(client.generate(ask(""), { signal: noSignal() }));
+  const { text, completion } = await gather(client.generate(ask(""), modelCall()));
   assert.deepEqual([text, completion], ["", { type: "done", doneReason: "load" }]);
   client.close();
 });
@@ -91,7 +91,7 @@ Deno.test("generate() takes the single JSON object that answers an empty prompt"
 Deno.test("the probes read version, installed and loaded models", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3:mini" }] });
   const client = testClient(ollama.url);
-  await gather(client.generate(ask("hi"), { signal: noSignal() }));
+  await gather(client.generate(ask("hi"), modelCall()));
   assert.deepEqual(await client.version(noSignal()), { ok: true, value: "0.33.0" });
   const tags = await client.tags(noSignal());
   assert.ok(tags.ok);
@@ -105,7 +105,7 @@ Deno.test("the probes read version, installed and loaded models", async () => {
 
 Deno.test("the probes give up in time and say what answered instead", async () => {
   const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const client = testClient(`http://127.0.0.1:${silent.addr.port}`, { limits: { probeSeconds: 0.1 } });
+  const client = testClient(`http://127.0.0.1:${silent.addr.port}`, { limits: { probeMs: 100 } });
   const probed = await client.version(noSignal());
   assert.equal(probed.ok ? "" : probed.error.code, "timeout_first_byte");
   assert.match(probed.ok ? "" : probed.error.message, /within 0\.1 s/);
@@ -125,11 +125,11 @@ Deno.test("the probes give up in time and say what answered instead", async () =
 Deno.test("an API key goes to loopback and https, and replaces nothing in messages", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }], apiKey: "key-1234" });
   const client = testClient(ollama.url, { apiKey: "key-1234" });
-  assert.equal((await gather(client.generate(ask("hi"), { signal: noSignal() }))).text, "tinyllama heard: hi");
+  assert.equal((await gather(client.generate(ask("hi"), modelCall()))).text, "tinyllama heard: hi");
   client.close();
 
   const wrong = testClient(ollama.url, { apiKey: "key-9999" });
-  const { failure } = await gather(wrong.generate(ask("hi"), { signal: noSignal() }));
+  const { failure } = await gather(wrong.generate(ask("hi"), modelCall()));
   assert.equal(failure?.code, "auth_required");
   assert.match(failure.message, /check OLLAMA_API_KEY/);
   assert.doesNotMatch(failure.message, /9999/);
@@ -156,14 +156,14 @@ Deno.test("an API key goes to loopback and https, and replaces nothing in messag
 Deno.test("a proxy of the environment does not see what goes to loopback", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const script = `
-    import { ask, gather, hostOf, noSignal, testLimits } from "./tests/fixtures/ollama_calls.ts";
+    import { ask, gather, hostOf, modelCall, testLimits } from "./tests/fixtures/ollama_calls.ts";
     import { createOllamaClient } from "./src/ollama/client.ts";
-    import { environmentHasProxy } from "../../src/ollama/direct_fetch.ts";
+    import { environmentHasProxy } from "./src/lib/environment_proxy.ts";
     for (const avoidProxy of [environmentHasProxy((name) => Deno.env.get(name)), false]) {
       const client = createOllamaClient({
         host: hostOf(Deno.args[0]), fetch, avoidProxy, clock: () => performance.now(), limits: testLimits(),
       });
-      const { text, failure } = await gather(client.generate(ask("hi"), { signal: noSignal() }));
+      const { text, failure } = await gather(client.generate(ask("hi"), modelCall()));
       console.log(text || failure.code);
       client.close();
     }`;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { hostOfApiKey, parseOllamaHost, parseOllamaHosts } from "../../src/ollama/host.ts";
+import { parseOllamaHost } from "../../src/ollama/host.ts";
+import { ollamaSettings } from "../../src/ollama/settings.ts";
 
 /** The cases of Ollama's own test of `envconfig.Host`, and what a client makes of the addresses that mean "all". */
 const cases: readonly (readonly [setting: string, baseUrl: string])[] = [
@@ -80,29 +81,16 @@ Deno.test("parseOllamaHost() refuses what no client can connect to, without repe
   }
 });
 
-Deno.test("parseOllamaHosts() reads a list and names the place of each fault", () => {
-  const parsed = parseOllamaHosts("127.0.0.1, https://example.com ,:1234");
-  assert.ok(parsed.ok);
-  assert.deepEqual(parsed.value.map((host) => host.baseUrl), [
-    "http://127.0.0.1:11434/",
-    "https://example.com/",
-    "http://127.0.0.1:1234/",
-  ]);
-  const single = parseOllamaHosts("");
-  assert.ok(single.ok && single.value.length === 1);
-  const wrong = parseOllamaHosts("127.0.0.1,ftp://x,:0");
-  assert.ok(!wrong.ok);
-  assert.deepEqual(wrong.error.map((it) => it.split(":")[0]), ["host 2 of 3", "host 3 of 3"]);
-});
-
-Deno.test("hostOfApiKey() is the first host over https, else the first on this machine, else none", () => {
-  const chosen = (setting: string): string | undefined => {
-    const hosts = parseOllamaHosts(setting);
-    assert.ok(hosts.ok);
-    return hostOfApiKey(hosts.value)?.origin;
-  };
-  assert.equal(chosen("https://a.example,https://b.example"), "https://a.example");
-  assert.equal(chosen("127.0.0.1,10.0.0.1,https://ollama.com"), "https://ollama.com");
-  assert.equal(chosen("10.0.0.1,127.0.0.1,localhost"), "http://127.0.0.1:11434");
-  assert.equal(chosen("10.0.0.1"), undefined);
+Deno.test("OLLAMA_HOST takes the first host of a list, as earlier versions had them", () => {
+  const cases: readonly (readonly [setting: string, baseUrl: string])[] = [
+    ["127.0.0.1, https://example.com ,:1234", "http://127.0.0.1:11434/"],
+    [" , :1234,ftp://x", "http://127.0.0.1:1234/"],
+    [" , ", "http://127.0.0.1:11434/"],
+  ];
+  for (const [setting, baseUrl] of cases) {
+    const parsed = ollamaSettings.ollamaHost.parse(setting);
+    assert.ok(parsed.ok);
+    assert.equal(parsed.value.baseUrl, baseUrl);
+  }
+  assert.ok(!ollamaSettings.ollamaHost.parse("ftp://x,127.0.0.1").ok);
 });

@@ -54,7 +54,7 @@ Deno.test("the local model does not try again when the answer had begun, or the 
 Deno.test("a cancelled caller does not wait for the next attempt", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }], script: () => "queue_full" });
   const controller = new AbortController();
-  using local = testModel(ollama.url, { retryDelaySeconds: 600, totalSeconds: 6_000 }, {
+  using local = testModel(ollama.url, { retryDelayMs: 600_000, totalMs: 6_000_000 }, {
     random() { // the pause is about to begin
       queueMicrotask(() => controller.abort());
       return 0.5;
@@ -76,7 +76,7 @@ Deno.test("the local model lets N calls in, keeps M waiting, and refuses the nex
   assert.deepEqual(local.occupancy(), { inFlight: 2, waiting: 2 });
   const refused = await gather(local.model.generate(ask("e"), call()));
   assert.equal(refused.failure?.code, "busy");
-  assert.match(refused.failure.message, /2 calls run and 2 wait already/);
+  assert.match(refused.failure.message, /2 calls run and 2 wait;/);
   assert.equal(ollama.requests.length, 2, "nobody was answered meanwhile");
   release();
   assert.deepEqual((await Promise.all(calls)).map((it) => it.text.slice(0, 1)), ["a", "b", "c", "d"]);
@@ -104,7 +104,7 @@ Deno.test("time spent waiting for a place counts towards the total", async () =>
   using local = testModel(ollama.url, { maxInFlight: 1 });
   const controller = new AbortController();
   const first = gather(local.model.generate(ask("a"), call({ signal: controller.signal })));
-  const second = await gather(local.model.generate(ask("b"), call({ totalMilliseconds: 60 })));
+  const second = await gather(local.model.generate(ask("b"), call({ totalMs: 60 })));
   assert.equal(second.failure?.code, "busy");
   controller.abort();
   assert.equal((await first).failure?.code, "cancelled");
@@ -136,7 +136,7 @@ Deno.test("a principal with one call does not wait behind another's ten", async 
   await using ollama = await startOllama({
     models: [{ name: "tinyllama", answer: (prompt) => `${prompt} `.repeat(10) }],
   });
-  using local = testModel(ollama.url, { maxInFlight: 1, totalSeconds: 60 });
+  using local = testModel(ollama.url, { maxInFlight: 1, totalMs: 60_000 });
   const finished: string[] = [];
   const ask1 = async (prompt: string, fairnessKey: string): Promise<void> => {
     await gather(local.model.generate(ask(prompt), call({ fairnessKey })));
@@ -154,7 +154,7 @@ Deno.test("a person with two long answers gives one up, in words, when another h
   await using ollama = await startOllama({
     models: [{ name: "tinyllama", tokenMilliseconds: 50, answer: () => "word ".repeat(2_000) }],
   });
-  using local = testModel(ollama.url, { maxInFlight: 2, idleSeconds: 100, totalSeconds: 200 }, { clock });
+  using local = testModel(ollama.url, { maxInFlight: 2, idleMs: 100_000, totalMs: 200_000 }, { clock });
   const start = (person: string, fairnessKey: string, signal: AbortSignal) =>
     gather(local.model.generate(ask("x", { options: { maxTokens: 4_000 } }), call({ person, fairnessKey, signal })));
   const stop = new AbortController();

@@ -8,7 +8,7 @@ const call = (fairnessKey: string) => ({ signal: noSignal(), fairnessKey, totalM
 Deno.test("two callers, one of them stuck: the other's answers come, and the slow one's answer is whole", async () => {
   const answer = `${"x".repeat(2000)} `.repeat(200);
   await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => answer }] });
-  using local = testModel(ollama.url, { totalSeconds: 60, idleSeconds: 2 });
+  using local = testModel(ollama.url, { totalMs: 60_000, idleMs: 2_000 });
   const request = ask("x", { options: { maxTokens: 4096 } });
   const fastDone = Promise.withResolvers<void>();
   let slowRead = "";

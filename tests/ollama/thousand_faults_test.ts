@@ -22,10 +22,9 @@ Deno.test("after 1,000 faults, cancellations and early ends no place, timer, con
     maxInFlight: 16,
     maxWaiting: 1000,
     maxAttempts: 2,
-    firstByteSeconds: 0.05,
-    idleSeconds: 0.05,
-    totalSeconds: 0.2,
-    retryDelaySeconds: 0.001,
+    idleMs: 50,
+    totalMs: 200,
+    retryDelayMs: 1,
     maxOutputBytes: 20_000,
     maxLineBytes: 100_000,
   });
@@ -33,7 +32,7 @@ Deno.test("after 1,000 faults, cancellations and early ends no place, timer, con
   const ask1 = async (index: number): Promise<void> => {
     const fault = names[index % names.length];
     const controller = new AbortController();
-    const call = { signal: controller.signal, fairnessKey: `principal ${index % 5}`, totalMilliseconds: 60_000 };
+    const call = { signal: controller.signal, fairnessKey: `principal ${index % 5}`, totalMs: 60_000 };
     switch (Math.floor(index / names.length) % 4) {
       case 0: { // the fault by itself
         if (fault !== undefined) ollama.play(fault);

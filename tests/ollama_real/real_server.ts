@@ -1,11 +1,10 @@
 /** The real Ollama at OLLAMA_HOST, what its models can do, and tests that are skipped, by name, without what they need. */
 import process from "node:process";
-import { createAdmission } from "../../src/ollama/admission.ts";
 import { createOllamaClient } from "../../src/ollama/client.ts";
-import { environmentHasProxy } from "../../src/ollama/direct_fetch.ts";
-import { parseOllamaHosts } from "../../src/ollama/host.ts";
-import { defaultOllamaLimits } from "../../src/ollama/limits.ts";
+import { environmentHasProxy } from "../../src/lib/environment_proxy.ts";
+import { parseOllamaHost } from "../../src/ollama/host.ts";
 import { createLocalModel } from "../../src/ollama/local_model.ts";
+import { createModelQueue } from "../../src/ollama/model_queue.ts";
 import { success } from "../../src/lib/result.ts";
 import { llmChatTool } from "../../src/tools/llm/llm_chat.ts";
 import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
@@ -13,19 +12,16 @@ import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
 import { noSignal } from "../fixtures/ollama_calls.ts";
 
-const hosts = parseOllamaHosts(process.env["OLLAMA_HOST"] ?? "");
-if (!hosts.ok) throw new Error(`OLLAMA_HOST: ${hosts.error.join("; ")}`);
-const [host] = hosts.value;
-if (host === undefined) throw new Error("OLLAMA_HOST names no host");
+const parsed = parseOllamaHost(process.env["OLLAMA_HOST"] ?? "");
+if (!parsed.ok) throw new Error(`OLLAMA_HOST: ${parsed.error}`);
+const host = parsed.value;
 /** Where its paths are appended. */
 export const { baseUrl } = host;
 const apiKey = process.env["OLLAMA_API_KEY"];
 /** Milliseconds. */
 export const clock = (): number => performance.now();
-const limits = defaultOllamaLimits;
 const avoidProxy = environmentHasProxy((name) => process.env[name]);
-const createClient = () =>
-  createOllamaClient({ host, fetch, avoidProxy, clock, limits, ...(apiKey === undefined ? {} : { apiKey }) });
+const createClient = () => createOllamaClient({ host, apiKey, fetch, avoidProxy, clock });
 
 const probe = createClient();
 const installed = await probe.tags(noSignal());
@@ -70,9 +66,9 @@ export function real(path: string, body?: unknown): Promise<Response> {
 export function toolsFor(model: string) {
   const client = createClient();
   const local = createLocalModel({
-    clients: [client],
-    admission: createAdmission({ ...limits, clock: () => performance.now() }),
-    limits,
+    client,
+    queue: createModelQueue({ maxInFlight: 2, clock }),
+    totalMs: 600_000,
     clock,
     random: Math.random,
   });

@@ -51,7 +51,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["operations", "first 10 of each kind in a minute", "lib/log/summarised_log.ts", "maxRepeatedLines = 10"],
   ["operations", "10 connections to PostgreSQL", "storage/postgres/connection.ts", "connections: 10"],
   ["operations", "waits up to 5 seconds for the lock", "storage/limits.ts", "defaultBusyTimeoutMs = 5_000"],
-  ["security", "gives one up after 30 seconds", "ollama/admission.ts", "shareMilliseconds = 30_000"],
+  ["security", "gives one up after 30 seconds", "ollama/limits.ts", "shareMs: 30_000"],
   [
     "security",
     "gets the same redirect for 30 seconds",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { traceModel } from "../../src/telemetry/traced_model.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { ask, testClient } from "../fixtures/ollama_calls.ts";
+import { ask, modelCall, testClient } from "../fixtures/ollama_calls.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
 
 Deno.test("a model's span lasts until its answer is whole, has the counts of tokens, and says how it ended", async () => {
@@ -13,7 +13,7 @@ Deno.test("a model's span lasts until its answer is whole, has the counts of tok
   });
   const { tracer, spans } = createRecordingTracer();
   const client = traceModel(testClient(ollama.url), tracer);
-  const call = { signal: new AbortController().signal };
+  const call = modelCall();
   const outcomeOf = async (events: AsyncIterable<{ readonly type: string }>): Promise<string | undefined> => {
     let last: string | undefined;
     for await (const { type } of events) {

@@ -28,7 +28,7 @@ Deno.test("llm_embed answers one vector for each text, in single precision", asy
 Deno.test("llm_embed tells failures in words", async () => {
   await using ollama = await startOllama({ models });
   using local = testModel(ollama.url);
-  using impatient = testModel(ollama.url, { firstByteSeconds: 0.1 });
+  using impatient = testModel(ollama.url, { totalMs: 100 });
   const embeddingModels = ["all-minilm", "tinyllama", "nope"] as const;
   const tool = llmEmbedTool({ model: local.model, embeddingModels, maxNumbers: 16 });
   assert.equal(codeOf(await callTool(tool, { texts: ["a", "b", "c"] })), "output_too_large");

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { OllamaLimits } from "../../src/ollama/limits.ts";
 import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
 import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { defaultProgressPace, type ProgressPace } from "../../src/tools/llm/progress.ts";
@@ -9,6 +8,7 @@ import {
   callTool as call,
   codeOf,
   messageOf,
+  type ModelChanges,
   noImages,
   structured,
   testContext,
@@ -20,7 +20,7 @@ const clock = (): number => performance.now();
 
 function toolFor(
   ollama: StandInOllama,
-  { limits = {}, pace = defaultProgressPace }: { limits?: Partial<OllamaLimits>; pace?: ProgressPace } = {},
+  { limits = {}, pace = defaultProgressPace }: { limits?: ModelChanges; pace?: ProgressPace } = {},
 ): { readonly tool: Tool; readonly occupancy: () => { inFlight: number; waiting: number } } & Disposable {
   const local = testModel(ollama.url, limits);
   return {
@@ -235,10 +235,10 @@ Deno.test("llm_generate stops the model and frees its place when the caller canc
 Deno.test("llm_generate gives up after timeout_ms, which cannot exceed the server's own limit", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }], script: () => "silent" });
   // The limit that would end the call in the other place is ten minutes away.
-  for (const [totalSeconds, timeout] of [[600, 30], [0.1, 600_000]] as const) {
-    using it = toolFor(ollama, { limits: { totalSeconds, firstByteSeconds: 600 } });
+  for (const [totalMs, timeout] of [[600_000, 30], [100, 600_000]] as const) {
+    using it = toolFor(ollama, { limits: { totalMs } });
     const outcome = await call(it.tool, { prompt: "x", timeout_ms: timeout });
-    assert.equal(codeOf(outcome), "timeout_total");
+    assert.equal(codeOf(outcome), "timeout_first_byte");
   }
 });
 

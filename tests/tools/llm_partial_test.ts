@@ -1,17 +1,25 @@
 /** What a model wrote before a call ended early reaches the caller, marked and with the reason, whatever ended it. */
 import assert from "node:assert/strict";
-import type { OllamaLimits } from "../../src/ollama/limits.ts";
 import type { ToolOutcome } from "../../src/mcp/tool.ts";
 import { llmChatTool } from "../../src/tools/llm/llm_chat.ts";
 import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { type Play, type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import { callTool, codeOf, messageOf, noImages, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  callTool,
+  codeOf,
+  messageOf,
+  type ModelChanges,
+  noImages,
+  structured,
+  testContext,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 
 const clock = (): number => performance.now();
 const now = Promise.resolve();
 const never = new Promise<void>(() => {});
 
-function toolsFor(ollama: StandInOllama, limits: Partial<OllamaLimits> = {}) {
+function toolsFor(ollama: StandInOllama, limits: ModelChanges = {}) {
   const local = testModel(ollama.url, limits);
   const options = { model: local.model, models: ["tinyllama", "phi3"], readImage: noImages, clock } as const;
   return {
@@ -34,7 +42,7 @@ function textsOf(outcome: ToolOutcome): readonly string[] {
 
 Deno.test("llm_generate gives what the model wrote, and why it ended, for every fault in the middle of an answer", async (t) => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
-  const faults: readonly (readonly [Play, code: string, limits?: Partial<OllamaLimits>])[] = [
+  const faults: readonly (readonly [Play, code: string, limits?: ModelChanges])[] = [
     ["reset_mid_stream", "truncated"],
     ["cut_without_final", "truncated"],
     ["half_line_at_eof", "truncated"],
@@ -44,7 +52,7 @@ Deno.test("llm_generate gives what the model wrote, and why it ended, for every 
     ["invalid_utf8", "bad_upstream"],
     ["long_line", "bad_upstream"],
     ["error_mid_stream", "model_failed"],
-    ["stall_mid_stream", "timeout_idle", { idleSeconds: 0.15 }],
+    ["stall_mid_stream", "timeout_idle", { idleMs: 150 }],
     ["endless_stream", "output_too_large", { maxOutputBytes: 100_000 }],
   ];
   for (const [play, code, limits = {}] of faults) {

@@ -3,7 +3,6 @@ import { ownerId, users } from "../../authorization_server/records/user.ts";
 import type { Config } from "../../config/config.ts";
 import { describeFormerSettings } from "../../config/former_settings.ts";
 import { isLoopbackHost } from "../../config/parsers.ts";
-import { ollamaLimitsOf } from "../configured_limits.ts";
 import { examineCertificate } from "./certificate.ts";
 import type { Check } from "./check.ts";
 import { examineMetadata } from "./metadata.ts";
@@ -15,7 +14,6 @@ import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { openableDescriptors } from "../../lib/descriptors.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { createOllamaClient } from "../../ollama/client.ts";
-import { hostOfApiKey, type OllamaHost } from "../../ollama/host.ts";
 import { playConnection } from "./play/connection.ts";
 import { scopesOf } from "../offered_scopes.ts";
 import { missesTrustProxy, serverUrlFor } from "../server_url.ts";
@@ -194,20 +192,8 @@ async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config):
 
 async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
   const name = "ollama";
-  for (const host of config.ollamaHosts) yield* examineOllamaHost(name, host, config, clock);
-}
-
-async function* examineOllamaHost(name: string, host: OllamaHost, config: Config, clock: Clock): AsyncGenerator<Check> {
-  const client = createOllamaClient({
-    host,
-    ...(config.ollamaApiKey === undefined || host !== hostOfApiKey(config.ollamaHosts)
-      ? {}
-      : { apiKey: config.ollamaApiKey }),
-    fetch,
-    avoidProxy: config.hasProxy,
-    clock,
-    limits: ollamaLimitsOf(config),
-  });
+  const { ollamaHost: host, ollamaApiKey: apiKey, hasProxy: avoidProxy } = config;
+  const client = createOllamaClient({ host, apiKey, fetch, avoidProxy, clock });
   try {
     const installed = await client.tags(new AbortController().signal);
     if (!installed.ok) {

@@ -9,13 +9,13 @@ export interface ToolFailure {
 }
 
 /** Turns go round the people, then round the clients of each: two agents of one person do not starve each other. */
-export function callOf(context: ToolContext, timeoutMilliseconds: number | undefined): PrincipalCall {
+export function callOf(context: ToolContext, timeoutMs: number | undefined): PrincipalCall {
   const { principal, signal, answerNow } = context;
   return {
     signal: AbortSignal.any([signal, answerNow]),
     person: principal.subject,
     fairnessKey: JSON.stringify([principal.subject, principal.clientId]),
-    ...(timeoutMilliseconds === undefined ? {} : { totalMilliseconds: timeoutMilliseconds }),
+    ...(timeoutMs === undefined ? {} : { totalMs: timeoutMs }),
   };
 }
 

@@ -1,27 +1,26 @@
 /** The tool `llm_models`: which models there are, loaded, and allowed. */
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { describeModels, type DescribeModelsOptions, type ModelsReport } from "../../ollama/models_report.ts";
+import { describeModels, type DescribeModelsOptions, type ModelEntry } from "../../ollama/models_report.ts";
 
 const modelEntry = z.object({
   name: z.string().describe("What to pass as model"),
   installed: z.boolean(),
   loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
   allowed: z.boolean().describe("The operator allows calls of it"),
-  hosts: z.array(z.string()).describe("Which servers have it"),
   size_bytes: z.number().optional(),
   parameter_size: z.string().optional(),
   quantization: z.string().optional(),
   family: z.string().optional(),
   capabilities: z.array(z.string()).optional(),
 });
-const hostEntry = z.object({
-  host: z.string(),
+const server = z.object({
+  address: z.string(),
   ok: z.boolean(),
   version: z.string().optional(),
   problem: z.string().optional().describe("What to do about a server that cannot be used"),
 });
-const report = z.object({ models: z.array(modelEntry), hosts: z.array(hostEntry) });
+const report = z.object({ models: z.array(modelEntry), server });
 
 export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({
@@ -36,26 +35,16 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
     output: report,
     async run(_input, { signal }): Promise<ToolOutcome> {
       const described = await describeModels(options, signal);
-      const reachable = described.hosts.some((host) => host.ok);
-      const problem = described.hosts[0]?.problem;
-      if (!reachable && problem !== undefined) return { ok: false, code: "ollama_unreachable", message: problem };
-      return {
-        ok: true,
-        content: [{ type: "text", text: toLines(described) }],
-        structuredContent: { ...described },
-      };
+      const { models, server: { problem } } = described;
+      if (problem !== undefined) return { ok: false, code: "ollama_unreachable", message: problem };
+      return { ok: true, content: [{ type: "text", text: toLines(models) }], structuredContent: { ...described } };
     },
   });
 }
 
-function toLines({ models, hosts }: ModelsReport): string {
-  return [
-    ...models.map((it) => {
-      const state = it.installed
-        ? (it.loaded ? "installed, in memory" : "installed")
-        : `missing: ollama pull ${it.name}`;
-      return `${it.name}: ${state}${it.allowed ? "" : ", not allowed by the operator"}`;
-    }),
-    ...hosts.filter((host) => !host.ok).map((host) => `${host.host}: ${host.problem}`),
-  ].join("\n");
+function toLines(models: readonly ModelEntry[]): string {
+  return models.map(({ name, installed, loaded, allowed }) => {
+    const state = installed ? (loaded ? "installed, in memory" : "installed") : `missing: ollama pull ${name}`;
+    return `${name}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
+  }).join("\n");
 }

@@ -1,8 +1,8 @@
-/** Reads a body that may be larger than anyone wants to hold, and may never end. */
+/** Reads bodies of any size that may never end. */
 
 /**
  * A reader that the signal ends. Deno forgets to pass an abort on to a body once its `Response` is out of reach, and a
- * read would then wait for ever: so the reader is cancelled itself, and its reads say `done`.
+ * read would then wait for ever: so the reader itself is cancelled, and its reads report `done`.
  */
 export function readUntil(
   body: ReadableStream<Uint8Array>,
@@ -15,8 +15,8 @@ export function readUntil(
   return reader;
 }
 
-/** Up to `maxBytes` of the body as text, and whether that was all of it; the rest is not read. */
-export async function readBounded(
+/** The beginning of the body as text, and whether that was all of it; beyond `maxBytes` nothing is read. */
+export async function readText(
   response: Response,
   { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
 ): Promise<{ text: string; whole: boolean }> {

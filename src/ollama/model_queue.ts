@@ -1,22 +1,21 @@
 /**
- * Who may call the model now: N at a time, M in a waiting room, everyone else refused at once. Turns go round the
- * people, and round the clients of each: one who queues ten calls does not keep another waiting for ten. When the room
- * is full, a newcomer takes the last place of the person, or client, with most. And while a person waits who has no
- * call running, nobody keeps two places for longer than a share of time.
+ * The queue for the model: N calls run at a time, M wait, any more are refused at once. Turns go round the people, and
+ * round the clients of each, so ten queued calls of one person do not delay another person by ten. When the queue is
+ * full, a new call takes the last place of the person, or client, with the most. While a person with no running call
+ * waits, no other person keeps two places for longer than a share of time.
  */
+import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import { type OllamaLimits, ollamaLimits } from "./limits.ts";
 import type { CallsAhead } from "./port.ts";
 import { countBy, turnOrder } from "./turn_order.ts";
 
-/** How long a person keeps a second place while another has none. */
-const shareMilliseconds = 30_000;
-
-/** Why a call was not let in. `full` may also come later, when a principal with fewer calls needed the place. */
-export type Refusal = "full" | "timed_out" | "cancelled";
+/** Why a call was not admitted. `full` may also come later, when a principal with fewer calls needed the place. */
+export type QueueRefusal = "full" | "timed_out" | "cancelled";
 
 /** A place at the model. */
 export interface Place {
-  /** Aborts when the call has to give its place to somebody who has none. */
+  /** Aborts when the call has to give its place to a person who has none. */
   readonly signal: AbortSignal;
   /** Gives the place to the next in turn; calling it again does nothing. */
   release(): void;
@@ -31,22 +30,22 @@ export interface Caller {
 /** How a call waits. */
 interface EnterOptions {
   readonly signal: AbortSignal;
-  readonly maxWaitMilliseconds: number;
+  readonly maxWaitMs: number;
   /** Called once when the call has to wait. */
   readonly onWait?: ((ahead: CallsAhead) => void) | undefined;
 }
 
-/** The door to the model. */
-export interface Admission {
-  /** Waits for a place, at most `maxWaitMilliseconds`; every exit of the call releases it. */
-  enter(caller: Caller, options: EnterOptions): Promise<Result<Place, Refusal>>;
-  /** How many are in, and how many wait. */
+/** The queue for the model. */
+export interface ModelQueue {
+  /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
+  enter(caller: Caller, options: EnterOptions): Promise<Result<Place, QueueRefusal>>;
+  /** How many calls run, and how many wait. */
   occupancy(): { readonly inFlight: number; readonly waiting: number };
 }
 
 interface Waiter {
   readonly caller: Caller;
-  settle(outcome: Result<Place, Refusal>): void;
+  settle(outcome: Result<Place, QueueRefusal>): void;
 }
 
 interface Running {
@@ -55,23 +54,21 @@ interface Running {
   readonly giveUp: AbortController;
 }
 
-/** How an {@link Admission} is set up; `clock` is used for differences only. */
-export interface AdmissionOptions {
+/** `clock` is used for differences only. */
+export interface ModelQueueOptions {
   readonly maxInFlight: number;
-  readonly maxWaiting: number;
-  readonly clock: () => number;
-  /** Default {@link shareMilliseconds}. */
-  readonly shareMs?: number;
+  readonly clock: Clock;
+  readonly limits?: Pick<OllamaLimits, "maxWaiting" | "shareMs">;
 }
 
-export function createAdmission(
-  { maxInFlight, maxWaiting, clock, shareMs = shareMilliseconds }: AdmissionOptions,
-): Admission {
+/** An empty queue. */
+export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
+  const { maxWaiting, shareMs } = limits;
   /** In the order of their arrival, but that a client's others go to the end when one of its calls is let in. */
   let waiters: Waiter[] = [];
   const running = new Set<Running>();
   let shareTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Made when a waiting call asks for its place, and valid until a call comes or goes. */
+  /** Computed when a waiting call asks for its place, and valid until a call comes or goes. */
   let places: ReadonlyMap<Waiter, number> | undefined;
 
   const remove = (waiter: Waiter): void => {
@@ -152,18 +149,18 @@ export function createAdmission(
 
   return {
     occupancy: () => ({ inFlight: running.size, waiting: waiters.length }),
-    enter(caller, { signal, maxWaitMilliseconds, onWait }) {
+    enter(caller, { signal, maxWaitMs, onWait }) {
       if (signal.aborted) return Promise.resolve(failure("cancelled"));
       if (running.size < maxInFlight) return Promise.resolve(success(admit(caller)));
       if (waiters.length >= maxWaiting && !makeRoom(caller)) return Promise.resolve(failure("full"));
       return new Promise((resolve) => {
-        const leave = (why: Refusal): void => {
+        const leave = (why: QueueRefusal): void => {
           remove(waiter);
           waiter.settle(failure(why));
           watchShares();
         };
         const onAbort = (): void => leave("cancelled");
-        const timer = setTimeout(() => leave("timed_out"), maxWaitMilliseconds);
+        const timer = setTimeout(() => leave("timed_out"), maxWaitMs);
         const waiter: Waiter = {
           caller,
           settle(outcome) {

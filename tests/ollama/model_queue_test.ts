@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { createModelQueue, type ModelQueue, type Place } from "../../src/ollama/model_queue.ts";
+import type { CallsAhead } from "../../src/ollama/port.ts";
+
+const wait = { maxWaitMs: 5000 };
+const queueOf = ({ maxInFlight, ...limits }: { maxInFlight: number; maxWaiting?: number; shareMs?: number }) =>
+  createModelQueue({
+    maxInFlight,
+    clock: () => performance.now(),
+    limits: { maxWaiting: 10, shareMs: 30_000, ...limits },
+  });
+/** A person with one client, or one of a person's clients: `ann/desk`. */
+const caller = (name: string): { person: string; client: string } => ({
+  person: name.split("/")[0] ?? "",
+  client: name,
+});
+const never = (): AbortSignal => new AbortController().signal;
+
+async function enterNow(queue: ModelQueue, key: string): Promise<Place> {
+  const entered = await queue.enter(caller(key), { signal: never(), ...wait });
+  assert.ok(entered.ok);
+  return entered.value;
+}
+
+/** Queues calls under the keys, then lets them in one after the other and says in which order. */
+async function order(queue: ModelQueue, keys: readonly string[]): Promise<string[]> {
+  const first = await enterNow(queue, "first");
+  const seen: string[] = [];
+  const calls = keys.map(async (key) => {
+    const entered = await queue.enter(caller(key), { signal: never(), ...wait });
+    seen.push(entered.ok ? key : `${key}!`);
+    if (entered.ok) entered.value.release();
+  });
+  first.release();
+  await Promise.all(calls);
+  return seen;
+}
+
+Deno.test("createModelQueue() lets N in, M wait, and refuses the next at once", async () => {
+  const queue = queueOf({ maxInFlight: 2, maxWaiting: 1 });
+  const [a, b] = [await enterNow(queue, "a"), await enterNow(queue, "a")];
+  const waiting = queue.enter(caller("a"), { signal: never(), ...wait });
+  assert.deepEqual(queue.occupancy(), { inFlight: 2, waiting: 1 });
+  assert.deepEqual(await queue.enter(caller("a"), { signal: never(), ...wait }), { ok: false, error: "full" });
+  a.release();
+  a.release(); // a second release frees nothing
+  const c = await waiting;
+  assert.ok(c.ok);
+  assert.deepEqual(queue.occupancy(), { inFlight: 2, waiting: 0 });
+  b.release();
+  c.value.release();
+  assert.deepEqual(queue.occupancy(), { inFlight: 0, waiting: 0 });
+});
+
+Deno.test("createModelQueue() takes turns between principals", async () => {
+  const queue = queueOf({ maxInFlight: 1, maxWaiting: 10 });
+  assert.deepEqual(await order(queue, ["a", "a", "a", "b", "b", "c"]), ["a", "b", "c", "a", "b", "a"]);
+});
+
+Deno.test("createModelQueue() prefers the caller with fewer calls running", async () => {
+  const queue = queueOf({ maxInFlight: 3, maxWaiting: 10 });
+  const releases = [await enterNow(queue, "a"), await enterNow(queue, "a"), await enterNow(queue, "b")];
+  const seen: string[] = [];
+  const queued = ["a", "b"].map(async (key) => {
+    const entered = await queue.enter(caller(key), { signal: never(), ...wait });
+    assert.ok(entered.ok);
+    seen.push(key);
+    releases.push(entered.value);
+  });
+  releases[0]?.release();
+  await queued[0];
+  assert.deepEqual(seen, ["a"]); // one of a's two ended: a and b are equal then, and a came first
+  releases[1]?.release();
+  await Promise.all(queued);
+  releases.forEach(({ release }) => release());
+  assert.deepEqual(queue.occupancy(), { inFlight: 0, waiting: 0 });
+});
+
+Deno.test("createModelQueue() gives a full room's last place of the greediest to a newcomer", async () => {
+  const queue = queueOf({ maxInFlight: 1, maxWaiting: 3 });
+  assert.deepEqual(await order(queue, ["a", "a", "a", "b"]), ["a!", "a", "b", "a"]);
+});
+
+Deno.test("createModelQueue() frees the place of a waiter that cancels or waits too long", async () => {
+  const queue = queueOf({ maxInFlight: 1, maxWaiting: 2 });
+  const held = await enterNow(queue, "a");
+  const controller = new AbortController();
+  const cancelled = queue.enter(caller("b"), { signal: controller.signal, ...wait });
+  const impatient = queue.enter(caller("c"), { signal: never(), maxWaitMs: 10 });
+  controller.abort();
+  assert.deepEqual(await cancelled, { ok: false, error: "cancelled" });
+  assert.deepEqual(await impatient, { ok: false, error: "timed_out" });
+  assert.deepEqual(queue.occupancy(), { inFlight: 1, waiting: 0 });
+  assert.deepEqual(await queue.enter(caller("d"), { signal: AbortSignal.abort(), ...wait }), {
+    ok: false,
+    error: "cancelled",
+  });
+  held.release();
+  (await enterNow(queue, "e")).release();
+});
+
+Deno.test("createModelQueue() goes round the people before their clients, in turns and in a full room", async () => {
+  const queue = queueOf({ maxInFlight: 1, maxWaiting: 10 });
+  const keys = ["a/1", "a/2", "a/3", "b/1", "a/1"];
+  assert.deepEqual(await order(queue, keys), ["a/1", "b/1", "a/2", "a/3", "a/1"]);
+  const small = queueOf({ maxInFlight: 1, maxWaiting: 3 });
+  assert.deepEqual(await order(small, ["a/1", "a/2", "a/3", "b/1"]), ["a/3!", "a/1", "b/1", "a/2"]);
+});
+
+Deno.test("createModelQueue() lets no person keep a second place longer than a share while another person has none", async () => {
+  const queue = queueOf({ maxInFlight: 2, shareMs: 50 });
+  const [first, second] = [await enterNow(queue, "a/1"), await enterNow(queue, "a/2")];
+  const own = queue.enter(caller("a/3"), { signal: never(), ...wait });
+  await new Promise((resolve) => setTimeout(resolve, 80));
+  assert.deepEqual([first.signal.aborted, second.signal.aborted], [false, false]); // no other person waits
+  const other = queue.enter(caller("b/1"), { signal: never(), ...wait });
+  await new Promise<void>((resolve) => {
+    if (second.signal.aborted) resolve();
+    else second.signal.addEventListener("abort", () => resolve());
+  });
+  assert.equal(first.signal.aborted, false);
+  second.release();
+  const entered = await other;
+  assert.ok(entered.ok);
+  entered.value.release();
+  const last = await own;
+  assert.ok(last.ok);
+  last.value.release();
+  first.release();
+  assert.deepEqual(queue.occupancy(), { inFlight: 0, waiting: 0 });
+});
+
+Deno.test("createModelQueue() tells a waiting call how many are ahead of it, and nothing once it is in", async () => {
+  const queue = queueOf({ maxInFlight: 1 });
+  const first = await enterNow(queue, "first");
+  const places: CallsAhead[] = [];
+  const entered = ["a", "a", "b"].map((key) =>
+    queue.enter(caller(key), { signal: never(), ...wait, onWait: (ahead) => void places.push(ahead) })
+  );
+  const seen = (): (number | null)[] => places.map((ahead) => ahead());
+  assert.deepEqual(seen(), [0, 2, 1], "the second call of a person comes after the first of another");
+  first.release();
+  const place = await entered[0];
+  assert.deepEqual(seen(), [null, 1, 0]);
+  if (place?.ok) place.value.release();
+  const next = await entered[2];
+  assert.deepEqual(seen(), [null, 0, null]);
+  if (next?.ok) next.value.release();
+  const last = await entered[1];
+  assert.deepEqual(seen(), [null, null, null]);
+  if (last?.ok) last.value.release();
+});
+
+Deno.test("createModelQueue() lets calls in in the order that it told them", async () => {
+  const key = fc.constantFrom("ann/desk", "ann/phone", "ben/desk", "cat/desk", "cat/phone");
+  await fc.assert(fc.asyncProperty(fc.array(key, { maxLength: 9 }), async (keys) => {
+    const queue = queueOf({ maxInFlight: 1 });
+    const first = await enterNow(queue, "first");
+    const places: CallsAhead[] = [];
+    const order: number[] = [];
+    const calls = keys.map(async (each, index) => {
+      const onWait = (ahead: CallsAhead): void => void (places[index] = ahead);
+      const entered = await queue.enter(caller(each), { signal: never(), ...wait, onWait });
+      assert.ok(entered.ok);
+      order.push(index);
+      entered.value.release();
+    });
+    const told = keys.map((_, index) => index).sort((a, b) => (places[a]?.() ?? 0) - (places[b]?.() ?? 0));
+    first.release();
+    await Promise.all(calls);
+    assert.deepEqual(order, told, keys.join(" "));
+  }));
+});
