@@ -47,7 +47,7 @@ export function workspaceCases(root: string): readonly Case[] {
     read("100k"),
     {
       name: "read 20 files of 1 kB",
-      ours: ours("file_read_many", { filenames: few }),
+      ours: ours("file_read", { filename: few[0], files: few.slice(1) }),
       official: ours("read_multiple_files", { paths: few.map(at) }),
       bare: ["Deno.readTextFileSync", () => few.map((name) => Deno.readTextFileSync(at(name)))],
       proof: "0123456789",

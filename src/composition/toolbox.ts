@@ -24,7 +24,6 @@ import { fileEditTool } from "../tools/files/file_edit.ts";
 import { fileInfoTool } from "../tools/files/file_info.ts";
 import { fileListTool } from "../tools/files/file_list.ts";
 import { fileCopyTool, fileMoveTool } from "../tools/files/file_move.ts";
-import { fileReadManyTool } from "../tools/files/file_read_many.ts";
 import { fileReadTool } from "../tools/files/file_read.ts";
 import { fileSearchTool } from "../tools/files/file_search.ts";
 import { fileWriteTool } from "../tools/files/file_write.ts";
@@ -92,7 +91,6 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     prompts: records === null ? [] : records.prompts,
     tools: [
       fileReadTool(workspace),
-      fileReadManyTool(workspace),
       fileWriteTool(workspace),
       fileListTool(workspace),
       fileInfoTool(workspace),

@@ -49,6 +49,16 @@ export function decodeAndShowText(bytes: Uint8Array): { readonly content: string
   return escapes > maxEscapes ? null : { content, shown };
 }
 
+const plainText = /^[\t\n\r -~]*$/;
+
+/** A text as {@link showText} shows it, and how many characters that escapes; `null` when there are too many for a text. */
+export function escapeText(text: string): { readonly shown: string; readonly escapes: number } | null {
+  if (plainText.test(text)) return { shown: text, escapes: 0 };
+  let escapes = 0;
+  const shown = text.replace(misleadingInText, (character) => ++escapes > maxEscapes ? "" : toEscape(character));
+  return escapes > maxEscapes ? null : { shown, escapes };
+}
+
 // by byte: 0 for printable ASCII, tab and line ends, which are shown as they are
 const needsMore = Uint8Array.from(
   { length: 256 },

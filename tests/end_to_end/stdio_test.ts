@@ -56,7 +56,7 @@ overStdio.test("stdio serves the SDK's client with what `connect --transport std
   const content = "zażółć 🐢\nline two\n".repeat(5_000); // several pipe buffers long, in both directions
   const written = await client.callTool({ name: "file_write", arguments: { filename: "a.txt", content } });
   assert.equal(written["isError"], false, JSON.stringify(written));
-  const read = await client.callTool({ name: "file_read", arguments: { filename: "a.txt" } });
+  const read = await client.callTool({ name: "file_read", arguments: { filename: "a.txt", max_bytes: 200_000 } });
   assert.deepEqual((read["content"] as { text: string }[])[0]?.text, content);
   const said = await client.callTool({ name: "llm_generate", arguments: { prompt: "Hello" } });
   assert.equal(said["isError"], false, JSON.stringify(said));

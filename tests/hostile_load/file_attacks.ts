@@ -52,9 +52,10 @@ export const fileAttacks: Attacks = {
     }),
   file_read_made_up_cursor: (random) =>
     call("file_read", { filename: random.pick(names), cursor: hostileText(random, random.pick([10, 100_000])) }),
-  file_read_many: (random) =>
-    call("file_read_many", {
-      filenames: Array.from({ length: sizeAround(random, 50, 400) }, () => fileName(random)).slice(0, 400),
+  several_files: (random) =>
+    call("file_read", {
+      filename: fileName(random),
+      files: Array.from({ length: sizeAround(random, 50, 400) }, () => fileName(random)).slice(0, 400),
     }),
   file_list: (random) =>
     call("file_list", {

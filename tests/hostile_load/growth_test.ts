@@ -64,7 +64,7 @@ const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
   "many wrong messages": (bytes) => call("llm_chat", { messages: many(bytes / 3, {}) }),
   "many wrong tool calls": (bytes) =>
     call("llm_chat", { messages: [{ role: "user", tool_calls: many(bytes / 3, {}) }] }),
-  "many names of files": (bytes) => call("file_read_many", { filenames: many(bytes / 4, "a") }),
+  "many names of files": (bytes) => call("file_read", { filename: "a", files: many(bytes / 4, "a") }),
   "many arguments that nobody knows": (bytes) =>
     call("file_read", Object.fromEntries(Array.from({ length: bytes / 10 }, (_, index) => [`k${index}`, 1]))),
   "a long duration": (bytes) => call("llm_generate", { prompt: "x", keep_alive: text(bytes, "1m") }),

@@ -93,7 +93,7 @@ Deno.test({
         const calls: readonly (readonly [string, Record<string, unknown>])[] = [
           ["file_read", { filename: "d/f" }],
           ["file_read", { filename: "g" }],
-          ["file_read_many", { filenames: ["d/f", "d/SECRET-NAME", "g"] }],
+          ["file_read", { filename: "d/f", files: ["d/SECRET-NAME", "g"] }],
           ["file_list", { path: "d" }],
           ["file_search", { query: "SECRET" }],
           ["file_write", { filename: "d/w", content: "x" }],
@@ -108,7 +108,7 @@ Deno.test({
         for (let round = 0; round < 60; round++) {
           const answers = await Promise.all(calls.map(([tool, input]) => call(tool, input)));
           for (const [index, { text, structured }] of answers.entries()) {
-            const told = calls[index]?.[0] === "file_read_many" ? JSON.stringify(structured) : text;
+            const told = "files" in (calls[index]?.[1] ?? {}) ? JSON.stringify(structured) : text;
             assert.ok(
               !told.replaceAll("d/SECRET-NAME", "").includes("SECRET"),
               `${JSON.stringify(calls[index])}: ${told}`,

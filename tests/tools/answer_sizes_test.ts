@@ -4,7 +4,6 @@ import { createResourceRegistry } from "../../src/mcp/resource.ts";
 import { workspaceFilesResource } from "../../src/resources/workspace_files.ts";
 import { fileListTool } from "../../src/tools/files/file_list.ts";
 import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileReadManyTool } from "../../src/tools/files/file_read_many.ts";
 import { fileSearchTool } from "../../src/tools/files/file_search.ts";
 import { principalWith } from "../mcp/harness.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
@@ -16,11 +15,11 @@ Deno.test("a text of control characters is no text: it does not grow sixfold in 
     Deno.writeTextFileSync(`${root}/controls.txt`, "\u0001".repeat(mebibyte));
     Deno.writeTextFileSync(`${root}/few.txt`, "\u0001 plain\n".repeat(20_000));
     const read = fileReadTool(workspace);
-    const readMany = fileReadManyTool(workspace);
     assert.equal((await failureOf(read, { filename: "controls.txt" })).code, "not_text");
     assert.equal((await failureOf(read, { filename: "controls.txt", start_line: 1 })).code, "not_text");
-    assert.equal((await failureOf(readMany, { filenames: ["controls.txt"] })).code, "none_readable");
-    assert.match((await answerOf(read, { filename: "few.txt" })).text, /^\\u\{1\} plain\n/);
+    assert.equal((await failureOf(read, { filename: "controls.txt", files: ["controls.txt"] })).code, "not_text");
+    const few = await answerOf(read, { filename: "few.txt", max_bytes: mebibyte });
+    assert.match(few.text, /^\\u\{1\} plain\n/);
     const embedded = await answerOf(read, { filename: "controls.txt", embed: true });
     assert.ok(JSON.stringify(embedded).length < 1.5 * mebibyte);
     const family = createResourceRegistry([workspaceFilesResource(workspace)]).get("workspace_files");
@@ -29,10 +28,10 @@ Deno.test("a text of control characters is no text: it does not grow sixfold in 
     assert.ok(JSON.stringify(resource).length < 1.5 * mebibyte);
   }));
 
-Deno.test("file_read_many repeats no name that is too long for a path", () =>
+Deno.test("file_read repeats no name that is too long for a path", () =>
   withWorkspace(async ({ workspace }) => {
-    const filenames = ["\u200b".repeat(300_000), "a".repeat(500_000)];
-    const failure = await failureOf(fileReadManyTool(workspace), { filenames });
+    const request = { filename: "\u200b".repeat(300_000), files: ["a".repeat(500_000)] };
+    const failure = await failureOf(fileReadTool(workspace), request);
     assert.ok(failure.message.length < 100_000);
   }));
 

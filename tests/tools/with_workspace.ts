@@ -28,9 +28,10 @@ export async function withWorkspace(
   }
 }
 
-/** A successful answer: its blocks, the text of the first, and the structured content. */
+/** A successful answer: its blocks, the texts among them, the text of the first, and the structured content. */
 export interface Answer {
   readonly blocks: readonly ContentBlock[];
+  readonly texts: readonly string[];
   readonly text: string;
   readonly structured: Readonly<Record<string, unknown>>;
 }
@@ -42,6 +43,7 @@ export async function answerOf(tool: Tool, input: unknown): Promise<Answer> {
   const [first] = outcome.content;
   return {
     blocks: outcome.content,
+    texts: outcome.content.flatMap((block) => block.type === "text" ? [block.text] : []),
     text: first?.type === "text" ? first.text : "",
     structured: outcome.structuredContent ?? {},
   };

@@ -237,8 +237,8 @@ const rows: readonly Row[] = [
   {
     why: "of several files the one outside fails alone",
     setup: linkOut,
-    tool: "file_read_many",
-    args: { filenames: ["in.txt", "out/secret.txt", "../outside/secret.txt", "{{OUT}}/secret.txt"] },
+    tool: "file_read",
+    args: { filename: "in.txt", files: ["out/secret.txt", "../outside/secret.txt", "{{OUT}}/secret.txt"] },
     accept: ["ok"],
     contains: ["inside"],
   },

@@ -12,6 +12,7 @@ import type { ResourceFamily, ResourceTemplate } from "../resource.ts";
 import { resourcesPage } from "./resource_paging.ts";
 import type { CacheHint, Revision } from "../revisions/revision.ts";
 import type { RegisteredTool } from "./tool_registry.ts";
+import { toFlatSchema } from "./tool_schema.ts";
 
 /** Answers a request for a list. */
 type ListHandler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
@@ -23,7 +24,8 @@ export function createToolsList(tools: Registry<never, RegisteredTool>): ListHan
     "tools",
     () => tools.all(),
     ({ tool }) => tool.name,
-    (entry, revision) => revision.encodeTool(entry),
+    (entry, { revision, exchange: { profile } }) =>
+      revision.encodeTool(profile.flatParameters ? { ...entry, inputSchema: toFlatSchema(entry.inputSchema) } : entry),
   );
 }
 
@@ -59,7 +61,7 @@ function createKeptList<Entry>(
   name: string,
   entries: () => readonly Entry[],
   nameOf: (entry: Entry) => string,
-  encode: (entry: Entry, revision: Revision) => unknown,
+  encode: (entry: Entry, call: Call) => unknown,
 ): ListHandler {
   const kept = new Map<Profile, Map<Revision, Map<number, string>>>();
   let keptVersion = -1;
@@ -67,7 +69,7 @@ function createKeptList<Entry>(
   const render = (call: Call, start: number): string => {
     const { secretBox, limits } = call.runtime;
     const page = pageAt(secretBox, { name, entries: entries(), nameOf }, start, limits.pageSize);
-    const encoded = page.entries.map((entry) => encode(entry, call.revision));
+    const encoded = page.entries.map((entry) => encode(entry, call));
     const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "public" };
     return JSON.stringify(toResult(call, name, encoded, page.nextCursor, hint));
   };

@@ -1,5 +1,6 @@
 /** JSON schemas of a tool's input and output, made once when the tool is registered. */
 import { z } from "zod";
+import { isObject } from "../../lib/is_object.ts";
 
 /** A JSON schema whose root is an object. */
 export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
@@ -35,4 +36,13 @@ function sayPlainly(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.const === undefined) return;
   schema.enum = [schema.const];
   delete schema.const;
+}
+
+/** The schema without its optional lists and objects, which ServiceNow's agents cannot fill in. */
+export function toFlatSchema(schema: ObjectSchema): ObjectSchema {
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  const properties = Object.entries(schema["properties"] ?? {}).filter(([name, property]) =>
+    required.includes(name) || !isObject(property) || (property["type"] !== "array" && property["type"] !== "object")
+  );
+  return { ...schema, properties: Object.fromEntries(properties) };
 }

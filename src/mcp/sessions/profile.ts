@@ -13,6 +13,8 @@ export interface Profile {
   readonly endsListsWithEmptyCursor: boolean;
   /** Whether images carry `media_type` beside `mimeType`. */
   readonly addsMediaType: boolean;
+  /** Whether tools are listed without their optional lists and objects. */
+  readonly flatParameters: boolean;
   /** Whether the client is offered sessions, streams and change notices. */
   readonly streams: boolean;
   /** Whether a tool that fails is the JSON-RPC error -32603, as the guide has it, instead of a result with `isError`. */
@@ -26,6 +28,7 @@ export const specProfile: Profile = {
   initializedStatus: 202,
   endsListsWithEmptyCursor: false,
   addsMediaType: false,
+  flatParameters: false,
   streams: true,
   toolFailureIsProtocolError: false,
   answerWithinMs: null,
@@ -39,6 +42,7 @@ export const serviceNowProfile: Profile = {
   initializedStatus: 200,
   endsListsWithEmptyCursor: true,
   addsMediaType: true,
+  flatParameters: true,
   streams: false,
   toolFailureIsProtocolError: false,
   answerWithinMs: serviceNowAnswerWithinMs,

@@ -8,6 +8,21 @@ export const filenameInput: z.ZodString = z.string().describe(
 /** The result's echo of the path, in its canonical form. */
 export const filenameOutput: z.ZodString = z.string().describe("The file's path in the workspace");
 
+/** Text of one answer, unless the caller asks for more: clients cut what is longer at 12 to 50 kB. */
+export const pageBytes = 40_000;
+
+const versionCharacters = 12;
+
+/** A short name for a file's content: the beginning of its SHA-256. */
+export function toVersion(sha256: string): string {
+  return sha256.slice(0, versionCharacters);
+}
+
+/** The version as results have it. */
+export const versionOutput: z.ZodString = z.string().describe(
+  "Names the content; give it as if_version to change only what you have seen",
+);
+
 /** SHA-256 of a file's content. */
 export const sha256Output: z.ZodString = z.string().describe(
   "SHA-256 of the file's whole content, in hexadecimal; give it as if_match to change only what you have seen",

@@ -26,13 +26,15 @@ export interface TextLines {
   readonly sha256: string | null;
 }
 
-/** Which lines, at most `maxBytes` of them. */
+/** Which lines. */
 interface LineSelection {
   readonly from?: TextPosition;
   /** The first line that is wanted; lines before are passed over. */
   readonly startLine?: number;
   /** The last line that is wanted. */
   readonly endLine?: number;
+  /** At most this much of them, and never more than one read may give. */
+  readonly maxBytes?: number;
 }
 
 const newline = 10;
@@ -44,7 +46,7 @@ const rangeGrowth = 8;
 export async function readLines(
   workspace: Workspace,
   path: WorkspacePath,
-  { from = { offsetBytes: 0, line: 1 }, startLine = from.line, endLine = Infinity }: LineSelection,
+  { from = { offsetBytes: 0, line: 1 }, startLine = from.line, endLine = Infinity, maxBytes = Infinity }: LineSelection,
 ): Promise<Outcome<TextLines>> {
   const { maxReadBytes, maxFileBytes } = workspace.limits;
   let position = from;
@@ -81,8 +83,9 @@ export async function readLines(
       position = first;
       continue;
     }
-    const cut = lastWanted ?? (isEnd ? rest.byteLength : cutAtBoundary(rest));
-    const taken = rest.subarray(0, cut);
+    const whole = rest.subarray(0, lastWanted ?? (isEnd ? rest.byteLength : cutAtBoundary(rest)));
+    const taken = firstBytes(whole, maxBytes);
+    const cut = taken.byteLength;
     const offsetBytes = first.offsetBytes + cut;
     const next = offsetBytes >= sizeBytes ? null : { offsetBytes, line: first.line + countLines(taken) };
     return success({
@@ -136,8 +139,26 @@ export function countLines(bytes: Uint8Array): number {
   return count;
 }
 
+/** As many of the bytes as fit, up to a line end, or else to the end of a character. */
+export function firstBytes(bytes: Uint8Array, maxBytes: number): Uint8Array {
+  if (bytes.byteLength <= maxBytes) return bytes;
+  const start = bytes.subarray(0, maxBytes);
+  return start.subarray(0, cutAtBoundary(start) || maxBytes);
+}
+
+/** As many of the last bytes as fit, from a line's start on, or else from that of a character. */
+export function lastBytes(bytes: Uint8Array, maxBytes: number): Uint8Array {
+  if (bytes.byteLength <= maxBytes) return bytes;
+  const end = bytes.subarray(bytes.byteLength - maxBytes);
+  const line = end.indexOf(newline) + 1;
+  if (line > 0 && line < end.byteLength) return end.subarray(line);
+  let start = 0;
+  while (start < 4 && isContinuation(end[start])) start++;
+  return end.subarray(start);
+}
+
 /** The offset after `lines` line ends, or `null` when there are fewer. */
-function offsetOfLine(bytes: Uint8Array, lines: number): number | null {
+export function offsetOfLine(bytes: Uint8Array, lines: number): number | null {
   let offset = 0;
   for (let line = 0; line < lines; line++) {
     const at = bytes.indexOf(newline, offset);

@@ -1,0 +1,158 @@
+/**
+ * What `file_read` answers. The words of a file and ours are blocks of their own, and our notice says how many lines and
+ * bytes are the file's: nothing in a file can pass for a notice.
+ */
+import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../../workspace/file_display.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
+import { toReadCursorText } from "./cursor.ts";
+import { toTimestamp, toVersion } from "./input.ts";
+import type { TextPart } from "./read_text.ts";
+
+/** One file of an answer. */
+export interface FileRead {
+  /** For the audit log; `null` for a file that was read. */
+  readonly code: string | null;
+  readonly notice: string;
+  /** Whether the notice stands before the content: where the content is not the whole file. */
+  readonly noticeFirst: boolean;
+  readonly content: ContentBlock | null;
+  /** Of text, which a page of an answer is measured by. */
+  readonly textBytes: number;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** What is known of the file as a whole. */
+interface FileFacts {
+  readonly sizeBytes: number;
+  readonly modifiedAt: number;
+  readonly sha256: string | null;
+}
+
+type MediaBlock = Extract<ContentBlock, { readonly type: "image" | "audio" | "resource" }>;
+
+/** A file that could not be read, and why. */
+export function refusedRead(filename: string, message: string, code = "invalid_filename"): FileRead {
+  return { code, notice: message, noticeFirst: true, content: null, textBytes: 0, facts: { filename, error: message } };
+}
+
+/** An image, a sound, or a file as a resource. */
+export function mediaRead(path: WorkspacePath, content: MediaBlock, facts: FileFacts): FileRead {
+  const mimeType = content.type === "resource" ? content.resource.mimeType : content.mimeType;
+  return {
+    code: null,
+    notice: `(${showName(path.text)}: ${mimeType}, ${bytes(facts.sizeBytes)}${versionWords(facts)})`,
+    noticeFirst: false,
+    content,
+    textBytes: 0,
+    facts: { filename: path.text, mime_type: mimeType, ...toFacts(facts) },
+  };
+}
+
+/** The text of a file, or a part of it. */
+export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, numbered: boolean): FileRead {
+  const { startLine, lines, totalLines, next, isWhole } = part;
+  const text = numbered && startLine !== null ? numberLines(part.shown, startLine) : part.shown;
+  const cursor = next === null ? undefined : toReadCursorText(next);
+  const endLine = startLine === null ? null : startLine + lines - 1;
+  const name = showName(path.text);
+  const ends = lineEnds(part.content);
+  const details = [
+    ...(ends === "LF" ? [] : [ends]),
+    ...(part.encoding === "utf-8" ? [] : [part.encoding.toUpperCase()]),
+    ...(part.escapes === 0 ? [] : [`${count(part.escapes, "character")} shown as \\u{...}`]),
+  ].map((words) => `, ${words}`).join("") + versionWords(facts);
+  const notice = isWhole
+    ? `(${name}: ${count(lines, "line")}, ${bytes(facts.sizeBytes)}${details}; untrusted file text)`
+    : `(${name}: ${rangeWords(part)}; ${
+      lines === 0 ? "no text" : `the next ${count(lines, "line")}, ${bytes(part.contentBytes)}, are untrusted file text`
+    }, of ${bytes(facts.sizeBytes)} in all${details}${
+      cursor === undefined ? "" : `; there is more: call again with cursor ${cursor}`
+    })`;
+  return {
+    code: null,
+    notice,
+    noticeFirst: !isWhole || numbered,
+    content: lines === 0 && !isWhole ? null : { type: "text", text },
+    textBytes: part.contentBytes,
+    facts: {
+      filename: path.text,
+      content: part.content,
+      ...(part.encoding === "utf-8" ? {} : { encoding: part.encoding }),
+      ...((isWhole && !numbered) || startLine === null ? {} : { start_line: startLine, end_line: endLine }),
+      ...(totalLines === null ? {} : { total_lines: totalLines }),
+      ...(cursor === undefined ? {} : { next_cursor: cursor }),
+      ...toFacts(facts),
+    },
+  };
+}
+
+/** All files of a call as one answer. A file that cannot be read does not keep the others from being read. */
+export function combineReads(reads: readonly FileRead[]): ToolOutcome {
+  const [first, ...further] = reads;
+  if (first === undefined) throw new RangeError("a read names a file");
+  const isOne = further.length === 0;
+  const noticeOf = ({ code, notice, facts }: FileRead): string =>
+    isOne || code === null || notice.endsWith(")") ? notice : `${notice} (${showName(String(facts["filename"]))})`;
+  if (reads.every(({ code }) => code !== null)) {
+    return { ok: false, code: first.code ?? "", message: reads.map(noticeOf).join("\n") };
+  }
+  return {
+    ok: true,
+    content: reads.flatMap((read): ContentBlock[] => {
+      const { noticeFirst, content } = read;
+      const words: ContentBlock = { type: "text", text: noticeOf(read) };
+      if (content === null) return [words];
+      return noticeFirst || !isOne ? [words, content] : [content, words];
+    }),
+    structuredContent: {
+      ...first.facts,
+      ...(isOne ? {} : { files: further.map(({ facts }) => facts) }),
+      untrusted: true,
+    },
+  };
+}
+
+function toFacts({ sizeBytes, modifiedAt, sha256 }: FileFacts): Record<string, unknown> {
+  return {
+    size_bytes: sizeBytes,
+    ...(sha256 === null ? {} : { version: toVersion(sha256), sha256 }),
+    modified_at: toTimestamp(modifiedAt),
+  };
+}
+
+function rangeWords({ startLine, lines, totalLines }: TextPart): string {
+  if (startLine === null) return `the last ${count(lines, "line")}`;
+  const of = totalLines === null ? "" : ` of ${totalLines}`;
+  if (lines === 0) {
+    return totalLines === null
+      ? `nothing from line ${startLine} on`
+      : `it has ${count(totalLines, "line")}, so there is nothing at line ${startLine}`;
+  }
+  return lines === 1 ? `line ${startLine}${of}` : `lines ${startLine} to ${startLine + lines - 1}${of}`;
+}
+
+function versionWords({ sha256 }: FileFacts): string {
+  return sha256 === null ? "" : `, version ${toVersion(sha256)}`;
+}
+
+/** How the lines end: as most tools of today have it, or not. */
+function lineEnds(text: string): "LF" | "CRLF" | "mixed line ends" {
+  const firstEnd = text.indexOf("\n");
+  if (firstEnd === -1) return "LF";
+  if (!text.includes("\r\n")) return "LF";
+  return /(?:^|[^\r])\n/.test(text) ? "mixed line ends" : "CRLF";
+}
+
+function numberLines(text: string, firstLine: number): string {
+  let line = firstLine;
+  return text.split(/(?<=\n)/).map((part) => `${line++}\t${part}`).join("");
+}
+
+function count(number: number, unit: string): string {
+  return `${number} ${unit}${number === 1 ? "" : "s"}`;
+}
+
+function bytes(number: number): string {
+  return count(number, "byte");
+}

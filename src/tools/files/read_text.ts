@@ -1,0 +1,141 @@
+/** Reads lines of a text file for `file_read`, in any encoding, at most a page of them. */
+import { Buffer } from "node:buffer";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { escapeText } from "../../workspace/file_display.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
+import type { FileContent, Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
+import { decodeBytes, type TextEncoding } from "../../workspace/text/encoding.ts";
+import {
+  countLines,
+  firstBytes,
+  lastBytes,
+  offsetOfLine,
+  readLastLines,
+  readLines,
+  type TextPosition,
+} from "../../workspace/text/lines.ts";
+import type { ReadCursor } from "./cursor.ts";
+import type { LineRequest } from "./read_request.ts";
+
+/** What to read of a file. */
+export interface TextRequest {
+  readonly lines: LineRequest;
+  readonly cursor: ReadCursor | undefined;
+  readonly encoding: TextEncoding | undefined;
+  readonly maxBytes: number;
+}
+
+/** Lines of a file. */
+export interface TextPart {
+  /** Exactly as the file has it. */
+  readonly content: string;
+  readonly shown: string;
+  /** Characters that `shown` escapes. */
+  readonly escapes: number;
+  /** Of the content, in the file's own encoding where that is UTF-8. */
+  readonly contentBytes: number;
+  /** The number of the first line; `null` where the file is too large to count lines before it. */
+  readonly startLine: number | null;
+  /** Lines of this part, the last of which may be cut. */
+  readonly lines: number;
+  /** Of the whole file; `null` where it is too large to be counted. */
+  readonly totalLines: number | null;
+  readonly isWhole: boolean;
+  readonly next: ReadCursor | null;
+  readonly encoding: TextEncoding;
+}
+
+/** Why there is no text. */
+export type TextProblem = WorkspaceRefusal | { readonly reason: "not_text" };
+
+/** A part of a file that was read whole. */
+export function selectText(
+  { bytes, version }: Pick<FileContent, "bytes" | "version">,
+  { lines: { startLine = 1, endLine, tail }, cursor, encoding, maxBytes }: TextRequest,
+): Result<TextPart, TextProblem> {
+  const decoded = decodeBytes(bytes, encoding);
+  if (decoded === null) return failure({ reason: "not_text" });
+  if (cursor !== undefined && cursor.version !== version) return failure({ reason: "conflict" });
+  const all = decoded.encoding === "utf-8" ? bytes : new Uint8Array(Buffer.from(decoded.text, "utf8"));
+  const totalLines = linesOf(all);
+  const from: TextPosition = cursor?.from ??
+    positionOfLine(all, tail === undefined ? startLine : totalLines - tail + 1);
+  const lastLine = cursor?.endLine ?? endLine;
+  const rest = all.subarray(from.offsetBytes);
+  const wanted = lastLine === undefined ? rest : rest.subarray(0, lengthOfLines(rest, lastLine - from.line + 1));
+  const part = tail === undefined ? firstBytes(wanted, maxBytes) : lastBytes(wanted, maxBytes);
+  const isWhole = part.byteLength === all.byteLength;
+  const content = isWhole ? decoded.text : Buffer.from(part).toString("utf8");
+  const shown = escapeText(content);
+  if (shown === null) return failure({ reason: "not_text" });
+  const lines = linesOf(part);
+  const end = from.offsetBytes + part.byteLength;
+  const isCut = tail === undefined && part.byteLength < wanted.byteLength;
+  const next = isCut ? { offsetBytes: end, line: from.line + countLines(part) } : null;
+  return success({
+    content,
+    ...shown,
+    contentBytes: part.byteLength,
+    startLine: tail === undefined ? from.line : totalLines - lines + 1,
+    lines,
+    totalLines,
+    isWhole,
+    next: next === null ? null : toCursor(version, next, lastLine),
+    encoding: decoded.encoding,
+  });
+}
+
+/** A part of a file that is too large to be read whole. */
+export async function readTextPart(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { lines: { startLine, endLine, tail }, cursor, encoding, maxBytes }: TextRequest,
+): Promise<Result<TextPart & Pick<FileContent, "sizeBytes" | "modifiedAt">, TextProblem>> {
+  const lastLine = cursor?.endLine ?? endLine;
+  const read = tail !== undefined ? await readLastLines(workspace, path, tail) : await readLines(workspace, path, {
+    ...cursor === undefined ? {} : { from: cursor.from },
+    ...startLine === undefined ? {} : { startLine },
+    ...lastLine === undefined ? {} : { endLine: lastLine },
+    maxBytes,
+  });
+  if (!read.ok) return read;
+  const { version, sizeBytes, modifiedAt } = read.value;
+  if (cursor !== undefined && cursor.version !== version) return failure({ reason: "conflict" });
+  const part = tail === undefined ? read.value.bytes : lastBytes(read.value.bytes, maxBytes);
+  const decoded = decodeBytes(part, encoding);
+  const shown = decoded === null || decoded.encoding.startsWith("utf-16") ? null : escapeText(decoded.text);
+  if (decoded === null || shown === null) return failure({ reason: "not_text" });
+  const next = "next" in read.value ? read.value.next : null;
+  const isCut = next !== null && (lastLine === undefined || next.line <= lastLine);
+  return success({
+    content: decoded.text,
+    ...shown,
+    contentBytes: part.byteLength,
+    startLine: "from" in read.value ? read.value.from.line : null,
+    lines: linesOf(part),
+    totalLines: null,
+    isWhole: false,
+    next: isCut ? toCursor(version, next, lastLine) : null,
+    encoding: decoded.encoding,
+    sizeBytes,
+    modifiedAt,
+  });
+}
+
+function toCursor(version: string, from: TextPosition, endLine: number | undefined): ReadCursor {
+  return { version, from, ...endLine === undefined ? {} : { endLine } };
+}
+
+/** Lines, the last of which may have no line end. */
+function linesOf(bytes: Uint8Array): number {
+  return countLines(bytes) + (bytes.byteLength > 0 && bytes.at(-1) !== 0x0a ? 1 : 0);
+}
+
+function positionOfLine(bytes: Uint8Array, line: number): TextPosition {
+  if (line <= 1) return { offsetBytes: 0, line: 1 };
+  return { offsetBytes: offsetOfLine(bytes, line - 1) ?? bytes.byteLength, line };
+}
+
+function lengthOfLines(bytes: Uint8Array, lines: number): number {
+  return lines <= 0 ? 0 : offsetOfLine(bytes, lines) ?? bytes.byteLength;
+}

@@ -1,0 +1,67 @@
+/** Encodings of text files: told apart by their bytes, and written back as they were. */
+import { Buffer, isAscii, isUtf8 } from "node:buffer";
+
+/** What a text file is encoded in. `latin1` is what is no UTF-8, holds no NUL, and reads as text. */
+export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
+
+/** A decoded file. A byte order mark is the first character of the text, so that what is written back stays the same. */
+export interface DecodedText {
+  readonly text: string;
+  readonly encoding: TextEncoding;
+}
+
+/** Of a text in Latin-1: control characters, of which binary files are full. */
+const maxControlShare = 0.02;
+
+/** The text of these bytes in `encoding`, or in the one that they show; `null` when they are no text in it. */
+export function decodeBytes(bytes: Uint8Array, encoding: TextEncoding | null = null): DecodedText | null {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const chosen = encoding ?? encodingOf(buffer);
+  switch (chosen) {
+    case null:
+      return null;
+    case "utf-8":
+      if (isAscii(buffer)) return { text: buffer.toString("latin1"), encoding: chosen }; // ten times as quick
+      return isUtf8(buffer) ? { text: buffer.toString("utf8"), encoding: chosen } : null;
+    case "utf-16le":
+    case "utf-16be": {
+      if (buffer.length % 2 !== 0) return null;
+      const text = (chosen === "utf-16le" ? buffer : Buffer.from(buffer).swap16()).toString("utf16le");
+      return text.isWellFormed() ? { text, encoding: chosen } : null;
+    }
+    case "latin1":
+      return { text: buffer.toString("latin1"), encoding: chosen };
+  }
+}
+
+/** The bytes of the text in `encoding`; `null` when it has characters that the encoding lacks. */
+export function encodeText(text: string, encoding: TextEncoding): Uint8Array<ArrayBuffer> | null {
+  if (!text.isWellFormed()) return null;
+  switch (encoding) {
+    case "utf-8":
+      return new Uint8Array(Buffer.from(text, "utf8"));
+    case "utf-16le":
+      return new Uint8Array(Buffer.from(text, "utf16le"));
+    case "utf-16be":
+      return new Uint8Array(Buffer.from(text, "utf16le").swap16());
+    case "latin1":
+      return /^[\0-\xff]*$/.test(text) ? new Uint8Array(Buffer.from(text, "latin1")) : null;
+  }
+}
+
+function encodingOf(bytes: Buffer): TextEncoding | null {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
+  if (isUtf8(bytes)) return "utf-8";
+  return looksLikeLatin1(bytes) ? "latin1" : null;
+}
+
+function looksLikeLatin1(bytes: Uint8Array): boolean {
+  let controls = 0;
+  for (const byte of bytes) {
+    if (byte === 0) return false;
+    const isControl = byte < 0x20 ? byte !== 0x09 && byte !== 0x0a && byte !== 0x0d : byte >= 0x7f && byte < 0xa0;
+    if (isControl) controls++;
+  }
+  return controls <= bytes.length * maxControlShare;
+}
