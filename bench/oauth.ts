@@ -114,7 +114,7 @@ const results: Record<string, Cost> = {
 
 const { spellingOf } = createSpellings([resource]);
 const challenges = createChallenges({ spellingOf, scopes: ["files:read"] });
-const guardOptions = { verifier: harness.server.verifier, challenges, clock: harness.deps.clock, maxCachedTokens: 10 };
+const guardOptions = { verifier: harness.server.verifier, challenges, clock: harness.deps.clock };
 const request = new Request(resource, { headers: { authorization: `Bearer ${tokens.access_token}` } });
 const expectPrincipal = (kind: string): void => {
   if (kind !== "principal") throw new Error(`the guard answered ${kind}`);

@@ -65,7 +65,7 @@ export interface AuthorizationServer {
 
 /** Builds the authorization server of one issuer for one resource. */
 export function createAuthorizationServer(deps: AuthorizationServerDeps): AuthorizationServer {
-  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, limits } = deps;
+  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes } = deps;
   const { agreedClock = createAgreedClock(clock, timers) } = deps;
   const isAcceptedResource = createResourceCheck([resource, ...deps.resourceAliases]);
   const users = createUserDirectory(storage, deps.ownerPasswordHash);
@@ -74,13 +74,11 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     storage,
     users,
     clock,
-    sessionLifetimeSeconds: lifetimes.signInSessionLifetimeSeconds,
-    knownBrowserLifetimeSeconds: lifetimes.knownBrowserLifetimeSeconds,
   });
   const signingKeys = createSigningKeys(deps);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
-  const passwords = createPasswordHasher(limits);
+  const passwords = createPasswordHasher();
   const throttle = createPasswordThrottle({ ...deps, agreedClock });
   const directory = createClientDirectory({ ...deps, elapsed: timers.elapsed, fetchDocument: deps.fetchDocument });
   const authenticateClient = createClientAuthenticator({
@@ -94,7 +92,6 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
         clock: timers.elapsed,
         fetchDocument: deps.fetchDocument,
         directory,
-        limits: limits.clientCaches,
       }),
     }),
   });

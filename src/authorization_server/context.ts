@@ -2,101 +2,26 @@
 import type { Clock } from "../lib/time/clock.ts";
 import type { AgreedClock } from "../lib/time/agreed_clock.ts";
 import type { Log } from "../lib/log/log.ts";
-import { bodyTimeoutMs } from "../lib/request_text.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { Storage } from "../storage/port.ts";
 import type { FetchDocument } from "./documents/document_fetcher.ts";
 import type { ServicenowUse } from "./people/servicenow_port.ts";
 
-/** How long things live, in seconds. */
+/** How long tokens live, from the settings. */
 export interface Lifetimes {
   readonly accessTokenLifetimeSeconds: number;
   /** A grant's refresh tokens end this long after its approval, however often they rotate. */
   readonly refreshTokenLifetimeSeconds: number;
-  /** And this long after their last use. */
-  readonly refreshIdleLifetimeSeconds: number;
-  /** How long the previous refresh token still gives the same successor. */
-  readonly refreshGraceSeconds: number;
-  /** RFC 6749 §4.1.2: at most 600. */
-  readonly authorizationCodeLifetimeSeconds: number;
-  readonly authorizationRequestLifetimeSeconds: number;
-  readonly signInSessionLifetimeSeconds: number;
-  readonly setUpLinkLifetimeSeconds: number;
-  readonly unusedClientLifetimeSeconds: number;
-  /** How long a browser counts as one in which somebody signed in before: its guesses are throttled apart. */
-  readonly knownBrowserLifetimeSeconds: number;
+  /** For tests; otherwise the constant in token/refresh_token.ts. */
+  readonly refreshGraceSeconds?: number;
 }
 
-/** Lifetimes that suit most installations. */
-export const defaultLifetimes: Lifetimes = {
-  accessTokenLifetimeSeconds: 3_600,
-  refreshTokenLifetimeSeconds: 2_592_000,
-  refreshIdleLifetimeSeconds: 1_209_600,
-  refreshGraceSeconds: 120,
-  authorizationCodeLifetimeSeconds: 300,
-  authorizationRequestLifetimeSeconds: 600,
-  signInSessionLifetimeSeconds: 28_800,
-  setUpLinkLifetimeSeconds: 600,
-  unusedClientLifetimeSeconds: 2_592_000,
-  knownBrowserLifetimeSeconds: 7_776_000,
-};
-
+/** Bounds that tests change; a number that is left out is the constant beside its use. */
 export interface Limits {
-  readonly maxFormBytes: number;
-  readonly maxJsonBytes: number;
-  /** How long a whole body may take to arrive. */
-  readonly bodyTimeoutMs: number;
-  readonly maxQueryBytes: number;
-  readonly maxRedirectUris: number;
-  /** Registered clients that nobody has approved yet. */
-  readonly maxUnusedClients: number;
-  /** An unused client younger than this is not evicted to make room. */
-  readonly unusedClientGraceSeconds: number;
-  readonly maxConcurrentPasswordHashes: number;
-  readonly maxWaitingPasswordHashes: number;
-  /** How client metadata documents and clients' keys are kept in memory. */
-  readonly clientCaches: ClientCacheLimits;
+  readonly bodyTimeoutMs?: number;
+  readonly maxUnusedClients?: number;
 }
-
-/** Bounds of what is kept of what clients publish of themselves. */
-export interface ClientCacheLimits {
-  /** A document whose headers say nothing about it is fresh for so long. */
-  readonly documentSeconds: number;
-  /** And never longer than this, whatever its headers say. */
-  readonly maxDocumentSeconds: number;
-  readonly maxDocuments: number;
-  /** A set of keys at a client's jwks_uri. */
-  readonly keySetSeconds: number;
-  /** Keys that fit no signature are asked for anew after so long at the earliest. */
-  readonly keySetRetrySeconds: number;
-  readonly maxKeySets: number;
-}
-
-const maxFormBytes = 65_536;
-const maxJsonBytes = 65_536;
-const maxQueryBytes = 8_192;
-
-/** Limits that suit most installations. */
-export const defaultLimits: Limits = {
-  maxFormBytes,
-  maxJsonBytes,
-  bodyTimeoutMs,
-  maxQueryBytes,
-  maxRedirectUris: 20,
-  maxUnusedClients: 1_000,
-  unusedClientGraceSeconds: 3_600,
-  maxConcurrentPasswordHashes: 2,
-  maxWaitingPasswordHashes: 16,
-  clientCaches: {
-    documentSeconds: 300,
-    maxDocumentSeconds: 3_600,
-    maxDocuments: 500,
-    keySetSeconds: 600,
-    keySetRetrySeconds: 60,
-    maxKeySets: 200,
-  },
-};
 
 /** Who may register clients (RFC 7591 §3): anybody, holders of the token, nobody. */
 export type Registration =
@@ -129,5 +54,5 @@ export interface AuthorizationServerDeps {
   /** Fetches client ID metadata documents; without it, clients have to register. */
   readonly fetchDocument?: FetchDocument;
   readonly lifetimes: Lifetimes;
-  readonly limits: Limits;
+  readonly limits?: Limits;
 }

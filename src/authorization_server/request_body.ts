@@ -1,6 +1,7 @@
 /** Reads request bodies up to a limit, as JSON or as OAuth parameters. */
+import type { Limits } from "./context.ts";
 import { parseJson } from "../lib/parse_json.ts";
-import { type BodyRefusal, readRequestText } from "../lib/request_text.ts";
+import { type BodyRefusal, bodyTimeoutMs, readRequestText } from "../lib/request_text.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Why a body cannot be used. */
@@ -11,11 +12,10 @@ type BodyProblem =
   | "malformed_body"
   | "repeated_parameter";
 
-interface BodyLimits {
-  readonly maxFormBytes: number;
-  readonly maxJsonBytes: number;
-  readonly bodyTimeoutMs: number;
-}
+/** A form, or the JSON of a registration. */
+export const maxOAuthBodyBytes = 65_536;
+/** The query of a request by a browser. */
+export const maxQueryCharacters = 8_192;
 
 /** Parameters of a request. Those without a value are treated as absent (RFC 6749 §3.2). */
 export interface Parameters {
@@ -39,37 +39,36 @@ const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
 
 async function readText(
   request: Request,
-  maxBytes: number,
-  { bodyTimeoutMs: timeoutMs }: BodyLimits,
+  { bodyTimeoutMs: timeoutMs = bodyTimeoutMs }: Limits = {},
 ): Promise<Result<string, BodyProblem>> {
-  const text = await readRequestText(request, { maxBytes, timeoutMs });
+  const text = await readRequestText(request, { maxBytes: maxOAuthBodyBytes, timeoutMs });
   return text.ok ? text : failure(problemOf[text.error]);
 }
 
 /** The body as JSON; it must say that it is. */
-export async function readJsonBody(request: Request, limits: BodyLimits): Promise<Result<unknown, BodyProblem>> {
+export async function readJsonBody(request: Request, limits?: Limits): Promise<Result<unknown, BodyProblem>> {
   if (mediaType(request) !== "application/json") {
     await request.body?.cancel();
     return failure("wrong_content_type");
   }
-  const text = await readText(request, limits.maxJsonBytes, limits);
+  const text = await readText(request, limits);
   if (!text.ok) return text;
   const json = parseJson(text.value);
   return json === undefined ? failure("malformed_body") : success(json);
 }
 
 /** A form as it was sent. */
-export async function readForm(request: Request, limits: BodyLimits): Promise<Result<URLSearchParams, BodyProblem>> {
+export async function readForm(request: Request, limits?: Limits): Promise<Result<URLSearchParams, BodyProblem>> {
   if (mediaType(request) !== "application/x-www-form-urlencoded") {
     await request.body?.cancel();
     return failure("wrong_content_type");
   }
-  const text = await readText(request, limits.maxFormBytes, limits);
+  const text = await readText(request, limits);
   return text.ok ? success(new URLSearchParams(text.value)) : text;
 }
 
 /** The parameters of a form, or of the flat JSON object that the ServiceNow guide's clients send. */
-export async function readParameters(request: Request, limits: BodyLimits): Promise<Result<Parameters, BodyProblem>> {
+export async function readParameters(request: Request, limits?: Limits): Promise<Result<Parameters, BodyProblem>> {
   if (mediaType(request) !== "application/json") {
     const form = await readForm(request, limits);
     return form.ok ? toParameters(form.value) : form;

@@ -2,10 +2,11 @@
 import type { Bounds } from "./bounds.ts";
 import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Registration } from "../authorization_server/context.ts";
+import { maxOAuthBodyBytes } from "../authorization_server/request_body.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopbackHost } from "../config/parsers.ts";
-import { authorizationLimitsOf, eventStreamOptionsOf, lifetimesOf } from "./configured_limits.ts";
+import { eventStreamOptionsOf } from "./configured_limits.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import {
   createHealthEndpoint,
@@ -110,7 +111,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
   const bodyTimeout = bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs };
-  const authorizationLimits = { ...authorizationLimitsOf(config), ...bodyTimeout, ...bounds.authorizationServer };
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
     resource,
@@ -124,8 +124,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     log,
     registration: registrationOf(config),
     ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
-    lifetimes: { ...lifetimesOf(config), ...bounds.lifetimes },
-    limits: authorizationLimits,
+    lifetimes: { ...config, ...bounds.lifetimes },
+    limits: { ...bodyTimeout, ...bounds.authorizationServer },
     ...(servicenow === null ? {} : { servicenow: servicenowUseOf(config, servicenow) }),
     ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
@@ -136,7 +136,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     verifier: authorizationServer.verifier,
     challenges,
     clock,
-    maxCachedTokens: config.maxCachedTokens,
   });
 
   const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds });
@@ -171,15 +170,14 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
   const maxBodyBytes = maxMessageBytes(config);
   const intake = createBodyIntake(intakeBytesFor(Math.max(maxBodyBytes, defaultWorkspaceLimits.maxReadBytes)));
-  const maxOAuthBytes = Math.max(authorizationLimits.maxFormBytes, authorizationLimits.maxJsonBytes);
   // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
   const handshakeIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes));
-  const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBytes));
+  const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBodyBytes));
   const { credentialKey } = authorizationServer;
   const attempt = (endpoint: Endpoint): Endpoint =>
     limitBodies(
       oauthIntake,
-      maxOAuthBytes,
+      maxOAuthBodyBytes,
       limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") }),
     );
   let draining = false;

@@ -1,55 +1,8 @@
 /** Every bound of every part, as the configuration has it. */
-import { defaultLimits, type Lifetimes, type Limits } from "../authorization_server/context.ts";
-import type { DocumentLimits } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import type { EventStreamOptions } from "../http/event_stream.ts";
 import type { McpLimits } from "../mcp/runtime.ts";
 import { defaultWorkspaceLimits, type WorkspaceLimits } from "../workspace/port.ts";
-
-/** How long what the authorization server gives lives. */
-export function lifetimesOf(config: Config): Lifetimes {
-  return {
-    accessTokenLifetimeSeconds: config.accessTokenLifetimeSeconds,
-    refreshTokenLifetimeSeconds: config.refreshTokenLifetimeSeconds,
-    refreshIdleLifetimeSeconds: config.refreshIdleLifetimeSeconds,
-    refreshGraceSeconds: config.refreshGraceSeconds,
-    authorizationCodeLifetimeSeconds: config.authorizationCodeLifetimeSeconds,
-    authorizationRequestLifetimeSeconds: config.authorizationRequestLifetimeSeconds,
-    signInSessionLifetimeSeconds: config.signInSessionLifetimeSeconds,
-    setUpLinkLifetimeSeconds: config.setUpLinkLifetimeSeconds,
-    unusedClientLifetimeSeconds: config.unusedClientLifetimeSeconds,
-    knownBrowserLifetimeSeconds: config.knownBrowserLifetimeSeconds,
-  };
-}
-
-/** Sizes and counts of the authorization server. */
-export function authorizationLimitsOf(config: Config): Limits {
-  return {
-    ...defaultLimits,
-    maxRedirectUris: config.maxRedirectUris,
-    maxUnusedClients: config.maxUnusedClients,
-    unusedClientGraceSeconds: config.unusedClientGraceSeconds,
-    maxConcurrentPasswordHashes: config.maxConcurrentPasswordHashes,
-    maxWaitingPasswordHashes: config.maxWaitingPasswordHashes,
-    clientCaches: {
-      documentSeconds: config.clientMetadataFreshnessSeconds,
-      maxDocumentSeconds: config.clientMetadataMaxFreshnessSeconds,
-      maxDocuments: config.clientMetadataMaxCached,
-      keySetSeconds: config.clientKeysFreshnessSeconds,
-      keySetRetrySeconds: config.clientKeysRetrySeconds,
-      maxKeySets: config.clientKeysMaxCached,
-    },
-  };
-}
-
-/** Bounds of fetching what clients say of themselves. */
-export function documentLimitsOf(config: Config): DocumentLimits {
-  return {
-    timeoutSeconds: config.clientMetadataTimeoutSeconds,
-    maxBytes: config.clientMetadataMaxBytes,
-    maxConcurrentFetches: config.clientMetadataMaxFetches,
-  };
-}
 
 /** How event streams are kept open. */
 export function eventStreamOptionsOf(config: Config): EventStreamOptions {

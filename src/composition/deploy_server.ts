@@ -6,7 +6,6 @@ import process from "node:process";
 import { createDocumentFetcher } from "../authorization_server/documents/document_fetcher.ts";
 import { createInternet } from "../authorization_server/documents/internet.ts";
 import type { Config } from "../config/config.ts";
-import { documentLimitsOf } from "./configured_limits.ts";
 import type { Result } from "../lib/result.ts";
 import { type RunningServer, type StartProblem, startServer, type StartServerOptions } from "./running_server.ts";
 import { confineThisIsolate, giveUp } from "../sandbox/own_permissions.ts";
@@ -20,7 +19,7 @@ export async function startDeployServer(
     log,
     clock,
     extraTools,
-    fetchDocument: createDocumentFetcher(createInternet(), documentLimitsOf(config), () => performance.now()),
+    fetchDocument: createDocumentFetcher(createInternet(), () => performance.now()),
     onInstallationOpen: () => {
       confineThisIsolate();
       process.env = {}; // libraries that look for their variables find none, instead of an exception

@@ -4,12 +4,11 @@
  */
 import type { Setting } from "./setting.ts";
 import { addressSettings } from "./settings/address.ts";
-import { clientSettings } from "./settings/client.ts";
+import { clientSettings, signInSettings } from "../authorization_server/settings.ts";
 import { ollamaSettings } from "../ollama/settings.ts";
 import { operationSettings } from "./settings/operation.ts";
 import { protocolSettings } from "./settings/protocol.ts";
 import { servicenowSettings } from "../servicenow/settings.ts";
-import { signInSettings } from "./settings/sign_in.ts";
 import { storageSettings } from "./settings/storage.ts";
 import { workspaceSettings } from "../workspace/settings.ts";
 

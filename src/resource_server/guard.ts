@@ -21,15 +21,15 @@ interface CachedToken {
 
 const noToken: AuthOutcome = { kind: "no_token" };
 const maxHeaderLength = 8_192;
+const maxVerifiedTokens = 10_000;
 
-/** Builds the guard. At most `maxCachedTokens` verified tokens are remembered, the newest ones. */
 export function createGuard(options: {
   readonly verifier: TokenVerifier;
   readonly challenges: Challenges;
   readonly clock: Clock;
-  readonly maxCachedTokens: number;
+  readonly maxCachedTokens?: number;
 }): Guard {
-  const { verifier, challenges, clock, maxCachedTokens } = options;
+  const { verifier, challenges, clock, maxCachedTokens = maxVerifiedTokens } = options;
   // Keyed by the whole header, so that the hot path neither parses nor copies it.
   const cache = boundedMap<string, CachedToken>(maxCachedTokens);
 

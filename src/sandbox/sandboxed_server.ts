@@ -2,7 +2,6 @@
 import { createDocumentFetcher, type FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import { createInternet } from "../authorization_server/documents/internet.ts";
 import type { Config } from "../config/config.ts";
-import { documentLimitsOf } from "../composition/configured_limits.ts";
 import type { WriteLines } from "../lib/log/json_log.ts";
 import type { Failed, Ready, Refused, Stopped } from "./messages.ts";
 import { giveUp, permissionNames } from "./own_permissions.ts";
@@ -39,7 +38,5 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
 
 /** The checked fetch of clients' documents, which this thread does for its workers; `null` where it is off. */
 export function documentFetcherOf(config: Config): FetchDocument | null {
-  return config.clientMetadataDocuments
-    ? createDocumentFetcher(createInternet(), documentLimitsOf(config), () => performance.now())
-    : null;
+  return config.clientMetadataDocuments ? createDocumentFetcher(createInternet(), () => performance.now()) : null;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { maxAccessTokenLifetimeSeconds } from "../../src/authorization_server/token/access_token.ts";
+import { maxAccessTokenLifetimeSeconds } from "../../src/authorization_server/settings.ts";
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "@panva/jose";
 import fc from "fast-check";

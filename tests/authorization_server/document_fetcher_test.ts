@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { defaultDocumentLimits } from "../../src/authorization_server/documents/document_fetcher.ts";
 import { pause } from "../../src/lib/time/pause.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
@@ -7,7 +6,7 @@ import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network
 const url = "https://app.example.com/client.json";
 const other = "https://other.example.com/client.json";
 /** No fetch of these tests ends by itself before the test does. */
-const patient = { ...defaultDocumentLimits, timeoutSeconds: 60 };
+const patient = { timeoutMs: 60_000 };
 
 /** Paths of the test host that accept a request and say nothing until `release`. */
 function hang(web: TestNetwork): { readonly release: () => void } {
@@ -96,7 +95,7 @@ Deno.test("the queue is bounded for one asker and for all, and nobody waits long
   release();
   await Promise.all([...ofOne, ...ofMany]);
 
-  const hurried = web.fetcher({ ...patient, timeoutSeconds: 0.5, maxConcurrentFetches: 1 });
+  const hurried = web.fetcher({ timeoutMs: 500, maxFetches: 1 });
   const hurriedReasons = await Promise.all([50, 51, 52].map(async (path) => {
     web.answers.set(`/hang/${path}`, () => pause(2_000));
     const fetched = await hurried(`https://app.example.com/hang/${path}`, "a");

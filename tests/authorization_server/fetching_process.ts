@@ -18,8 +18,8 @@ const fetchDocument = createDocumentFetcher(
     resolve: () => Promise.resolve(["93.184.216.34"]),
     connectTls: (target) => real.connectTls({ ...target, address: "127.0.0.1", port, host: servername }),
   },
-  { timeoutSeconds: 0.25, maxBytes: 5_120, maxConcurrentFetches: 64 },
   () => now += 1_000, // the rate of fetches is not what this is about
+  { timeoutMs: 250, maxFetches: 64 },
 );
 
 const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream());

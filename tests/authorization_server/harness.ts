@@ -5,11 +5,8 @@ import {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
-import {
-  type AuthorizationServerDeps,
-  defaultLifetimes,
-  defaultLimits,
-} from "../../src/authorization_server/context.ts";
+import type { AuthorizationServerDeps } from "../../src/authorization_server/context.ts";
+import { signInSettings } from "../../src/authorization_server/settings.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
 import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
@@ -34,6 +31,12 @@ async function cheapHash(text: string): Promise<string> {
   const bits = new Uint8Array(await crypto.subtle.deriveBits(algorithm, key, 256));
   return `$argon2id$v=19$m=8,t=1,p=1$${nonce.toBase64({ omitPadding: true })}$${bits.toBase64({ omitPadding: true })}`;
 }
+
+/** As the settings have them by default. */
+export const usualLifetimes = {
+  accessTokenLifetimeSeconds: Number(signInSettings.accessTokenLifetimeSeconds.default),
+  refreshTokenLifetimeSeconds: Number(signInSettings.refreshTokenLifetimeSeconds.default),
+};
 
 export interface LogLine {
   readonly level: string;
@@ -86,8 +89,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     agreedClock: createAgreedClock(clock, { elapsed: clock }),
     log: { write: (level, event, fields = {}) => void lines.push({ level, event, fields }), flush: () => {} },
     registration: options.registration ?? { mode: "open" },
-    lifetimes: options.lifetimes ?? defaultLifetimes,
-    limits: options.limits ?? defaultLimits,
+    lifetimes: options.lifetimes ?? usualLifetimes,
+    limits: options.limits ?? {},
     ...(options.fetchDocument === undefined ? {} : { fetchDocument: options.fetchDocument }),
     ...(options.setUp === false ? {} : { ownerPasswordHash: options.ownerPasswordHash ?? ownerPasswordHash }),
   };

@@ -2,25 +2,24 @@ import assert from "node:assert/strict";
 import { createInternet } from "../../src/authorization_server/documents/internet.ts";
 import {
   createDocumentFetcher,
-  type DocumentLimits,
   type FetchDocument,
 } from "../../src/authorization_server/documents/document_fetcher.ts";
 import { pause } from "../../src/lib/time/pause.ts";
 import { inTime } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
 
-const limits: DocumentLimits = { timeoutSeconds: 60, maxBytes: 5_120, maxConcurrentFetches: 4 };
+const patient = { timeoutMs: 60_000 };
 const url = "https://app.example.com/client.json";
 
-async function reasonFor(web: TestNetwork, target = url, timeoutSeconds = limits.timeoutSeconds): Promise<string> {
-  const fetched = await web.fetcher({ ...limits, timeoutSeconds })(target, "asker");
+async function reasonFor(web: TestNetwork, target = url, timeoutMs = patient.timeoutMs): Promise<string> {
+  const fetched = await web.fetcher({ timeoutMs })(target, "asker");
   return fetched.ok ? "fetched" : fetched.error;
 }
 
 Deno.test("a document is fetched over TLS from the address that was checked", async () => {
   await using web = openTestNetwork();
   web.publish("/client.json?v=1", { a: "ü" }, { "cache-control": "public, max-age=120" });
-  const fetched = await web.fetcher(limits)(`${url}?v=1`, "asker");
+  const fetched = await web.fetcher(patient)(`${url}?v=1`, "asker");
   assert.deepEqual(fetched, { ok: true, value: { json: { a: "ü" }, maxAgeSeconds: 120 } });
   assert.deepEqual(web.connected, [publicAddress]);
   assert.deepEqual(web.requests, ["GET /client.json?v=1 HTTP/1.1"]);
@@ -71,8 +70,8 @@ Deno.test("SSRF: over the real network a listener on loopback is never connected
   })();
   const { port } = listener.addr;
   const rebound = (address: string): FetchDocument =>
-    createDocumentFetcher({ ...createInternet(), resolve: () => Promise.resolve([address]) }, limits, () => 0);
-  const fetchReal = createDocumentFetcher(createInternet(), limits, () => 0);
+    createDocumentFetcher({ ...createInternet(), resolve: () => Promise.resolve([address]) }, () => 0, patient);
+  const fetchReal = createDocumentFetcher(createInternet(), () => 0, patient);
   for (const host of ["localhost", "127.0.0.1", "[::1]", "[::ffff:7f00:1]"]) {
     assert.deepEqual(await fetchReal(`https://${host}:${port}/x`, "asker"), { ok: false, error: "forbidden_url" });
   }

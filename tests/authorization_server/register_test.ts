@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { defaultLimits } from "../../src/authorization_server/context.ts";
 import { clients } from "../../src/authorization_server/records/client.ts";
 import {
   authorizePath,
@@ -184,8 +183,7 @@ Deno.test("the address of a page about the client may be anything: it is neither
 });
 
 Deno.test("I3: unused clients make room, used ones stay, and a flood is 429 with Retry-After", async () => {
-  const limits = { ...defaultLimits, maxUnusedClients: 3, unusedClientGraceSeconds: 60 };
-  await using harness = await startHarness({ limits });
+  await using harness = await startHarness({ limits: { maxUnusedClients: 3 } });
   const { client: used, tokens } = await connect(harness);
   const unused = [];
   for (let count = 0; count < 3; count++) {
@@ -195,7 +193,7 @@ Deno.test("I3: unused clients make room, used ones stay, and a flood is 429 with
   const refused = await post(harness, valid);
   assert.ok(Number(refused.headers.get("retry-after")) > 0);
   await assertRefused(refused, 429, "temporarily_unavailable");
-  harness.time.now += 60_000;
+  harness.time.now += 3_600_000;
   const newest = await register(harness);
   const exists = async (id: string) => await clients.read(harness.storage, id) !== null;
   assert.equal(await exists(unused[0]?.client_id ?? ""), false);

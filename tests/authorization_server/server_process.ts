@@ -4,11 +4,10 @@
  */
 import process from "node:process";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { mount } from "./harness.ts";
+import { mount, usualLifetimes } from "./harness.ts";
 
 interface Settings {
   readonly databasePath: string;
@@ -49,8 +48,7 @@ const server = createAuthorizationServer({
   log: { write: () => {}, flush: () => {} },
   registration: { mode: "open" },
   ownerPasswordHash: settings.ownerPasswordHash,
-  lifetimes: defaultLifetimes,
-  limits: defaultLimits,
+  lifetimes: usualLifetimes,
 });
 const mounted = mount(server);
 Deno.serve({

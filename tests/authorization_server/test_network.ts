@@ -3,8 +3,6 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import {
   createDocumentFetcher,
-  defaultDocumentLimits,
-  type DocumentLimits,
   type FetchDocument,
 } from "../../src/authorization_server/documents/document_fetcher.ts";
 import { createInternet } from "../../src/authorization_server/documents/internet.ts";
@@ -28,7 +26,7 @@ export interface TestNetwork extends AsyncDisposable {
   /** The fetcher's clock. */
   readonly time: { now: number };
   publish(path: string, json: unknown, headers?: Record<string, string>): void;
-  fetcher(limits?: DocumentLimits): FetchDocument;
+  fetcher(options?: Parameters<typeof createDocumentFetcher>[2]): FetchDocument;
 }
 
 export const publicAddress = "93.184.216.34";
@@ -75,7 +73,7 @@ export function openTestNetwork(): TestNetwork {
       answers.set(path, (write) => write(`HTTP/1.1 200 OK\r\n${lines}\r\n${body}`));
     },
     network,
-    fetcher: (limits = defaultDocumentLimits) => createDocumentFetcher(network, limits, () => time.now),
+    fetcher: (options) => createDocumentFetcher(network, () => time.now, options),
     async [Symbol.asyncDispose]() {
       listener.close();
       await serving;

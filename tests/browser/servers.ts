@@ -4,13 +4,12 @@ import {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
-import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
 import { createHomeEndpoint, createMcpPage, notFoundPage } from "../../src/http/home.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { mount } from "../authorization_server/harness.ts";
+import { mount, usualLifetimes } from "../authorization_server/harness.ts";
 
 export interface RunningServer extends AsyncDisposable {
   readonly issuer: string;
@@ -38,8 +37,7 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     log: { write: () => {}, flush: () => {} },
     registration: { mode: "open" },
     ...options,
-    lifetimes: defaultLifetimes,
-    limits: defaultLimits,
+    lifetimes: usualLifetimes,
   });
   const pages = { resource: `${issuer}/mcp`, isSetUp: server.isSetUp };
   const mounted: Record<string, Endpoint> = {

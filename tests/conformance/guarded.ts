@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { createAdministration } from "../../src/composition/administration.ts";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { defaultLifetimes, defaultLimits } from "../../src/authorization_server/context.ts";
+import { usualLifetimes } from "../authorization_server/harness.ts";
 import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
@@ -37,12 +37,11 @@ export async function openGuard(serverUrl: string): Promise<Guarded> {
     clock: systemClock,
     log,
     registration: { mode: "open" },
-    lifetimes: defaultLifetimes,
-    limits: defaultLimits,
+    lifetimes: usualLifetimes,
   });
   const scopes = scopeCatalogue.map(({ name }) => name);
   const challenges = createChallenges({ spellingOf: createSpellings([resource]).spellingOf, scopes });
-  const guard = createGuard({ verifier, challenges, clock: systemClock, maxCachedTokens: 100 });
+  const guard = createGuard({ verifier, challenges, clock: systemClock });
   const created = await createAdministration({ storage, secrets }, systemClock)
     .createToken({ scope: scopes.join(" "), lifetimeSeconds: 3_600, name: "conformance" });
   if (!created.ok) throw new Error(`no token could be made: ${JSON.stringify(created.error)}`);

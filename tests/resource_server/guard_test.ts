@@ -11,8 +11,8 @@ const scopes = ["files:read", "files:write"];
 const { spellingOf } = createSpellings([resource]);
 const challenges = createChallenges({ spellingOf, scopes });
 
-function guardOf(harness: Harness, maxCachedTokens = 100): Guard {
-  return createGuard({ verifier: harness.server.verifier, challenges, clock: harness.deps.clock, maxCachedTokens });
+function guardOf(harness: Harness, options: { readonly maxCachedTokens?: number } = {}): Guard {
+  return createGuard({ verifier: harness.server.verifier, challenges, clock: harness.deps.clock, ...options });
 }
 
 function request(authorization?: string, url: string = resource): Request {
@@ -125,7 +125,7 @@ Deno.test("a cached token still ends on time", async () => {
 
 Deno.test("the memory of verified tokens is bounded", async () => {
   await using harness = await startHarness();
-  const guard = guardOf(harness, 2);
+  const guard = guardOf(harness, { maxCachedTokens: 2 });
   const headers: string[] = [];
   for (let count = 0; count < 4; count++) {
     const made = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60 });

@@ -9,20 +9,9 @@ const day = 86_400;
 
 /** A page says these words because the setting has this default. */
 const ofDefaults: readonly (readonly [page: string, words: string, variable: string, value: number])[] = [
-  ["security", "codes that work once within five minutes", "AUTHORIZATION_CODE_LIFETIME", 300],
-  ["security", "For two minutes an old one gives the same successor", "REFRESH_GRACE", 120],
-  ["storage", "unused, after 5 minutes; redeemed", "AUTHORIZATION_CODE_LIFETIME", 300],
   ["storage", "30 days after approval", "REFRESH_TOKEN_LIFETIME", 30 * day],
-  ["storage", "14 days after the last refresh", "REFRESH_IDLE_LIFETIME", 14 * day],
-  ["storage", "after 8 hours", "SIGN_IN_LIFETIME", 28_800],
-  ["storage", "after 90 days", "KNOWN_BROWSER_LIFETIME", 90 * day],
-  ["storage", "while unused, after 30 days", "UNUSED_CLIENT_LIFETIME", 30 * day],
   ["operations", "30 a minute for each address, `HEALTH_RATE_LIMIT`", "HEALTH_RATE_LIMIT", 30],
   ["operations", "at least `TOOL_TIMEOUT` (600 s)", "TOOL_TIMEOUT", 600],
-  ["operations", "a link that works once, within ten minutes", "SET_UP_LINK_LIFETIME", 600],
-  ["upgrading", "lives for 300 s instead of 60 s", "AUTHORIZATION_CODE_LIFETIME", 300],
-  ["upgrading", "for 30 s, not 120 s", "REFRESH_GRACE", 120],
-  ["deploy", "`PASSWORD_MAX_CONCURRENT` (2)", "PASSWORD_MAX_CONCURRENT", 2],
 ];
 
 /** A page says these words because a file below src/ has this text. */
@@ -32,7 +21,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "security",
     "the keys last seen there count for a day",
     "authorization_server/clients/client_directory.ts",
-    "unreachableMilliseconds = 86_400_000",
+    "unreachableMs = 86_400_000",
   ],
   ["security", "up to 300 characters", "authorization_server/clients/client_document_url.ts", "maxUrlLength = 300"],
   [
@@ -73,6 +62,62 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["servicenow", "sent up to three times within 14 seconds", "servicenow/send.ts", "maxReadAttempts = 3"],
   ["servicenow", "a call to ServiceNow ends after 14", "servicenow/calls.ts", "callTimeoutMs = 14_000"],
   ["servicenow", "a `Retry-After` of up to 3 seconds", "servicenow/send.ts", "maxRetryAfterSeconds = 3"],
+  [
+    "security",
+    "codes that work once within five minutes",
+    "authorization_server/records/authorization_code.ts",
+    "authorizationCodeLifetimeSeconds = 300",
+  ],
+  [
+    "security",
+    "For two minutes an old one gives the same successor",
+    "authorization_server/token/refresh_token.ts",
+    "refreshGraceSeconds = 120",
+  ],
+  [
+    "storage",
+    "unused, after 5 minutes; redeemed",
+    "authorization_server/records/authorization_code.ts",
+    "authorizationCodeLifetimeSeconds = 300",
+  ],
+  [
+    "storage",
+    "14 days after the last refresh",
+    "authorization_server/token/refresh_token.ts",
+    "refreshIdleLifetimeSeconds = 1_209_600",
+  ],
+  ["storage", "after 8 hours", "authorization_server/browser/browser_sessions.ts", "maxSessionSeconds = 28_800"],
+  [
+    "storage",
+    "after 90 days",
+    "authorization_server/browser/browser_sessions.ts",
+    "knownBrowserLifetimeSeconds = 7_776_000",
+  ],
+  [
+    "storage",
+    "while unused, after 30 days",
+    "authorization_server/clients/store_registered_client.ts",
+    "unusedClientLifetimeSeconds = 2_592_000",
+  ],
+  [
+    "operations",
+    "a link that works once, within ten minutes",
+    "authorization_server/people/set_up.ts",
+    "setUpLinkLifetimeMs = 600_000",
+  ],
+  [
+    "upgrading",
+    "lives for 300 s instead of 60 s",
+    "authorization_server/records/authorization_code.ts",
+    "authorizationCodeLifetimeSeconds = 300",
+  ],
+  ["upgrading", "for 30 s, not 120 s", "authorization_server/token/refresh_token.ts", "refreshGraceSeconds = 120"],
+  [
+    "deploy",
+    "two of them are checked at once",
+    "authorization_server/people/password_hash.ts",
+    "maxConcurrentHashes = 2",
+  ],
   ["storage", "the last 20 changes of a workspace", "workspace/store/watch.ts", "keptChanges = 20"],
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite/change_log.ts", "keptRows = 10_000"],
   ["storage", "the last 50 keys", "storage/deno_kv/announcements.ts", "keptKeys = 50"],

@@ -60,6 +60,10 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   await using server = await startSoakedServer(place, {
     port: freePort(),
     env: environment(options, ollama.url),
+    bounds: {
+      authorizationServer: { maxUnusedClients: 100_000 },
+      lifetimes: { refreshGraceSeconds: options.refreshGraceSeconds },
+    },
     onLog: requireCleanLog,
     startKillsMilliseconds: startKills(kills, 3),
   });
@@ -112,16 +116,13 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
 }
 
 /** Limits out of the way of one busy machine, and lifetimes that outlive the soak: what ends shall end by an act. */
-function environment({ refreshGraceSeconds, database }: SoakOptions, ollamaUrl: string): Record<string, string> {
+function environment({ database }: SoakOptions, ollamaUrl: string): Record<string, string> {
   return {
     OLLAMA_HOST: ollamaUrl,
-    REFRESH_GRACE: String(refreshGraceSeconds),
     ACCESS_TOKEN_LIFETIME: "86400",
-    AUTHORIZATION_CODE_LIFETIME: "600",
     TASK_LIFETIME: "86400",
     MCP_RATE_LIMIT: "1000000",
     OAUTH_RATE_LIMIT: "1000000",
-    MAX_UNUSED_CLIENTS: "100000",
     MAX_TASKS_PER_USER: "1000",
     LOG_FORMAT: "json",
     TRUST_PROXY: "1",

@@ -1,4 +1,5 @@
 /** The real server under the soak: killed with SIGKILL, started again at the same address, asked without repetitions. */
+import type { Bounds } from "../../src/composition/bounds.ts";
 import type { RunningServer, ServerPlace } from "../fixtures/running_server.ts";
 import { spawnServer, startServer } from "../fixtures/running_server.ts";
 import { Cut } from "./actor.ts";
@@ -32,13 +33,14 @@ export async function startSoakedServer(
   options: {
     readonly port: number;
     readonly env: Readonly<Record<string, string>>;
+    readonly bounds: Bounds;
     readonly onLog: (text: string) => void;
     /** Kills during the very first starts, while the installation is made. */
     readonly startKillsMilliseconds: readonly number[];
   },
 ): Promise<SoakedServer> {
   const { port, env, onLog } = options;
-  const start = { args: ["--port", String(port)], env: { ...env } };
+  const start = { args: ["--port", String(port)], env: { ...env }, bounds: options.bounds };
   // Deno's fetch repeats a POST by itself when a kept connection breaks: the ledger could not tell once from twice.
   const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
   const killDuringStart = async (milliseconds: number): Promise<void> => {

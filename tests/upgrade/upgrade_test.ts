@@ -52,7 +52,6 @@ async function serveStore(directory: string, facts: Facts, settings: Readonly<Re
       SERVICENOW_CLIENT_ID: facts.servicenow.clientId,
       SERVICENOW_CLIENT_SECRET: facts.servicenow.clientSecret,
       REFRESH_TOKEN_LIFETIME: String(365 * 86_400),
-      REFRESH_IDLE_LIFETIME: String(365 * 86_400),
       ...settings,
     },
     readFile: (path) => readFileSync(path, "utf8"),

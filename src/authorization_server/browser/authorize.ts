@@ -14,10 +14,14 @@ import { clientDocumentPage } from "../pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { refusedRequestPage } from "../pages/refused_request_page.ts";
 import { hashSecret, randomSecret } from "../../lib/random_secret.ts";
-import { type AuthorizationRequest, authorizationRequests } from "../records/authorization_request.ts";
+import {
+  type AuthorizationRequest,
+  authorizationRequestLifetimeSeconds,
+  authorizationRequests,
+} from "../records/authorization_request.ts";
 import { type Client, clients } from "../records/client.ts";
 import { classifyRedirectUri } from "../clients/redirect_uri.ts";
-import { toParameters } from "../request_body.ts";
+import { maxQueryCharacters, toParameters } from "../request_body.ts";
 import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
@@ -29,7 +33,7 @@ interface AuthorizeDeps extends InteractionDeps {
 }
 
 export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
-  const { issuer, log, limits, browsers, users, findForAuthorization } = deps;
+  const { issuer, log, browsers, users, findForAuthorization } = deps;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage("GET");
     const url = new URL(request.url);
@@ -41,7 +45,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       refused(reason);
       return errorPage(reason);
     };
-    if (url.search.length > limits.maxQueryBytes) return deadEnd("request_too_long");
+    if (url.search.length > maxQueryCharacters) return deadEnd("request_too_long");
     if (deps.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");
     const parameters = toParameters(url.searchParams);
     // Repeated parameters and control characters: no honest client sends them, and parsers disagree about them.
@@ -113,7 +117,7 @@ async function isStranger(
 }
 
 async function keepRequest(
-  { storage, clock, lifetimes, resource }: AuthorizeDeps,
+  { storage, clock, resource }: AuthorizeDeps,
   { handle, browserHash, clientId }: { handle: string; browserHash: string; clientId: string },
   request: ValidAuthorizationRequest,
 ): Promise<AuthorizationRequest> {
@@ -129,7 +133,7 @@ async function keepRequest(
     signInAfter: request.forceSignIn ? now : 0,
     createdAt: now,
   };
-  const expiresAt = now + lifetimes.authorizationRequestLifetimeSeconds * 1_000;
+  const expiresAt = now + authorizationRequestLifetimeSeconds * 1_000;
   await storage.commit({ puts: [authorizationRequests.put(hashSecret(handle), value, expiresAt)] });
   return value;
 }

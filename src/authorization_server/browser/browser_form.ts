@@ -5,7 +5,7 @@ import type { DeadEnd } from "../pages/error_page.ts";
 import { readForm } from "../request_body.ts";
 
 /** Reads a posted form. Browsers say where a form came from: another site's is refused unread. */
-export async function readBrowserForm(request: Request, limits: Limits): Promise<Result<URLSearchParams, DeadEnd>> {
+export async function readBrowserForm(request: Request, limits?: Limits): Promise<Result<URLSearchParams, DeadEnd>> {
   const site = request.headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none") {
     await request.body?.cancel();

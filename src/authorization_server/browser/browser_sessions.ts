@@ -7,7 +7,10 @@ import { browserSessions } from "../records/browser_session.ts";
 import { knownBrowsers } from "../records/known_browser.ts";
 import type { Account, UserDirectory } from "../people/user_directory.ts";
 
+const maxSessionSeconds = 28_800;
 const maxSharedSessionSeconds = 600;
+/** After this long, guesses elsewhere slow a browser down again. */
+const knownBrowserLifetimeSeconds = 7_776_000;
 /** By then the pages that were open in two tabs at once are answered, or their requests have expired. */
 const tabCookieSeconds = 3_600;
 
@@ -56,14 +59,10 @@ export function createBrowsers(options: {
   readonly storage: Storage;
   readonly users: UserDirectory;
   readonly clock: Clock;
-  readonly sessionLifetimeSeconds: number;
-  readonly knownBrowserLifetimeSeconds: number;
 }): Browsers {
-  const { storage, users, clock, knownBrowserLifetimeSeconds } = options;
+  const { storage, users, clock } = options;
   const cookiesReachOtherPorts = !options.issuer.startsWith("https:");
-  const sessionLifetimeSeconds = cookiesReachOtherPorts
-    ? Math.min(options.sessionLifetimeSeconds, maxSharedSessionSeconds)
-    : options.sessionLifetimeSeconds;
+  const sessionLifetimeSeconds = cookiesReachOtherPorts ? maxSharedSessionSeconds : maxSessionSeconds;
   const cookies = createCookies(options.issuer);
   const identify = (request: Request): Browser => {
     const hashes = cookies.readBrowsers(request).map(hashSecret);

@@ -15,7 +15,7 @@ import {
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { hashSecret, randomId } from "../../lib/random_secret.ts";
 import { unchanged } from "../records/record_family.ts";
-import { authorizationCodes } from "../records/authorization_code.ts";
+import { authorizationCodeLifetimeSeconds, authorizationCodes } from "../records/authorization_code.ts";
 import { clients, unusedClientId, unusedClients } from "../records/client.ts";
 import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./repeated_decision.ts";
 import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
@@ -108,7 +108,7 @@ function approve(
   scopes: string[],
 ): Required<Pick<Batch, "puts" | "deletes">> {
   const now = clock();
-  const expiresAt = now + lifetimes.authorizationCodeLifetimeSeconds * 1_000;
+  const expiresAt = now + authorizationCodeLifetimeSeconds * 1_000;
   const { clientId, redirectUri, codeChallenge, resource } = request;
   const record = {
     grantId: randomId(),

@@ -10,6 +10,7 @@ import { equalInConstantTime, hashSecret } from "../../lib/random_secret.ts";
 import type { Stored } from "../records/record_family.ts";
 import { type AuthorizationRequest, authorizationRequests } from "../records/authorization_request.ts";
 import type { Client } from "../records/client.ts";
+import { refreshIdleLifetimeSeconds } from "../token/refresh_token.ts";
 import type { Account, UserDirectory } from "../people/user_directory.ts";
 
 /** What the browser endpoints share. */
@@ -144,7 +145,7 @@ export function showConsent(
     grantsPath: paths.grants,
     otherAccountPath: `${paths.signIn}?${new URLSearchParams({ request: handle })}`,
     lifetime: client.grantTypes.includes("refresh_token")
-      ? { seconds: lifetimes.refreshTokenLifetimeSeconds, idleSeconds: lifetimes.refreshIdleLifetimeSeconds }
+      ? { seconds: lifetimes.refreshTokenLifetimeSeconds, idleSeconds: refreshIdleLifetimeSeconds }
       : { seconds: lifetimes.accessTokenLifetimeSeconds, idleSeconds: null },
     handle,
     proof: proofOf(deps, waiting, signedIn.account),

@@ -2,11 +2,14 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
+import { boundedMap } from "../../lib/bounded_map.ts";
+import { authorizationCodeLifetimeSeconds } from "../records/authorization_code.ts";
+import { authorizationRequestLifetimeSeconds } from "../records/authorization_request.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/port.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata_document.ts";
-import type { Lifetimes, Limits } from "../context.ts";
+import type { Lifetimes } from "../context.ts";
 import type { FetchDocument } from "../documents/document_fetcher.ts";
 import { hiddenText } from "../browser/hidden_text.ts";
 import type { DocumentProblem } from "../documents/public_document.ts";
@@ -36,9 +39,16 @@ const unreachable: ReadonlySet<ClientProblem> = new Set<ClientProblem>([
   "timed_out",
   "host_unavailable",
 ]);
-const unreachableMilliseconds = 86_400_000;
+const unreachableMs = 86_400_000;
 /** That a document still says the same is noted no oftener than this. */
-const noteSeenMilliseconds = 3_600_000;
+const noteSeenMs = 3_600_000;
+
+/** For a document whose headers do not say. */
+const usualDocumentSeconds = 300;
+const maxDocumentSeconds = 3_600;
+const maxDocuments = 500;
+/** The document stays the same while a user looks at the consent page, and while its code lives. */
+const followUpSeconds = authorizationRequestLifetimeSeconds + authorizationCodeLifetimeSeconds;
 
 interface KnownDocument {
   readonly client: Client;
@@ -55,24 +65,11 @@ export function createClientDirectory(options: {
   readonly elapsed: Clock;
   readonly log: Log;
   readonly fetchDocument: FetchDocument | undefined;
-  readonly limits: Pick<Limits, "clientCaches">;
-  readonly lifetimes: Pick<
-    Lifetimes,
-    "authorizationRequestLifetimeSeconds" | "authorizationCodeLifetimeSeconds" | "refreshTokenLifetimeSeconds"
-  >;
+  readonly lifetimes: Lifetimes;
 }): ClientDirectory {
   const { storage, secrets, clock, elapsed, log, fetchDocument, lifetimes } = options;
-  const { documentSeconds, maxDocumentSeconds, maxDocuments } = options.limits.clientCaches;
-  // As long as a person may think about the consent page, and its code lives, the document that it shows stays the same.
-  const followUpSeconds = lifetimes.authorizationRequestLifetimeSeconds + lifetimes.authorizationCodeLifetimeSeconds;
-  const documents = new Map<string, KnownDocument>();
+  const documents = boundedMap<string, KnownDocument>(maxDocuments);
 
-  const remember = (document: KnownDocument): void => {
-    documents.delete(document.client.id);
-    const oldest = documents.keys().next();
-    if (documents.size >= maxDocuments && !oldest.done) documents.delete(oldest.value);
-    documents.set(document.client.id, document);
-  };
   const fetchClient = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
     if (fetchDocument === undefined) return failure("unknown_client");
     const fetched = await fetchDocument(id, asker);
@@ -90,8 +87,8 @@ export function createClientDirectory(options: {
     }
     const maxAge = fetched.ok ? fetched.value.maxAgeSeconds : 0;
     const fetchedAt = elapsed();
-    const freshUntil = fetchedAt + Math.min(maxAge ?? documentSeconds, maxDocumentSeconds) * 1_000;
-    remember({ client: parsed.value, fetchedAt, freshUntil });
+    const freshUntil = fetchedAt + Math.min(maxAge ?? usualDocumentSeconds, maxDocumentSeconds) * 1_000;
+    documents.set(id, { client: parsed.value, fetchedAt, freshUntil });
     return parsed;
   };
   const stored = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
@@ -105,7 +102,7 @@ export function createClientDirectory(options: {
     const { documentSeenAt, usedAt } = approved.value;
     if (usedAt === null) return;
     const isSame = JSON.stringify([approved.value.jwks, approved.value.jwksUri]) === JSON.stringify([jwks, jwksUri]);
-    if (isSame && registeredAt < (documentSeenAt ?? usedAt) + noteSeenMilliseconds) return;
+    if (isSame && registeredAt < (documentSeenAt ?? usedAt) + noteSeenMs) return;
     const kept = { ...approved.value, authentication, jwks, jwksUri, documentSeenAt: registeredAt };
     await storage.commit({
       checks: [unchanged(approved)],
@@ -143,7 +140,7 @@ export function createClientDirectory(options: {
       }
       if (!unreachable.has(published.error) || approved === null) return null;
       const { documentSeenAt, usedAt } = approved.value;
-      return clock() < (documentSeenAt ?? usedAt ?? 0) + unreachableMilliseconds ? approved.value : null;
+      return clock() < (documentSeenAt ?? usedAt ?? 0) + unreachableMs ? approved.value : null;
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Public keys of clients that authenticate by private_key_jwt: stored ones, or those at the client's jwks_uri. */
+import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ClientDirectory } from "./client_directory.ts";
-import type { ClientCacheLimits } from "../context.ts";
 import { parsePublicJwks, type PublicJwks } from "../keys/jwks.ts";
 import type { FetchDocument } from "../documents/document_fetcher.ts";
 import type { Client } from "../records/client.ts";
@@ -12,8 +12,12 @@ export type KeysOfClient = (
   options: { readonly anew: boolean; readonly asker: string },
 ) => Promise<PublicJwks | null>;
 
+const keySetFreshMs = 600_000;
+/** Keys that fit no signature are fetched again after this long at the earliest. */
+const keySetRetryMs = 60_000;
+const maxKeySets = 200;
 /** While a jwks_uri cannot be read, what was last read there counts for so long. */
-const unreadableMilliseconds = 86_400_000;
+const unreadableMs = 86_400_000;
 
 interface KeySet {
   readonly jwks: PublicJwks | null;
@@ -27,24 +31,19 @@ export function createClientKeys(options: {
   readonly clock: Clock;
   readonly fetchDocument: FetchDocument | undefined;
   readonly directory: ClientDirectory;
-  readonly limits: Pick<ClientCacheLimits, "keySetSeconds" | "keySetRetrySeconds" | "maxKeySets">;
 }): KeysOfClient {
-  const { clock, fetchDocument, directory, limits } = options;
-  const sets = new Map<string, KeySet>();
+  const { clock, fetchDocument, directory } = options;
+  const sets = boundedMap<string, KeySet>(maxKeySets);
 
   const fetchKeys = async (uri: string, anew: boolean, asker: string): Promise<PublicJwks | null> => {
     const known = sets.get(uri);
     const age = known === undefined ? Infinity : clock() - known.fetchedAt;
     // A client that signs with nonsense must not make us fetch for every request.
-    const keptSeconds = anew ? limits.keySetRetrySeconds : limits.keySetSeconds;
-    if (known !== undefined && age < keptSeconds * 1_000) return known.jwks;
+    if (known !== undefined && age < (anew ? keySetRetryMs : keySetFreshMs)) return known.jwks;
     const fetched = await fetchDocument?.(uri, asker);
     const now = clock();
-    const isStillGood = known !== undefined && now < known.seenAt + unreadableMilliseconds;
+    const isStillGood = known !== undefined && now < known.seenAt + unreadableMs;
     const jwks = fetched?.ok ? parsePublicJwks(fetched.value.json) : isStillGood ? known.jwks : null;
-    sets.delete(uri);
-    const oldest = sets.keys().next();
-    if (sets.size >= limits.maxKeySets && !oldest.done) sets.delete(oldest.value);
     sets.set(uri, { jwks, fetchedAt: now, seenAt: fetched?.ok ? now : known?.seenAt ?? -Infinity });
     return jwks;
   };

@@ -1,6 +1,6 @@
 /** Dynamic client registration (RFC 7591). */
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { AuthorizationServerDeps, Limits, Registration } from "../context.ts";
+import type { AuthorizationServerDeps, Registration } from "../context.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import { cleanClientName } from "./client_name.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
@@ -14,6 +14,7 @@ import { readJsonBody } from "../request_body.ts";
 import { knownScopes, parseScope } from "../scope.ts";
 import { storeRegisteredClient } from "./store_registered_client.ts";
 
+const maxRedirectUris = 20;
 const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
 
 /** Builds `POST /oauth/register`. */
@@ -30,7 +31,7 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
     if (!mayRegister(registration, request, metadata?.token_value)) return refused("wrong_registration_token");
     if (metadata === null) return refused("malformed_client_metadata");
     if (!calledAddressesAreHttps(body.value)) return refused("metadata_uri_not_https");
-    const redirects = sortRedirectUris(metadata.redirect_uris ?? [], limits);
+    const redirects = sortRedirectUris(metadata.redirect_uris ?? []);
     if (!redirects.ok) return refused(redirects.error);
     const { kept, dropped } = redirects.value;
     const mayFetchKeys = deps.fetchDocument !== undefined;
@@ -64,7 +65,6 @@ function mayRegister(registration: Registration, request: Request, tokenValue: s
 /** The addresses to keep, and those that are well-formed but not allowed: real clients list both kinds together. */
 function sortRedirectUris(
   named: readonly string[],
-  { maxRedirectUris }: Limits,
 ): Result<{ readonly kept: string[]; readonly dropped: string[] }, RefusalReason> {
   if (named.length === 0) return failure("missing_redirect_uris");
   if (named.length > maxRedirectUris) return failure("too_many_redirect_uris");

@@ -3,12 +3,12 @@
  * once waits for a while; what failed a moment ago is not tried again.
  */
 import type { Clock } from "../../lib/time/clock.ts";
+import { boundedMap } from "../../lib/bounded_map.ts";
 import { failure, type Result } from "../../lib/result.ts";
 import { isClientDocumentUrl } from "../clients/client_document_url.ts";
 import {
   beginFetch,
   type DocumentProblem,
-  type FetchLimits,
   type FetchOutcome,
   type Network,
   type PublicDocument,
@@ -17,20 +17,16 @@ import {
 /** Fetches a document by its https URL, on behalf of `asker`, which is any key: the network that a request came from. */
 export type FetchDocument = (url: string, asker: string) => Promise<Result<PublicDocument, DocumentProblem>>;
 
-/** Bounds of the fetches. */
-export interface DocumentLimits extends FetchLimits {
-  readonly maxConcurrentFetches: number;
-}
-
-/** Bounds that fit the draft on client ID metadata documents (5 KB, 5 s). */
-export const defaultDocumentLimits: DocumentLimits = { timeoutSeconds: 5, maxBytes: 5_120, maxConcurrentFetches: 8 };
+/** As the draft on client ID metadata documents suggests. */
+const fetchTimeoutMs = 5_000;
+const maxConcurrentFetches = 8;
 
 /** One asker, and one host, have at most this part of the fetches that run at once. */
 const shareOfFetches = 1 / 4;
 const maxWaiting = 64;
 const maxWaitingOfAsker = 8;
 /** A failure is the answer for so long. */
-const failureMilliseconds = 10_000;
+const failureMs = 10_000;
 const maxFailures = 1_000;
 /** Documents are cached: more fetches than this in a minute are a flood, or data that a broken tool sends away. */
 const maxFetchesPerMinute = 240;
@@ -44,9 +40,16 @@ interface Job {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** Builds the fetcher. Parallel fetches of one URL share one connection. */
-export function createDocumentFetcher(network: Network, limits: DocumentLimits, clock: Clock): FetchDocument {
-  const share = Math.max(1, Math.floor(limits.maxConcurrentFetches * shareOfFetches));
+/** Parallel fetches of one URL share one connection. */
+export function createDocumentFetcher(
+  network: Network,
+  clock: Clock,
+  { timeoutMs = fetchTimeoutMs, maxFetches = maxConcurrentFetches }: {
+    readonly timeoutMs?: number;
+    readonly maxFetches?: number;
+  } = {},
+): FetchDocument {
+  const share = Math.max(1, Math.floor(maxFetches * shareOfFetches));
   const waiting = new Set<Job>();
   /** Whose answer each running fetch is, by URL. */
   const followers = new Map<string, Job[]>();
@@ -59,7 +62,7 @@ export function createDocumentFetcher(network: Network, limits: DocumentLimits, 
     job.answer(answer);
   };
   const mayRun = ({ url, asker }: Job): boolean =>
-    running.size < limits.maxConcurrentFetches &&
+    running.size < maxFetches &&
     [...running].filter((each) => each.asker === asker).length < share &&
     [...running].filter((each) => each.host === url.host).length < share;
   const run = (job: Job): void => {
@@ -67,7 +70,7 @@ export function createDocumentFetcher(network: Network, limits: DocumentLimits, 
     const place = { host: url.host, asker };
     running.add(place);
     followers.set(url.href, [job]);
-    const { outcome, ended } = beginFetch(network, limits, url);
+    const { outcome, ended } = beginFetch(network, timeoutMs, url);
     void outcome.then((found) => {
       failures.note(url, found);
       const jobs = followers.get(url.href) ?? [];
@@ -98,7 +101,7 @@ export function createDocumentFetcher(network: Network, limits: DocumentLimits, 
     return new Promise((answer) => {
       const timer = setTimeout(() => {
         if (waiting.delete(job)) answer(failure("too_many_fetches"));
-      }, limits.timeoutSeconds * 1_000);
+      }, timeoutMs);
       const job: Job = { url: new URL(text), asker, answer, timer };
       if (start(job)) return;
       const ofAsker = [...waiting].filter((each) => each.asker === asker).length;
@@ -115,7 +118,7 @@ interface Failures {
 
 /** Failures by URL; by host only those that no path could have caused, so that nobody can shut a host out. */
 function createFailures(clock: Clock): Failures {
-  const failures = new Map<string, { readonly problem: DocumentProblem; readonly until: number }>();
+  const failures = boundedMap<string, { readonly problem: DocumentProblem; readonly until: number }>(maxFailures);
   return {
     find({ href, host }) {
       for (const key of [href, host]) {
@@ -126,11 +129,7 @@ function createFailures(clock: Clock): Failures {
     },
     note({ href, host }, { document, isFailureOfHost }) {
       if (document.ok) return;
-      const key = isFailureOfHost ? host : href;
-      failures.delete(key);
-      const oldest = failures.keys().next();
-      if (failures.size >= maxFailures && !oldest.done) failures.delete(oldest.value);
-      failures.set(key, { problem: document.error, until: clock() + failureMilliseconds });
+      failures.set(isFailureOfHost ? host : href, { problem: document.error, until: clock() + failureMs });
     },
   };
 }

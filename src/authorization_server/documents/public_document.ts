@@ -52,12 +52,6 @@ export interface Network {
   connectTls(target: ConnectTarget): Promise<SecureConnection>;
 }
 
-/** Bounds of one fetch. */
-export interface FetchLimits {
-  readonly timeoutSeconds: number;
-  readonly maxBytes: number;
-}
-
 /** What came of a fetch, and whether a failure lies with the host, whatever the path. */
 export interface FetchOutcome {
   readonly document: Result<PublicDocument, DocumentProblem>;
@@ -72,19 +66,24 @@ interface RunningFetch {
   readonly ended: Promise<unknown>;
 }
 
+/** draft-ietf-oauth-client-id-metadata-document-00 §6.6 */
+const maxDocumentBytes = 5_120;
 /** Of a name's addresses, no more than this many are tried. */
 const maxAddresses = 4;
 
-/** Begins a fetch that has no more time than the limits allow. */
-export function beginFetch(network: Network, limits: FetchLimits, url: URL): RunningFetch {
+/** Begins a fetch that has no more time than `timeoutMs`. */
+export function beginFetch(network: Network, timeoutMs: number, url: URL): RunningFetch {
   const deadline = new AbortController();
   let isConnected = false;
   const { promise: late, resolve } = Promise.withResolvers<Result<never, DocumentProblem>>();
   const timer = setTimeout(() => {
     resolve(failure("timed_out"));
     deadline.abort();
-  }, limits.timeoutSeconds * 1_000);
-  const ended = fetchDocument(network, limits, url, { signal: deadline.signal, onConnected: () => isConnected = true })
+  }, timeoutMs);
+  const ended = fetchDocument(network, timeoutMs, url, {
+    signal: deadline.signal,
+    onConnected: () => isConnected = true,
+  })
     .finally(() => clearTimeout(timer));
   const outcome = Promise.race([ended, late]).then((document) => ({
     document,
@@ -95,7 +94,7 @@ export function beginFetch(network: Network, limits: FetchLimits, url: URL): Run
 
 async function fetchDocument(
   network: Network,
-  limits: FetchLimits,
+  timeoutMs: number,
   url: URL,
   { signal, onConnected }: { readonly signal: AbortSignal; readonly onConnected: () => void },
 ): Promise<Result<PublicDocument, DocumentProblem>> {
@@ -109,7 +108,7 @@ async function fetchDocument(
   if (addresses.length === 0) return failure("unresolvable_host");
   // One forbidden address among public ones is not an accident.
   if (!addresses.every(isPublicAddress)) return failure("forbidden_address");
-  const connection = await connectToAny(network, limits, url, { addresses, signal });
+  const connection = await connectToAny(network, timeoutMs, url, { addresses, signal });
   if (connection === null) return failure("connection_failed"); // refused, or no valid certificate for this host
   onConnected();
   const hangUp = (): void => connection.close();
@@ -117,7 +116,7 @@ async function fetchDocument(
   try {
     if (signal.aborted) return failure("timed_out");
     await connection.write(requestOf(url));
-    const response = await readHttp1Response(connection, limits.maxBytes);
+    const response = await readHttp1Response(connection, maxDocumentBytes);
     return response.ok ? toDocument(response.value) : response;
   } catch {
     return failure("connection_failed"); // reset, or closed by the deadline
@@ -130,7 +129,7 @@ async function fetchDocument(
 /** Tries the addresses in turn, each for its part of the time: a host may answer at one of them and not at another. */
 async function connectToAny(
   network: Network,
-  { timeoutSeconds }: FetchLimits,
+  timeoutMs: number,
   url: URL,
   { addresses, signal }: { readonly addresses: readonly string[]; readonly signal: AbortSignal },
 ): Promise<SecureConnection | null> {
@@ -139,7 +138,7 @@ async function connectToAny(
     if (signal.aborted) return null;
     const attempt = new AbortController();
     const abandon = (): void => attempt.abort();
-    const timer = setTimeout(abandon, timeoutSeconds * 1_000 / tried.length);
+    const timer = setTimeout(abandon, timeoutMs / tried.length);
     signal.addEventListener("abort", abandon, { once: true });
     try {
       const port = Number(url.port || "443");

@@ -7,11 +7,13 @@ import { currentSigningKey, signingKeys, signingKidAt } from "../records/signing
 import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 import { makeSigningKey, type SigningKeyDeps } from "./signing_keys.ts";
 
+/** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
+const newKeyLeadSeconds = 900;
+
 export interface RotationPace {
-  /** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
-  readonly leadSeconds: number;
   /** How long a key verifies after the next one signs: the life of an access token. */
   readonly overlapSeconds: number;
+  readonly leadSeconds?: number;
 }
 
 /** What became of a rotation. */
@@ -41,7 +43,10 @@ const clockToleranceMilliseconds = 300_000;
 const maxWithdrawnKeys = 90; // one batch
 
 /** Publishes a new key, which signs when `leadSeconds` are over; a first key signs at once. One commit says it all. */
-export function rotateSigningKeys(deps: SigningKeyDeps, pace: RotationPace): Promise<Rotation> {
+export function rotateSigningKeys(
+  deps: SigningKeyDeps,
+  { overlapSeconds, leadSeconds = newKeyLeadSeconds }: RotationPace,
+): Promise<Rotation> {
   const { storage, clock } = deps;
   return retryOnConflict(async (): Promise<Rotation | typeof conflict> => {
     const current = await currentSigningKey.read(storage, "kid");
@@ -50,8 +55,8 @@ export function rotateSigningKeys(deps: SigningKeyDeps, pace: RotationPace): Pro
     if (next !== undefined && next.signsFrom > now) return { kind: "under_way", ...next };
     const key = await makeSigningKey(deps);
     const kid = current === null ? key.kid : signingKidAt(current.value, now);
-    const signsFrom = current === null ? now : now + pace.leadSeconds * 1_000;
-    const previousUntil = signsFrom + pace.overlapSeconds * 1_000 + clockToleranceMilliseconds;
+    const signsFrom = current === null ? now : now + leadSeconds * 1_000;
+    const previousUntil = signsFrom + overlapSeconds * 1_000 + clockToleranceMilliseconds;
     const previous = current === null ? null : await signingKeys.read(storage, kid);
     const rotated = await storage.commit({
       checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],

@@ -11,6 +11,9 @@ import { scrypt } from "./scrypt.ts";
 /** Passphrases are at least this many characters long. */
 export const minPassphraseCharacters = 12;
 const maxPassphraseBytes = 1_024;
+/** Each takes 46 MiB, or 128 MiB where there is no Argon2id. */
+const maxConcurrentHashes = 2;
+const maxWaitingHashes = 16;
 
 /** Why a passphrase cannot be used, in words for the person, or `null`. */
 export function passphraseProblem(passphrase: string): string | null {
@@ -57,17 +60,15 @@ export interface PasswordHasher {
 }
 
 /** Caps hashing, so that a flood of sign-ins takes neither all memory nor all processors. */
-export function createPasswordHasher(
-  limits: { readonly maxConcurrentPasswordHashes: number; readonly maxWaitingPasswordHashes: number },
-): PasswordHasher {
+export function createPasswordHasher(): PasswordHasher {
   let running = 0;
   const waiting: (() => void)[] = [];
   const enter = (): Promise<void> | "busy" | undefined => {
-    if (running < limits.maxConcurrentPasswordHashes) {
+    if (running < maxConcurrentHashes) {
       running++;
       return undefined;
     }
-    if (waiting.length >= limits.maxWaitingPasswordHashes) return "busy";
+    if (waiting.length >= maxWaitingHashes) return "busy";
     return new Promise((resolve) => waiting.push(resolve));
   };
   const leave = (): void => {

@@ -18,6 +18,7 @@ import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { redirectResponse, seeOther } from "../../lib/page/page.ts";
 import { servicenowProblemPage } from "../pages/servicenow_page.ts";
 import { randomId } from "../../lib/random_secret.ts";
+import { maxQueryCharacters } from "../request_body.ts";
 import { users } from "../records/user.ts";
 import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
 
@@ -40,11 +41,11 @@ export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
 
 /** Builds `/servicenow/callback`. */
 export function createServicenowCallback(deps: ServicenowDeps): Endpoint {
-  const { instance, browsers, log, limits, issuer } = deps;
+  const { instance, browsers, log, issuer } = deps;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage("GET");
     const { search, searchParams } = new URL(request.url);
-    if (search.length > limits.maxQueryBytes) return errorPage("request_too_long");
+    if (search.length > maxQueryCharacters) return errorPage("request_too_long");
     const signedIn = await browsers.signedIn(request);
     const finished = await instance.finish({
       parameters: searchParams,

@@ -14,12 +14,13 @@ import { type SetUpCode, setUpCodes } from "../records/set_up_code.ts";
 import { ownerId, users } from "../records/user.ts";
 import type { UserDirectory } from "./user_directory.ts";
 
+const setUpLinkLifetimeMs = 600_000;
 const repeatSeconds = 30;
 
 interface SetUpDeps extends
   Pick<
     AuthorizationServerDeps,
-    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"
+    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits"
   > {
   readonly users: UserDirectory;
   readonly passwords: PasswordHasher;
@@ -30,7 +31,7 @@ interface SetUpDeps extends
  * link that is still good is given again, for installations of several instances.
  */
 export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promise<string | null> {
-  const { issuer, storage, secrets, clock, lifetimes } = deps;
+  const { issuer, storage, secrets, clock } = deps;
   for (;;) {
     if (await deps.users.hasOwner()) return null;
     const found = await setUpCodes.read(storage, "current");
@@ -42,7 +43,7 @@ export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promis
         setUpCodes.put(
           "current",
           { codeHash: hashSecret(code), seed },
-          clock() + lifetimes.setUpLinkLifetimeSeconds * 1_000,
+          clock() + setUpLinkLifetimeMs,
         ),
       ],
     });

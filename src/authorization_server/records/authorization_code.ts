@@ -24,3 +24,6 @@ export const authorizationCodes: RecordFamily<AuthorizationCode> = defineRecordF
   "authorization_code",
   authorizationCodeSchema,
 );
+
+/** People paste codes by hand where the browser runs on another machine. At most 600 (RFC 6749 §4.1.2). */
+export const authorizationCodeLifetimeSeconds = 300;

@@ -23,3 +23,6 @@ export const authorizationRequests: RecordFamily<AuthorizationRequest> = defineR
   "authorization_request",
   authorizationRequestSchema,
 );
+
+/** From the first page to the decision. */
+export const authorizationRequestLifetimeSeconds = 600;

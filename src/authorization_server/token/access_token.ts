@@ -7,6 +7,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import type { Grant } from "../records/grant.ts";
 import { parseScope } from "../scope.ts";
+import { maxAccessTokenLifetimeSeconds } from "../settings.ts";
 import type { SigningKeys } from "../keys/signing_keys.ts";
 
 // RFC 9068 §2.2, and the grant that the token hangs on. A token with other claims was not made here.
@@ -22,8 +23,6 @@ const claimsSchema = z.strictObject({
   grant_id: z.string().min(1),
 });
 
-/** No installation may issue longer ones (the bound of ACCESS_TOKEN_LIFETIME). */
-export const maxAccessTokenLifetimeSeconds = 86_400;
 /** How far the clocks of two instances may be apart. */
 const clockLeewaySeconds = 90;
 

@@ -5,7 +5,7 @@ import type { AuthorizationServerDeps } from "../context.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import type { Client } from "../records/client.ts";
 import { grants } from "../records/grant.ts";
-import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
+import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./refresh_token.ts";
 import { jsonResponse, methodNotAllowed, refuse } from "../refusal.ts";
 import { readParameters } from "../request_body.ts";
 import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
@@ -84,7 +84,7 @@ async function describeRefreshToken(
   const verdict = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
   if (verdict.kind !== "current" && verdict.kind !== "grace") return inactive;
   if (!await isLiveGrant(users, grant)) return inactive;
-  const idleEnd = family.lastUsedAt + lifetimes.refreshIdleLifetimeSeconds * 1_000;
+  const idleEnd = family.lastUsedAt + refreshIdleLifetimeSeconds * 1_000;
   return {
     active: true,
     scope: grant.scopes.join(" "),

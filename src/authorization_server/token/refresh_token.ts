@@ -32,6 +32,10 @@ type RefreshVerdict =
 
 const pattern = /^pcr_([0-9a-f]{32})_([1-9]\d{0,8})_[A-Za-z0-9_-]{43}$/;
 const maxRotationsKept = 32;
+/** Hosted clients refresh from several machines, up to 90 s apart. */
+export const refreshGraceSeconds = 120;
+/** A refresh token ends this long after its last use. */
+export const refreshIdleLifetimeSeconds = 1_209_600;
 
 /** Reads the parts of a refresh token; `null` for anything else. Proves nothing about it. */
 export function parseRefreshToken(text: string): ParsedRefreshToken | null {
@@ -84,12 +88,12 @@ export function judgeRefreshToken(
   if (!isCurrent && (presented.generation >= family.generation || !equalInConstantTime(genuine, presented.text))) {
     return { kind: "forged" };
   }
-  if (now >= family.endsAt || now >= family.lastUsedAt + lifetimes.refreshIdleLifetimeSeconds * 1_000) {
+  if (now >= family.endsAt || now >= family.lastUsedAt + refreshIdleLifetimeSeconds * 1_000) {
     return { kind: "expired" };
   }
   if (isCurrent) return { kind: "current" };
   const rotation = family.rotations.find(({ generation }) => generation === presented.generation);
-  if (rotation !== undefined && graceNow < rotation.at + lifetimes.refreshGraceSeconds * 1_000) {
+  if (rotation !== undefined && graceNow < rotation.at + graceMs(lifetimes)) {
     return { kind: "grace", generation: presented.generation + 1 };
   }
   return { kind: "reused" };
@@ -104,7 +108,7 @@ export function rotateRefreshFamily(
 ): { readonly family: RefreshFamily; readonly token: string } {
   const { now, graceNow, lifetimes } = options;
   const token = refreshTokenOf(secrets, grantId, family.salt, family.generation + 1);
-  const recent = family.rotations.filter(({ at }) => graceNow < at + lifetimes.refreshGraceSeconds * 1_000);
+  const recent = family.rotations.filter(({ at }) => graceNow < at + graceMs(lifetimes));
   return {
     token,
     family: {
@@ -117,10 +121,14 @@ export function rotateRefreshFamily(
   };
 }
 
+function graceMs(lifetimes: Lifetimes): number {
+  return 1_000 * (lifetimes.refreshGraceSeconds ?? refreshGraceSeconds);
+}
+
 /** When the stored grant may be forgotten: neither a refresh nor an access token of it can be alive then. */
 export function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Lifetimes): number {
   const accessTokenEnd = now + lifetimes.accessTokenLifetimeSeconds * 1_000;
   if (family === null) return accessTokenEnd;
-  const idleEnd = family.lastUsedAt + lifetimes.refreshIdleLifetimeSeconds * 1_000;
+  const idleEnd = family.lastUsedAt + refreshIdleLifetimeSeconds * 1_000;
   return Math.max(Math.min(family.endsAt, idleEnd), accessTokenEnd);
 }

@@ -40,7 +40,6 @@ async function rotate(
   const config = loadConfig();
   if (!config.ok) return 2;
   const rotation = await administration.rotateKeys({
-    leadSeconds: config.value.signingKeyLeadSeconds,
     overlapSeconds: config.value.accessTokenLifetimeSeconds,
   });
   if (rotation.kind === "under_way") {
