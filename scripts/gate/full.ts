@@ -64,7 +64,11 @@ async function parts(): Promise<readonly Part[]> {
       missing: platformDeno === null ? "it cannot be installed from npm" : null,
       env: { PLATFORM_DENO: platformDeno ?? "" },
     },
-    { name: "real clients", command: task("interop"), missing: isInstalled("npm") ? null : "there is no npm" },
+    {
+      name: "real clients",
+      command: task("interop", "--form", "start", "--form", "binary", "--form", "container"),
+      missing: isInstalled("npm") ? null : "there is no npm",
+    },
     { name: "conformance", command: task("conformance"), missing: isInstalled("npm") ? null : "there is no npm" },
     { name: "soak", command: task("soak", "--minutes", "10") },
     { name: "soak of a simulated fleet", command: task("soak:fleet", "--seeds", "500", "--minutes", "10") },
