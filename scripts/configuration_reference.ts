@@ -1,9 +1,10 @@
 /**
- * Writes docs/configuration.md from the table of settings. What a setting accepts is what its parser says when it
- * refuses, so the page and the program cannot differ.
+ * `deno task reference`: writes docs/configuration.md from the table of settings, and docs/commands.md. What a setting
+ * accepts is what its parser says when it refuses, so the page and the program cannot differ.
  */
-import type { Setting } from "../src/config/setting.ts";
+import { acceptedText, type Setting } from "../src/config/setting.ts";
 import { settingSections } from "../src/config/settings.ts";
+import { commandReference } from "./command_reference.ts";
 
 const path = new URL("../docs/configuration.md", import.meta.url);
 
@@ -11,12 +12,39 @@ const introduction = `# Configuration
 
 <!-- Made by \`deno task reference\` from src/config/settings/; a test compares. -->
 
-Every setting is an environment variable; some are flags too. A flag outranks the variable, and an empty variable counts
-as absent. A secret can come from a file instead: \`DCR_AUTH_TOKEN_FILE=/run/secrets/dcr\` reads it from there. All
-problems are reported together at the start, with exit status 2, and no secret is ever shown. \`portcullis doctor\` tries
-what can be tried.
+Every setting is an environment variable and can stand in a file; some are flags too. A flag outranks the environment,
+which outranks the file, which outranks the default; an empty variable counts as absent. A secret can come from a file
+of its own instead: \`DCR_AUTH_TOKEN_FILE=/run/secrets/dcr\` reads it from there. \`portcullis config\` prints the settings
+in force with their sources, and secrets as "set"; \`portcullis config --all\` explains each. All problems are reported
+together at the start, with exit status 2 and without secrets. A variable whose name is nearly a setting's is named in a
+warning. \`portcullis doctor\` tries what can be tried.
 
-Rules between settings: \`SERVER_URL\` must be set unless the server listens on this machine alone. With a public
+## The configuration file
+
+\`--config FILE\` names it; without the flag, \`~/.portcullis.env\` is read if it is there. Each line is \`NAME=value\` with a
+name of this page:
+
+\`\`\`sh
+# /etc/portcullis.env
+SERVER_URL=https://mcp.example.com
+export DATA_DIR="/var/lib/portcullis/data"
+DCR_AUTH_TOKEN_FILE=/run/secrets/dcr    # a comment
+\`\`\`
+
+- Blank lines and lines that begin with \`#\` are skipped; \`export\`, CRLF and blanks around the name and the value are
+  allowed. A value without quotes ends before a blank with \`#\` behind it.
+- Quotes, single or double, are taken off, and what is between them stays as it is. Nothing is expanded or escaped, so
+  the dollar signs of \`OWNER_PASSWORD_HASH\` need no quotes. A value is one line.
+- A name that is not a setting, or that stands there twice, is an error with the line's number. Values are never shown.
+- A file that others can read or change is refused: \`chmod 600 FILE\`. A file of root may be readable for a group
+  (\`chown root:portcullis FILE && chmod 640 FILE\`), so that a service can read it and not change it. Windows has no such
+  modes, and the file is not checked there.
+- It cannot lie in the workspace, \`backup\` does not copy it, and it is not read on Deno Deploy, where settings are
+  variables of the app. It is at most 64 KiB.
+
+## Rules between settings
+
+\`SERVER_URL\` must be set unless the server listens on this machine alone. With a public
 \`SERVER_URL\`, registration of clients needs \`DCR_AUTH_TOKEN\`, or \`REGISTRATION=off\`. With the workspace on the disk,
 \`DATA_DIR\`, the file of \`deno-kv:PATH\`, the certificates and keys that settings name, and the files of secrets cannot
 lie in it, where agents could read and replace them. Links, other spellings and second mounts on the way count: each
@@ -44,7 +72,7 @@ function row(setting: Setting<unknown>): string {
     flag === undefined ? "" : code(`--${flag}`),
     defaults(setting),
     meaning,
-    accepted(setting),
+    acceptedText(setting),
   ];
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
@@ -54,12 +82,6 @@ function defaults({ default: usual, defaultOnDeploy }: Setting<unknown>): string
     ...usual === undefined ? [] : [code(usual)],
     ...defaultOnDeploy === undefined ? [] : [`on Deno Deploy ${code(defaultOnDeploy)}`],
   ].join("; ");
-}
-
-/** A lone bracket is no number, choice, pattern or address; a parser that takes it has nothing to say here. */
-function accepted({ parse }: Setting<unknown>): string {
-  const outcome = parse("(");
-  return outcome.ok ? "" : outcome.error.replace(/^(must (be )?|is too weak; )/, "");
 }
 
 function code(text: string): string {
@@ -81,4 +103,7 @@ async function format(markdown: string): Promise<string> {
   return new TextDecoder().decode(stdout);
 }
 
-if (import.meta.main) await Deno.writeTextFile(path, await configurationReference());
+if (import.meta.main) {
+  await Deno.writeTextFile(path, await configurationReference());
+  await Deno.writeTextFile(new URL("../docs/commands.md", import.meta.url), commandReference());
+}

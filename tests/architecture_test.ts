@@ -45,7 +45,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "version.ts",
     "workspace",
   ],
-  cli: ["composition", "config", "lib", "mcp", "sandbox", "storage", "version.ts"],
+  cli: ["composition", "config", "lib", "mcp", "sandbox", "scopes.ts", "storage", "version.ts"],
 };
 
 /** Narrower than the table: within a part that may be imported, the only files that may. */

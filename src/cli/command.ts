@@ -5,7 +5,7 @@ import type { ConfigProblem } from "../config/problem.ts";
 import type { Setting } from "../config/setting.ts";
 import type { Result } from "../lib/result.ts";
 
-/** Exit status (as `sysexits` has them in spirit): 0 done, 1 refused or failed, 2 usage error. */
+/** 0: done, 1: refused or failed, 2: usage error. */
 export type ExitStatus = 0 | 1 | 2;
 
 /** What a command may use. It never touches the process itself. */
@@ -24,21 +24,33 @@ export interface CommandContext {
   readonly say: (text: string) => void | Promise<boolean>;
 }
 
+/** A flag that takes a value. */
+export interface Flag {
+  /** What the value is, as help shows it after the flag. */
+  readonly value: string;
+  /** What it is for, and what is accepted. */
+  readonly help: string;
+}
+
 /** One command of the program. */
 export interface Command {
   readonly name: string;
   readonly summary: string;
-  /** How it is called, a line each; what does not begin with its name is a remark. */
+  /** How it is called, a line each. */
   readonly usage: readonly string[];
+  /** Further lines of its help. */
+  readonly remarks?: readonly string[];
   /** What its first word can be, where that is known beforehand. */
   readonly words?: readonly string[];
   /** Any word after its name is a mistake. */
   readonly takesNoWords?: true;
-  /** Its own flags beside the settings: name to meaning. Each takes a value. */
-  readonly flags: Readonly<Record<string, string>>;
-  /** Its own flags that take no value. */
+  /** Its own flags beside the settings. */
+  readonly flags: Readonly<Record<string, Flag>>;
+  /** Its own flags that take no value, with what they are for. */
   readonly switches?: Readonly<Record<string, string>>;
   /** It serves others: it works on when its output cannot be written, and its end waits for no reader. */
   readonly isServer?: true;
+  /** Where it cannot run, help and completions leave it out. */
+  readonly isAvailable?: () => boolean;
   readonly run: (context: CommandContext) => ExitStatus | Promise<ExitStatus>;
 }

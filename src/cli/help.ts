@@ -1,55 +1,80 @@
-/** `--help`: the commands and every setting, generated from their tables. */
-import type { Setting } from "../config/setting.ts";
-import { settingSections } from "../config/settings.ts";
+/** `--help`: the commands on one screen, and each command's own page. */
+import { acceptedText, type Setting } from "../config/setting.ts";
+import { settings } from "../config/settings.ts";
 import { programName } from "../lib/program_name.ts";
-import { settingFlags } from "./arguments.ts";
 import type { Command } from "./command.ts";
 
-/** The whole help text. */
+const nameWidth = 15;
+const flagWidth = 23;
+const lineWidth = 100;
+
+/** The commands, and where more is. */
 export function helpText(commands: readonly Command[], version: string): string {
-  const usage = commands.flatMap((command) => [
-    `  ${command.name.padEnd(14)} ${command.summary}`,
-    ...command.usage.map((line) => `                 ${line}`),
-  ]);
-  const sections = settingSections.flatMap(([heading, settings]) => [
-    "",
-    `Settings (environment variable, flag): ${heading}`,
-    ...Object.values(settings).map(settingText),
-  ]);
+  const program = programName();
   return [
-    `Portcullis ${version}: an MCP server with its own sign-in, a confined workspace and a local model`,
+    `Portcullis ${version}: an MCP server with sign-in, confined files and a local model`,
+    `Usage: ${program} [COMMAND] [FLAGS]`,
     "",
-    `Usage: ${programName()} [command] [flags]`,
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}${summary}`),
     "",
-    "Commands",
-    ...usage,
-    ...sections,
+    `${program} help COMMAND   its flags and what they accept`,
+    `${program} config --all   every setting explained`,
     "",
   ].join("\n");
 }
 
-export function commandHelpText({ name, summary, usage, flags, switches = {} }: Command): string {
+/** The help for one command. */
+export function commandHelpText(command: Command): string {
   const program = programName();
+  return [
+    ownHelpText(command, program),
+    "Settings as flags, for every command",
+    flagText("--config FILE", "settings as KEY=value lines (default ~/.portcullis.env, if it is there)"),
+    ...(Object.values(settings) as Setting<unknown>[]).flatMap(settingFlagText),
+    "",
+    `\`${program} config --all\` explains every setting.`,
+    "",
+  ].join("\n");
+}
+
+/** What a command has of its own. */
+export function ownHelpText(
+  { name, summary, usage, remarks = [], flags, switches = {} }: Command,
+  program: string,
+): string {
   const own = [
-    ...Object.entries(flags).map(([flag, meaning]) => `  --${flag} VALUE`.padEnd(26) + meaning),
-    ...Object.entries(switches).map(([flag, meaning]) => `  --${flag}`.padEnd(26) + meaning),
+    ...Object.entries(flags).map(([flag, { value, help }]) => flagText(`--${flag} ${value}`, help)),
+    ...Object.entries(switches).map(([flag, help]) => flagText(`--${flag}`, help)),
   ];
   return [
     `${program} ${name}: ${summary}`,
     "",
     "Usage",
-    ...usage.map((line) => `  ${line.startsWith(name) ? `${program} ` : ""}${line}`),
+    ...usage.map((line) => `  ${program} ${line}`),
+    ...remarks.length === 0 ? [] : ["", ...remarks],
     ...own.length === 0 ? [] : ["", "Flags", ...own],
-    "",
-    `Settings as flags: ${settingFlags.map((flag) => `--${flag}`).join(" ")}`,
-    `\`${program} --help\` lists every setting.`,
     "",
   ].join("\n");
 }
 
-function settingText(setting: Setting<unknown>): string {
-  const names = setting.flag === undefined ? setting.env : `${setting.env}, --${setting.flag}`;
-  const standard = setting.default === undefined ? "" : ` (default ${setting.default})`;
-  const file = setting.secret ? `; or ${setting.env}_FILE names a file that holds it` : "";
-  return `  ${names}\n      ${setting.help}${standard}${file}`;
+function settingFlagText(setting: Setting<unknown>): readonly string[] {
+  if (setting.flag === undefined) return [];
+  const accepted = acceptedText(setting);
+  return [flagText(`--${setting.flag} VALUE`, accepted === "" ? setting.help : `${setting.help} (${accepted})`)];
+}
+
+function flagText(flag: string, help: string): string {
+  const lines = wrapped(help, lineWidth - flagWidth - 2);
+  return lines.map((line, at) => `  ${(at === 0 ? flag : "").padEnd(flagWidth)}${line}`).join("\n");
+}
+
+/** The words of a text in lines of at most `width` characters, but for a longer word. */
+function wrapped(text: string, width: number): readonly string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1) ?? "";
+    if (last !== "" && last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
+  }
+  return lines;
 }

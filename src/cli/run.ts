@@ -12,39 +12,9 @@ import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
 import { version, versionText } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import { commands } from "./commands.ts";
 import { readSettings } from "./read_settings.ts";
-import { backupCommand } from "./commands/backup.ts";
-import { clientsCommand } from "./commands/clients.ts";
-import { createCompletionsCommand } from "./commands/completions.ts";
-import { connectCommand } from "./commands/connect.ts";
-import { doctorCommand } from "./commands/doctor.ts";
-import { hardenCommand } from "./commands/harden.ts";
-import { hashPasswordCommand } from "./commands/hash_password.ts";
-import { healthcheckCommand } from "./commands/healthcheck.ts";
 import { commandHelpText, helpText } from "./help.ts";
-import { keysCommand } from "./commands/keys.ts";
-import { restoreCommand } from "./commands/restore.ts";
-import { serveCommand } from "./commands/serve.ts";
-import { stdioCommand } from "./commands/stdio.ts";
-import { tokenCommand } from "./commands/token.ts";
-import { usersCommand } from "./commands/users.ts";
-
-const commands: readonly Command[] = [
-  serveCommand,
-  ...hardenCommand(),
-  stdioCommand,
-  connectCommand,
-  tokenCommand,
-  usersCommand,
-  clientsCommand,
-  keysCommand,
-  doctorCommand,
-  hashPasswordCommand,
-  backupCommand,
-  restoreCommand,
-  healthcheckCommand,
-  createCompletionsCommand(() => commands),
-];
 
 /** How long a server's end waits for what it wrote last. */
 const serverFlushMilliseconds = 1_000;

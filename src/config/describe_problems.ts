@@ -12,6 +12,6 @@ export function describeProblems(problems: readonly ConfigProblem[], command?: s
   const count = problems.length === 1 ? `1 ${noun} is` : `${problems.length} ${noun}s are`;
   const help = areFlags
     ? `\`${programName()} ${command} --help\` lists its flags`
-    : `\`${programName()} --help\` lists every setting`;
+    : `\`${programName()} config --all\` explains every setting`;
   return `error: ${count} not usable\n${lines.join("\n")}\nhint: ${help}\n`;
 }

@@ -31,3 +31,9 @@ export function required<T>(setting: Omit<Setting<T>, "default"> & { default: st
 export function optional<T>(setting: Omit<Setting<T>, "default">): Setting<T> & { default?: never } {
   return setting;
 }
+
+/** What a setting accepts: what its parser says of a lone bracket, which hardly any takes. Empty for any text. */
+export function acceptedText({ parse }: Setting<unknown>): string {
+  const outcome = parse("(");
+  return outcome.ok ? "" : outcome.error.replace(/^(must (be )?|is too weak; )/, "");
+}

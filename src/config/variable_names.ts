@@ -21,7 +21,9 @@ export function warnOfMistypedNames(names: readonly string[]): string | null {
     .filter((name) => !known.has(name))
     .flatMap((name) => {
       const closest = closestWord(name, variableNames);
-      return closest === null || formerSettingNames.includes(closest) ? [] : [[name, closest] as const];
+      // SSL_CERT_FILE and its like are others' variables; the first letter is seldom mistyped.
+      const isMistake = closest !== null && closest[0] === name[0] && !formerSettingNames.includes(closest);
+      return isMistake ? [[name, closest] as const] : [];
     });
   if (mistyped.length === 0) return null;
   const shown = mistyped.slice(0, maxNamesShown)

@@ -1,8 +1,15 @@
 /** What a person types to start this program. */
-import { basename } from "node:path";
+import { basename, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 
-/** The compiled program's own file name; `main.ts` when it runs from source. */
+/** The words before the command: the compiled program as it was called, or Deno and the source's path. */
 export function programName(): string {
-  if (!Deno.build.standalone) return "main.ts";
-  return basename(Deno.execPath()).replace(/\.exe$/i, "");
+  if (!Deno.build.standalone) return `deno run -A ${relativePath(fileURLToPath(Deno.mainModule))}`;
+  // Not imported: loading the module costs a start more than everything else, and most starts print no name.
+  return basename(globalThis.process.argv0).replace(/\.exe$/i, "");
+}
+
+function relativePath(path: string): string {
+  const fromHere = relative(Deno.cwd(), path);
+  return fromHere === "" || fromHere.startsWith("..") ? path : fromHere;
 }

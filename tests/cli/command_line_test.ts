@@ -9,7 +9,7 @@ const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["help tokne", /there is no command "tokne"; did you mean token\?/],
   ["token", /token needs one of: create, list, revoke/],
   ["token rvoke abc", /there is no `token rvoke`; did you mean revoke\?/],
-  ["token revoke", /ID is missing: `token revoke` needs it\nhint: \S+ token revoke ID\n$/],
+  ["token revoke", /ID is missing: `token revoke` needs it\nhint: deno run -A main\.ts token revoke ID\n$/],
   ["clients remove", /ID is missing/],
   ["users add", /NAME is missing/],
   ["users reset", /NAME is missing/],
@@ -35,6 +35,9 @@ const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["token create --scpoe x", /--scpoe: there is no such flag; did you mean --scope\?/],
   ["serve --workspce /x", /--workspce: there is no such flag; did you mean --workspace\?/],
   ["serve --qqqqqqqq", /--qqqqqqqq: there is no such flag here/],
+  ["config now", /takes no words/],
+  ["serve --confg x", /--confg: there is no such flag; did you mean --config\?/],
+  ["config --al", /--al: there is no such flag here/],
   ["keys rotate --now=yes", /--now: takes no value/],
 ];
 

@@ -156,6 +156,14 @@ for (const form of programForms) {
       });
       await installed.succeed(["backup", `${home}/backups/second`]);
       await installed.succeed(["restore", `${home}/backups/first`], { DATA_DIR: `${home}/again` });
+      await Deno.writeTextFile(`${home}/settings.env`, "PORT=4001\n", { mode: 0o600 });
+      if (process.getuid?.() === 0) await Deno.chown(`${home}/settings.env`, ordinaryUser, ordinaryUser);
+      const { stdout: inForce, stderr: warnings } = await installed.run(
+        ["config", "--config", `${home}/settings.env`],
+        { SERVR_URL: "http://localhost:4001" },
+      );
+      assert.match(inForce, /^PORT +4001 +file$/m, warnings);
+      assert.match(warnings, /SERVR_URL is not a setting; did you mean SERVER_URL\?/);
       await installed.succeed(["connect", "claude-code"]);
       await installed.succeed(["completions", "bash"]);
       assert.equal((await installed.run(["stdio"])).code, 0, "it ends with its input");

@@ -15,8 +15,9 @@ const backup: CopyCommand = {
 /** Works beside a running server. */
 export const backupCommand: Command = {
   name: "backup",
-  summary: "copies the database and the master key, also while the server runs",
-  usage: ["backup DIRECTORY [--data-dir D]   DIRECTORY must not exist, or be empty"],
+  summary: "copy database and master key, also while the server runs",
+  usage: ["backup DIRECTORY"],
+  remarks: ["DIRECTORY must not exist, or be empty. A configuration file is not copied."],
   flags: {},
   run: (context) => runCopyCommand(backup, context),
 };

@@ -1,28 +1,42 @@
 /** `clients create|list|remove`: OAuth clients that the operator makes, and an eye on those that registered themselves. */
 import type { Administration } from "../../composition/administration.ts";
+import { scopeCatalogue } from "../../scopes.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 
+const scopeNames = scopeCatalogue.map(({ name }) => name);
+const grantNames = ["authorization_code", "client_credentials"] as const;
+const authenticationMethods = [
+  "none",
+  "client_secret_basic",
+  "client_secret_post",
+  "client_secret_any",
+  "private_key_jwt",
+] as const;
+
 /** Works beside a running server. */
 export const clientsCommand: Command = {
   name: "clients",
-  summary: "makes OAuth clients for machines and programs, lists and removes clients",
+  summary: "create OAuth clients for programs, list and remove clients",
   usage: [
-    'clients create --name N --scope "files:read" --grant client_credentials [--auth-method private_key_jwt --jwks FILE]',
-    "clients create --name N --scope S --grant authorization_code --redirect-uri URI[,URI]",
+    'clients create --name NAME --scope "files:read" [--auth-method private_key_jwt --jwks FILE]',
+    "clients create --name NAME --scope SCOPES --grant authorization_code --redirect-uri URI[,URI]",
     "clients list",
     "clients remove ID",
   ],
   words: ["create", "list", "remove"],
   flags: {
-    name: "what people see",
-    scope: "what the client may have, names separated by spaces",
-    grant: "client_credentials or authorization_code; both, comma-separated",
-    "redirect-uri": "where people are sent back to, comma-separated",
-    "auth-method": "none, client_secret_basic, client_secret_post, client_secret_any (default) or private_key_jwt",
-    jwks: "a file with the client's public keys (JWK set)",
-    "secret-ttl": "life of the secret in seconds (default: no end)",
+    name: { value: "NAME", help: "what people see" },
+    scope: { value: "SCOPES", help: `what it may be granted, separated by blanks: ${scopeNames.join(", ")}` },
+    grant: { value: "GRANTS", help: `comma-separated: ${grantNames.join(", ")} (default client_credentials)` },
+    "redirect-uri": { value: "URIS", help: "where people are sent back to, comma-separated" },
+    "auth-method": {
+      value: "METHOD",
+      help: `how it authenticates: ${authenticationMethods.join(", ")} (default client_secret_any)`,
+    },
+    jwks: { value: "FILE", help: "a file with the client's public keys (JWK set), for private_key_jwt" },
+    "secret-ttl": { value: "SECONDS", help: "how long its secret is valid (default: no end)" },
   },
   run: (context) => runAction(clientsCommand, actions, context),
 };
@@ -85,15 +99,6 @@ async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest 
     ...(ttl === undefined ? {} : { secretLifetimeSeconds: Number(ttl) }),
   };
 }
-
-const grantNames = ["authorization_code", "client_credentials"] as const;
-const authenticationMethods = [
-  "none",
-  "client_secret_basic",
-  "client_secret_post",
-  "client_secret_any",
-  "private_key_jwt",
-] as const;
 
 function itemsOf(text: string): string[] {
   return text.split(",").map((item) => item.trim()).filter((item) => item !== "");

@@ -1,7 +1,7 @@
 /** `completions`: scripts that make a shell complete commands, their words and flags; generated from the same tables. */
 import { didYouMean } from "../../lib/closest_word.ts";
 import { programName } from "../../lib/program_name.ts";
-import { settingFlags } from "../arguments.ts";
+import { commonFlags } from "../arguments.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
@@ -11,7 +11,7 @@ type Shell = (typeof shells)[number];
 export function createCompletionsCommand(commands: () => readonly Command[]): Command {
   return {
     name: "completions",
-    summary: "prints a completion script for a shell",
+    summary: "print a completion script for a shell",
     usage: ["completions bash | zsh | fish"],
     words: shells,
     flags: {},
@@ -29,21 +29,27 @@ function printCompletions({ words, print, say }: CommandContext, commands: reado
     say(`error: ${problem}\nhint: ${programName()} completions ${shells.join(" | ")}\n`);
     return 2;
   }
-  print(scripts[shell](commands));
+  print(scripts[shell](commands, completedName()));
   return 0;
 }
 
-const scripts: Readonly<Record<Shell, (commands: readonly Command[]) => string>> = {
+const scripts: Readonly<Record<Shell, (commands: readonly Command[], program: string) => string>> = {
   bash: bashScript,
   zsh: zshScript,
   fish: fishScript,
 };
 
+/** The name that the shell completes: from source, that of a release. */
+function completedName(): string {
+  const name = programName();
+  return /^[\w.-]+$/.test(name) ? name : "portcullis";
+}
+
 const directoryFlags = ["data-dir", "workspace"];
 
-function bashScript(commands: readonly Command[]): string {
+function bashScript(commands: readonly Command[], program: string): string {
   const cases = commands.map((command) => `    ${command.name}) words="${candidates(command).join(" ")}" ;;`);
-  return `# portcullis completions for bash:  source <(portcullis completions bash)
+  return `# ${program} completions for bash:  source <(${program} completions bash)
 _portcullis() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} words
   COMPREPLY=()
@@ -51,6 +57,7 @@ _portcullis() {
     ${
     directoryFlags.map((flag) => `--${flag}`).join("|")
   }) local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$current")); return ;;
+    --config) local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
     words="${commands.map(({ name }) => name).join(" ")} --help --version"
@@ -61,15 +68,15 @@ ${indent(cases)}
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
-complete -F _portcullis portcullis
+complete -F _portcullis ${program}
 `;
 }
 
-function zshScript(commands: readonly Command[]): string {
+function zshScript(commands: readonly Command[], program: string): string {
   const described = commands.map(({ name, summary }) => `    '${name}:${quoted(summary)}'`);
   const cases = commands.map((command) => `    ${command.name}) candidates=(${candidates(command).join(" ")}) ;;`);
-  return `#compdef portcullis
-# portcullis completions for zsh:  source <(portcullis completions zsh)
+  return `#compdef ${program}
+# ${program} completions for zsh:  source <(${program} completions zsh)
 _portcullis() {
   local -a commands candidates
   commands=(
@@ -81,43 +88,51 @@ ${described.join("\n")}
   fi
   case $words[CURRENT-1] in
     ${directoryFlags.map((flag) => `--${flag}`).join("|")}) _directories; return ;;
+    --config) _files; return ;;
   esac
   case $words[2] in
 ${cases.join("\n")}
   esac
   compadd -- $candidates
 }
-compdef _portcullis portcullis
+compdef _portcullis ${program}
 `;
 }
 
-function fishScript(commands: readonly Command[]): string {
-  const lines = commands.flatMap(({ name, summary, words = [], flags }) => [
-    `complete -c portcullis -n __fish_use_subcommand -a ${name} -d '${quoted(summary)}'`,
-    ...words.map((word) => `complete -c portcullis -n '__fish_seen_subcommand_from ${name}' -a ${word}`),
-    ...Object.entries(flags).map(([flag, meaning]) =>
-      `complete -c portcullis -n '__fish_seen_subcommand_from ${name}' -x -l ${flag} -d '${quoted(meaning)}'`
+function fishScript(commands: readonly Command[], program: string): string {
+  const lines = commands.flatMap(({ name, summary, words = [], flags, switches = {} }) => [
+    `complete -c ${program} -n __fish_use_subcommand -a ${name} -d '${quoted(summary)}'`,
+    ...words.map((word) => `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' -a ${word}`),
+    ...Object.entries(flags).map(([flag, { help }]) =>
+      `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' -x -l ${flag} -d '${quoted(help)}'`
+    ),
+    ...Object.entries(switches).map(([flag, help]) =>
+      `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' -f -l ${flag} -d '${quoted(help)}'`
     ),
   ]);
-  const settings = settingFlags.map((flag) =>
-    `complete -c portcullis ${
-      directoryFlags.includes(flag) ? "-x -a '(__fish_complete_directories)'" : "-x"
-    } -l ${flag}`
-  );
+  const settings = commonFlags.map((flag) => `complete -c ${program} ${fishValueOf(flag)} -l ${flag}`);
   return [
-    "# portcullis completions for fish:  portcullis completions fish | source",
-    "complete -c portcullis -f",
+    `# ${program} completions for fish:  ${program} completions fish | source`,
+    `complete -c ${program} -f`,
     ...lines,
     ...settings,
     "",
   ].join("\n");
 }
 
-function candidates({ words = [], flags }: Command): string[] {
-  return [...words, ...[...Object.keys(flags), ...settingFlags, "help"].map((flag) => `--${flag}`)];
+function fishValueOf(flag: string): string {
+  if (directoryFlags.includes(flag)) return "-x -a '(__fish_complete_directories)'";
+  return flag === "config" ? "-r -F" : "-x";
 }
 
-/** For single quotes, which none of the three can escape in the same way: the texts do without. */
+function candidates({ words = [], flags, switches = {} }: Command): string[] {
+  return [
+    ...words,
+    ...[...Object.keys(flags), ...Object.keys(switches), ...commonFlags, "help"].map((flag) => `--${flag}`),
+  ];
+}
+
+/** The three shells escape a single quote in different ways. */
 function quoted(text: string): string {
   return text.replaceAll("'", "’");
 }

@@ -19,17 +19,20 @@ const clientNames = clientFormats.map(({ name }) => name);
 /** With a client's name, standard output is the configuration alone, so that a shell can send it to its file. */
 export const connectCommand: Command = {
   name: "connect",
-  summary: "prints how a client connects, in its own format",
+  summary: "print how a client connects, in its own format",
   usage: [
     "connect [CLIENT] [--url URL] [--token-variable NAME]",
     "connect [CLIENT] --transport stdio",
-    `CLIENT is one of: ${clientNames.join(", ")}`,
   ],
+  remarks: [`CLIENT is one of: ${clientNames.join(", ")}`],
   words: clientNames,
   flags: {
-    transport: "http (the default), or stdio, where the client starts the program itself",
-    url: "the server's address, when it is not the one that the settings give",
-    "token-variable": "environment variable that holds an access token, for a client without a browser",
+    transport: { value: "KIND", help: "http (the default), or stdio: the client starts the program itself" },
+    url: { value: "URL", help: "the server's address, where it is not that of the settings" },
+    "token-variable": {
+      value: "NAME",
+      help: "environment variable that holds an access token, for a client without a browser",
+    },
   },
   run: connect,
 };
@@ -93,16 +96,18 @@ function reach({ flags, loadConfig }: CommandContext): Result<Reached, string> {
   return transport === "stdio" ? success(reachByStdio(config.value)) : reachConfigured(config.value, tokenVariable);
 }
 
-/** The directories go along, since a client starts the program in a directory and an environment of its own. */
-function reachByStdio({ dataDir, workspaceDir }: Config): Reached {
+/** Names the directories and the file, since a client starts the program in a directory and environment of its own. */
+function reachByStdio({ dataDir, workspaceDir, configFile }: Config): Reached {
   const { command, args } = thisProgram();
+  const config = configFile === undefined ? [] : ["--config", configFile];
+  const note = "Put other settings, such as OLLAMA_HOST, into ~/.portcullis.env, or into the client's configuration.";
   return {
     connection: {
       kind: "stdio",
       command,
-      args: [...args, "stdio", "--data-dir", dataDir, "--workspace", workspaceDir],
+      args: [...args, "stdio", ...config, "--data-dir", dataDir, "--workspace", workspaceDir],
     },
-    notes: ["Other settings, such as OLLAMA_HOST, have to be in the environment that the client gives its servers."],
+    notes: configFile === undefined ? [note] : [],
   };
 }
 

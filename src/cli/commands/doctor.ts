@@ -6,11 +6,11 @@ import type { Command, CommandContext, ExitStatus } from "../command.ts";
 /** Exits 0 when nothing is broken; a warning breaks nothing. */
 export const doctorCommand: Command = {
   name: "doctor",
-  summary: "checks settings, directories, database, port, public address, Ollama and ServiceNow",
-  usage: ["doctor [--data-dir D] [--workspace W] [--server-url U] [--servicenow]"],
+  summary: "check settings, files, database, address, Ollama, ServiceNow",
+  usage: ["doctor [--servicenow]"],
   takesNoWords: true,
   flags: {},
-  switches: { servicenow: "plays ServiceNow's connection sequence against the running server" },
+  switches: { servicenow: "connect to the running server as ServiceNow does, step by step" },
   run: runDoctor,
 };
 

@@ -4,20 +4,17 @@ import { join } from "node:path";
 import { describeProblems } from "../../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 
-/** Takes the settings that `serve` takes; `deno task start:hardened` has the flags that it needs. */
-const command: Command = {
+/** Takes the settings that `serve` takes; `deno task start:hardened` has the permissions that it needs. */
+export const hardenCommand: Command = {
   name: "harden",
-  summary: "starts the server under Landlock (Linux 6.2 or later, from source)",
-  usage: ["harden [as serve]      by: deno task start:hardened"],
+  summary: "start the server under Landlock (Linux, from source)",
+  usage: ["harden [FLAGS]"],
+  remarks: ["Needs Linux 6.2 or later. `deno task start:hardened` runs it with the permissions that it needs."],
   takesNoWords: true,
   flags: {},
+  isAvailable: () => !Deno.build.standalone && Deno.build.os === "linux",
   run: harden,
 };
-
-/** None where it cannot run: in a compiled program, and elsewhere than on Linux. */
-export function hardenCommand(): readonly Command[] {
-  return Deno.build.standalone || Deno.build.os !== "linux" ? [] : [command];
-}
 
 async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();

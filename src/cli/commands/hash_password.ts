@@ -5,8 +5,9 @@ import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 /** Prints nothing but the hash on standard output. */
 export const hashPasswordCommand: Command = {
   name: "hash-password",
-  summary: "prints a passphrase's hash for OWNER_PASSWORD_HASH",
-  usage: ["hash-password [--scrypt]          asks for it", "hash-password [--scrypt] < FILE   reads its first line"],
+  summary: "print a passphrase's hash for OWNER_PASSWORD_HASH",
+  usage: ["hash-password [--scrypt]", "hash-password [--scrypt] < FILE"],
+  remarks: ["Asks for the passphrase on a terminal, else reads the first line of its input."],
   takesNoWords: true,
   flags: {},
   switches: { scrypt: "for a server whose runtime has no Argon2id (Deno before 2.9)" },

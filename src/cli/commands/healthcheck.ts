@@ -5,8 +5,8 @@ import type { Command, CommandContext, ExitStatus } from "../command.ts";
 /** Exits 0 when `/health` of the configured port answers 200, else 1. */
 export const healthcheckCommand: Command = {
   name: "healthcheck",
-  summary: "exits 0 when the server on this machine is well",
-  usage: ["healthcheck [--host H] [--port P]"],
+  summary: "exit with 0 when the server on this machine is healthy",
+  usage: ["healthcheck [--host HOST] [--port PORT]"],
   takesNoWords: true,
   flags: {},
   run: healthcheck,

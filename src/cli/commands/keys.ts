@@ -10,8 +10,9 @@ import { printTable } from "../table.ts";
 /** Works beside a running server. */
 export const keysCommand: Command = {
   name: "keys",
-  summary: "changes the key that signs access tokens, lists such keys, changes the master key",
-  usage: ["keys rotate [--now]", "keys list", "keys rotate-master   while no server runs"],
+  summary: "rotate and list signing keys, rotate the master key",
+  usage: ["keys rotate [--now]", "keys list", "keys rotate-master"],
+  remarks: ["rotate-master works while no server runs."],
   words: ["rotate", "list", "rotate-master"],
   flags: {},
   switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },

@@ -17,8 +17,9 @@ const restore: CopyCommand = {
 /** Never overwrites anything. */
 export const restoreCommand: Command = {
   name: "restore",
-  summary: "makes a data directory out of a backup",
-  usage: ["restore DIRECTORY [--data-dir D]   the data directory must not exist, or be empty"],
+  summary: "make a data directory out of a backup",
+  usage: ["restore DIRECTORY [--data-dir DIRECTORY]"],
+  remarks: ["The data directory must not exist, or be empty."],
   flags: {},
   run: (context) => runCopyCommand(restore, context),
 };

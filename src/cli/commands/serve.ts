@@ -11,8 +11,8 @@ import { welcomeText } from "../welcome.ts";
 /** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
 export const serveCommand: Command = {
   name: "serve",
-  summary: "starts the server (the default)",
-  usage: ["serve [--host H] [--port P] [--workers N] [--data-dir D] [--workspace W] [--server-url U]"],
+  summary: "start the server (the default)",
+  usage: ["serve [FLAGS]"],
   takesNoWords: true,
   flags: {},
   isServer: true,

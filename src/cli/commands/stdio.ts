@@ -11,8 +11,8 @@ import { stopRequested } from "../stop_requested.ts";
 /** Standard output carries the protocol and nothing else; the log goes to standard error. */
 export const stdioCommand: Command = {
   name: "stdio",
-  summary: "serves one client over standard input and output",
-  usage: ["stdio [--data-dir D] [--workspace W]"],
+  summary: "serve one client over standard input and output",
+  usage: ["stdio [FLAGS]"],
   takesNoWords: true,
   flags: {},
   isServer: true,

@@ -1,26 +1,29 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
 import type { Administration } from "../../composition/administration.ts";
+import { scopeCatalogue } from "../../scopes.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
+
+const scopeNames = scopeCatalogue.map(({ name }) => name);
 
 const defaultLifetimeSeconds = "3600";
 
 /** Works while the server runs, and before set-up: whoever can read the data directory is the owner. */
 export const tokenCommand: Command = {
   name: "token",
-  summary: "makes, lists and revokes access tokens for scripts",
+  summary: "create, list and revoke access tokens for scripts",
   usage: [
-    'token create --scope "files:read files:write" [--ttl SECONDS] [--name N] [--user U]',
+    'token create --scope "files:read files:write" [--ttl SECONDS] [--name NAME] [--user USER]',
     "token list",
     "token revoke ID",
   ],
   words: ["create", "list", "revoke"],
   flags: {
-    scope: "what the token allows, names separated by spaces",
-    ttl: `its life in seconds (default ${defaultLifetimeSeconds})`,
-    name: "a note to recognise it by",
-    user: "the user it acts for (default the owner)",
+    scope: { value: "SCOPES", help: `what it allows, separated by blanks: ${scopeNames.join(", ")}` },
+    ttl: { value: "SECONDS", help: `how long it is valid, up to a year (default ${defaultLifetimeSeconds})` },
+    name: { value: "NAME", help: "a note for the list, at most 100 characters" },
+    user: { value: "USER", help: "the user it acts for (default the owner)" },
   },
   run: (context) => runAction(tokenCommand, actions, context),
 };

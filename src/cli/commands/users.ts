@@ -9,7 +9,7 @@ import { printTable } from "../table.ts";
 /** Works while the server runs; what it ends, ends with the next request. */
 export const usersCommand: Command = {
   name: "users",
-  summary: "adds, lists and locks out the people who may sign in",
+  summary: "add, list and lock out the people who may sign in",
   usage: [
     "users list",
     "users add NAME",

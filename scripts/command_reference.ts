@@ -1,0 +1,21 @@
+/** docs/commands.md, from the list of commands and their own help. */
+import { allCommands } from "../src/cli/commands.ts";
+import { ownHelpText } from "../src/cli/help.ts";
+
+const introduction = `# Commands
+
+<!-- Made by \`deno task reference\` from src/cli/commands/; a test compares. -->
+
+\`portcullis COMMAND\` runs a release's program, \`deno run -A main.ts COMMAND\` the sources. Without a command it is
+\`serve\`. Every command takes the flags of settings and \`--config FILE\` ([configuration.md](configuration.md)).
+\`portcullis help COMMAND\` prints what is here. Results go to standard output, everything else to standard error. Exit
+status: 0 done, 1 refused or failed, 2 usage error.
+`;
+
+/** The whole page. */
+export function commandReference(): string {
+  const sections = allCommands.map((command) =>
+    `## ${command.name}\n\n\`\`\`text\n${ownHelpText(command, "portcullis")}\`\`\`\n`
+  );
+  return [introduction, ...sections].join("\n");
+}

@@ -1,0 +1,59 @@
+/** `config`: the settings in force, each with its value and its source. */
+import { describeProblems } from "../../config/describe_problems.ts";
+import { type FoundSetting, shownText } from "../../config/find_setting.ts";
+import { acceptedText, type Setting } from "../../config/setting.ts";
+import { settingSections } from "../../config/settings.ts";
+import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import { printTable } from "../table.ts";
+
+/** Changes nothing, and opens nothing but the files that hold settings. */
+export const configCommand: Command = {
+  name: "config",
+  summary: "print the settings in force, and where each comes from",
+  usage: ["config [--all]"],
+  remarks: [
+    "A flag outranks the environment, which outranks the file of --config, which outranks",
+    'the default. A secret is shown as "set".',
+  ],
+  takesNoWords: true,
+  flags: {},
+  switches: { all: "every setting, with what it is for and what it accepts" },
+  run: printSettings,
+};
+
+async function printSettings(context: CommandContext): Promise<ExitStatus> {
+  const { flags, loadConfig, findSetting, print, say } = context;
+  const config = loadConfig();
+  if (flags["all"] === undefined) {
+    const rows = settingSections.flatMap(([, settings]) => Object.values(settings))
+      .flatMap((setting) => {
+        const found = findSetting(setting);
+        return found === undefined ? [] : [[setting.env, valueText(setting, found), found.source]];
+      });
+    await printTable({ columns: ["SETTING", "VALUE", "SOURCE"], rows, whenEmpty: "no setting has a value" }, context);
+  } else {
+    const sections = settingSections.map(([heading, settings]) =>
+      [heading, ...Object.values(settings).map((setting) => explanation(setting, findSetting(setting)))].join("\n\n")
+    );
+    await print(`${sections.join("\n\n")}\n`);
+  }
+  if (config.ok) return 0;
+  await say(describeProblems(config.error));
+  return 2;
+}
+
+function explanation(setting: Setting<unknown>, found: FoundSetting | undefined): string {
+  const names = setting.flag === undefined ? setting.env : `${setting.env}, --${setting.flag}`;
+  const accepted = acceptedText(setting);
+  return [
+    `  ${names}`,
+    `      ${setting.help}`,
+    ...accepted === "" ? [] : [`      accepts: ${accepted}`],
+    ...setting.secret ? [`      or ${setting.env}_FILE names a file that holds it`] : [],
+    `      now: ${found === undefined ? "not set" : `${valueText(setting, found)} (${found.source})`}`,
+  ].join("\n");
+}
+
+function valueText(setting: Setting<unknown>, { text }: FoundSetting): string {
+  return setting.secret ? "set" : shownText(setting, text).slice(1, -1);
+}
