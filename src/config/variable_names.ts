@@ -7,12 +7,11 @@ import { settings } from "./settings.ts";
 const maxNamesCompared = 1_000;
 const maxNamesShown = 5;
 
+const settingNames: readonly string[] = (Object.values(settings) as Setting<unknown>[])
+  .flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]);
+
 /** Each setting, the file of each secret, and the settings of earlier versions. */
-export const variableNames: readonly string[] = [
-  ...(Object.values(settings) as Setting<unknown>[])
-    .flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]),
-  ...formerSettingNames,
-];
+export const variableNames: readonly string[] = [...settingNames, ...formerSettingNames];
 
 /** A warning about names of the environment that are one or two mistakes away from a setting; `null` without any. */
 export function warnOfMistypedNames(names: readonly string[]): string | null {
@@ -20,10 +19,9 @@ export function warnOfMistypedNames(names: readonly string[]): string | null {
   const mistyped = names.slice(0, maxNamesCompared)
     .filter((name) => !known.has(name))
     .flatMap((name) => {
-      const closest = closestWord(name, variableNames);
+      const closest = closestWord(name, settingNames);
       // SSL_CERT_FILE and its like are others' variables; the first letter is seldom mistyped.
-      const isMistake = closest !== null && closest[0] === name[0] && !formerSettingNames.includes(closest);
-      return isMistake ? [[name, closest] as const] : [];
+      return closest !== null && closest[0] === name[0] ? [[name, closest] as const] : [];
     });
   if (mistyped.length === 0) return null;
   const shown = mistyped.slice(0, maxNamesShown)
