@@ -79,7 +79,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     config: /^src\/config\/config\.ts$/,
     mcp: /^src\/mcp\/audit\.ts$/,
     ollama: /^src\/ollama\/(client|port)\.ts$/,
-    storage: /^src\/storage\/port\.ts$/,
+    storage: /^src\/storage\/(port|database_url)\.ts$/,
   },
   sandbox: {
     authorization_server: /(document_fetcher|internet)\.ts$/,

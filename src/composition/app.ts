@@ -21,6 +21,7 @@ import { limitAttempts, limitBodies, limitRequests } from "../http/limited.ts";
 import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp_endpoint.ts";
 import { knownNames } from "../http/origin.ts";
 import { createRouter } from "../http/router.ts";
+import { traceRequests } from "../http/traced_requests.ts";
 import { createStorageProbe } from "../http/storage_probe.ts";
 import { createServerCardEndpoints } from "../http/server_card.ts";
 import type { Installation } from "./installation.ts";
@@ -239,7 +240,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
     log,
     [
-      ...(telemetry.tracer.exports ? [{ onRequest: telemetry.nameRequest }] : []),
+      ...(telemetry.tracer.exports ? [traceRequests(telemetry.tracer)] : []),
       ...(metrics === undefined ? [] : [{ onAnswer: metrics.countAnswer }]),
     ],
   );

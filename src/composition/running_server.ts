@@ -21,8 +21,7 @@ import { createMetrics } from "../telemetry/metrics/metrics.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { listenForMetrics, type ServerReport } from "./metrics_listener.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
-import { databaseAttributes } from "../telemetry/database_attributes.ts";
-import { startTelemetry } from "../telemetry/start_telemetry.ts";
+import { startTelemetry } from "../telemetry/telemetry.ts";
 import { version } from "../version.ts";
 import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
 
@@ -101,7 +100,7 @@ export async function startServer(
       remedy: "set TRUST_PROXY; see docs/operations.md",
     });
   }
-  const startedTelemetry = await startTelemetry(config, { version, log });
+  const startedTelemetry = startTelemetry(config, { version, log });
   if (!startedTelemetry.ok) return startedTelemetry;
   const telemetry = startedTelemetry.value;
   const installation = await openInstallation(config, clock, { log, bounds: bounds.storage ?? {} });
@@ -148,7 +147,7 @@ export async function startServer(
       storage: metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
         ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
         tracer: telemetry.tracer,
-        attributes: databaseAttributes(config),
+        location: config.database,
       }),
       telemetry,
       secrets,

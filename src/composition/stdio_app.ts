@@ -12,8 +12,7 @@ import { serverUrlFor } from "./server_url.ts";
 import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "../stdio/serve_stdio.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
-import { databaseAttributes } from "../telemetry/database_attributes.ts";
-import { startTelemetry } from "../telemetry/start_telemetry.ts";
+import { startTelemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
@@ -43,13 +42,13 @@ export async function runStdio(
 ): Promise<Result<null, InstallationProblem>> {
   const { input, output, stop, log } = dependencies;
   warnOfFormerSettings(config.formerSettings, log);
-  const started = await startTelemetry(config, { version, log });
+  const started = startTelemetry(config, { version, log });
   if (!started.ok) return started;
   const telemetry = started.value;
   const { tracer, fetch } = telemetry;
   const serverUrl = serverUrlFor(config, config.port);
   const storage = tracer.exports
-    ? observeStorage(dependencies.storage, { tracer, attributes: databaseAttributes(config) })
+    ? observeStorage(dependencies.storage, { tracer, location: config.database })
     : dependencies.storage;
   const parts = { ...dependencies, storage };
   if (config.servicenowMissing.length > 0) {

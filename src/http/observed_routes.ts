@@ -1,13 +1,14 @@
-/** Who wants to hear of every request, by its route and not by its path: paths are whatever a stranger types. */
+/** Observers of every request, by its route and not by its path: paths are whatever a stranger types. */
 import type { Endpoint } from "../lib/endpoint.ts";
 
-/** Hears of a request before it is answered, and of the answer's status. `null` is a path that is no route. */
+/** What is done beside answering; `null` is a path that is no route. */
 export interface RouteObserver {
-  onRequest?(method: string, route: string | null): void;
+  /** Answers by calling `answer`, for instance within a span. */
+  around?(request: Request, route: string | null, answer: () => Promise<Response>): Promise<Response>;
   onAnswer?(route: string | null, status: number): void;
 }
 
-/** The same endpoint, observed; itself where nobody observes. */
+/** The same endpoint, observed; itself where there is no observer. */
 export function observeRoutes(
   endpoint: Endpoint,
   routes: ReadonlySet<string>,
@@ -17,8 +18,13 @@ export function observeRoutes(
   return async (request, peer) => {
     const pathname = URL.parse(request.url)?.pathname; // none where the target is no URL: the endpoint refuses it
     const route = pathname !== undefined && routes.has(pathname) ? pathname : null;
-    for (const observer of observers) observer.onRequest?.(request.method, route);
-    const response = await endpoint(request, peer);
+    let answer = async (): Promise<Response> => await endpoint(request, peer);
+    for (const { around } of observers) {
+      if (around === undefined) continue;
+      const inner = answer;
+      answer = () => around(request, route, inner);
+    }
+    const response = await answer();
     for (const observer of observers) observer.onAnswer?.(route, response.status);
     return response;
   };

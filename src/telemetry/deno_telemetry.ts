@@ -3,54 +3,56 @@
  * permissions of this isolate, to where the variables OTEL_... of the process say.
  */
 
-/** A span as OpenTelemetry's JavaScript API has it. */
-export interface RecordedSpan {
-  spanContext(): { readonly traceId: string; readonly spanId: string; readonly traceFlags: number };
+/** Where a span belongs, as OpenTelemetry's JavaScript API has it. */
+export interface SpanContext {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly traceFlags: number;
+  readonly isRemote?: boolean;
+}
+
+/** What another span may be below: one of ours, or a caller's. */
+export interface ParentSpan {
+  spanContext(): SpanContext;
+}
+
+export interface RecordedSpan extends ParentSpan {
   setAttribute(name: string, value: unknown): RecordedSpan;
-  setStatus(status: { readonly code: number; readonly message?: string }): RecordedSpan;
+  setStatus(status: { readonly code: number }): RecordedSpan;
   updateName(name: string): RecordedSpan;
   end(): void;
 }
 
-/** What is current where code runs: the span among others. Contexts do not change; setting gives another one. */
-export interface TelemetryContext {
-  getValue(key: symbol): unknown;
-  setValue(key: symbol, value: unknown): TelemetryContext;
-  deleteValue(key: symbol): TelemetryContext;
-}
-
-/** Begins spans under a name of their own. */
 interface SpanSource {
   startSpan(
     name: string,
-    options: { readonly kind?: number; readonly attributes?: object; readonly links?: readonly object[] },
-    context?: TelemetryContext,
+    options: {
+      readonly kind: number;
+      readonly attributes: object;
+      readonly links: readonly { readonly context: SpanContext }[];
+    },
+    context: { getValue(key: symbol): unknown },
   ): RecordedSpan;
 }
 
-export interface DenoTelemetry {
+interface DenoTelemetry {
   readonly tracerProvider: { getTracer(name: string, version: string): SpanSource };
-  readonly contextManager: {
-    active(): TelemetryContext;
-    with<T>(context: TelemetryContext, work: () => T): T;
-  };
 }
 
-/** Under which keys OpenTelemetry's JavaScript API keeps its parts of a context. */
-export const contextKeys = {
-  span: Symbol.for("OpenTelemetry Context Key SPAN"),
-  baggage: Symbol.for("OpenTelemetry Baggage Key"),
-} as const;
+/** Under which key a context has its span. */
+export const spanKey = Symbol.for("OpenTelemetry Context Key SPAN");
 
-/** Status codes of OpenTelemetry's JavaScript API. */
+/** A status code of OpenTelemetry's JavaScript API. */
 export const statusError = 2;
 
 /**
- * Deno's telemetry where this process was started with tracing on (OTEL_DENO=true), else `null`. Deno registers a
- * provider under this symbol then, which is to be seen without permission to read the environment.
+ * Deno's telemetry where this process was started with OTEL_DENO=true, else `null`: Deno registers its parts under this
+ * symbol then, which needs no permission to read the environment. With OTEL_DENO_TRACING=false its own spans of
+ * `Deno.serve` and `fetch` are off, and ours are still exported.
  */
-export function findTelemetry(): DenoTelemetry | null {
+export function findTelemetry(): (DenoTelemetry & { readonly exportsOwnSpans: boolean }) | null {
   const api = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1")) as { readonly trace?: unknown } | undefined;
   const telemetry = Deno.telemetry as DenoTelemetry | undefined; // absent before Deno 2.4
-  return api?.trace === undefined || telemetry === undefined ? null : telemetry;
+  if (api === undefined || telemetry === undefined) return null;
+  return { tracerProvider: telemetry.tracerProvider, exportsOwnSpans: api.trace !== undefined };
 }

@@ -1,97 +1,89 @@
-/** What this process does with traces: exports spans of its own where Deno's telemetry is on, else passes them on. */
+/**
+ * Distributed tracing: exports spans of our own where Deno's telemetry is on, and passes a caller's trace on to the
+ * systems that are asked on its behalf. Without telemetry that goes on unchanged (Trace Context §2.3, forwarding a
+ * trace): a span of ours that is never reported would tear the trace in two.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Log } from "../lib/log/log.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import type { Span, SpanStart, TraceContext, Tracer } from "../lib/tracer.ts";
-import {
-  contextKeys,
-  type DenoTelemetry,
-  findTelemetry,
-  type RecordedSpan,
-  statusError,
-  type TelemetryContext,
-} from "./deno_telemetry.ts";
-import { createForwardedTrace, type ForwardedTrace } from "./forwarded_trace.ts";
-import { isKnownMethod, unknownMethod } from "./http_method.ts";
-import { redactSpans } from "./redact_spans.ts";
+import { findTelemetry, type ParentSpan, spanKey, statusError } from "./deno_telemetry.ts";
 
 /** The tracer, and what the adapters take in its place. */
 export interface Telemetry {
   readonly tracer: Tracer;
-  /** `fetch` for requests to other systems: they learn of the caller's trace. */
+  /** `fetch` for requests to other systems: it carries the trace, and is a span where spans are exported. */
   readonly fetch: typeof globalThis.fetch;
-  /** Names the span of the HTTP request that is answered after its route, if it has one. */
-  nameRequest(method: string, route: string | null): void;
+}
+
+/** What is current where code runs. */
+interface Active {
+  /** The span that others begin below. */
+  readonly span?: ParentSpan;
+  /** What requests to other systems say. */
+  readonly traceparent: string;
+  readonly tracestate: string | undefined;
 }
 
 const scopeName = "portcullis";
 const kinds = { internal: 0, server: 1, client: 2 } as const;
 
-/** With what only a start needs to know. */
-interface CreatedTelemetry extends Telemetry {
-  /** Whether the spans that Deno writes by itself are exported with secrets in them, since they cannot be redacted. */
-  readonly leaksSecrets: boolean;
+/** Fails where Deno would export spans of its own: they hold whole URLs, and so one-time codes and searches. */
+export function startTelemetry(
+  { onDeploy }: { readonly onDeploy: boolean },
+  { version, log }: { readonly version: string; readonly log: Log },
+): Result<Telemetry, { readonly problem: string; readonly remedy: string }> {
+  const telemetry = createTelemetry(version);
+  if (telemetry.tracer.exports) log.write("info", "telemetry_on", {});
+  if (findTelemetry()?.exportsOwnSpans !== true) return success(telemetry);
+  const problem = "Deno exports spans of its own, with the codes and searches that URLs hold";
+  // There, the variable cannot be set, and the spans go nowhere but to the page of the app's own owner.
+  if (!onDeploy) return failure({ problem, remedy: "set OTEL_DENO_TRACING=false: the server exports its own spans" });
+  log.write("warn", "telemetry_leaks", { problem, remedy: "let only the owner see the traces" });
+  return success(telemetry);
 }
 
-/** Builds it, once in an isolate. */
-export async function createTelemetry(version: string): Promise<CreatedTelemetry> {
+export function createTelemetry(version: string): Telemetry {
+  const active = new AsyncLocalStorage<Active>();
   const deno = findTelemetry();
-  const forwarded = createForwardedTrace();
-  if (deno === null) return { ...forwardingTelemetry(forwarded), leaksSecrets: false };
-  const isRedacted = await redactSpans(deno);
-  return { ...exportingTelemetry(deno, forwarded, version), leaksSecrets: !isRedacted };
+  const tracer = deno === null
+    ? forwardingTracer(active)
+    : exportingTracer(deno.tracerProvider.getTracer(scopeName, version), active);
+  return { tracer, fetch: tracedFetch(tracer, active) };
 }
 
-function forwardingTelemetry(forwarded: ForwardedTrace): Telemetry {
-  return {
-    tracer: {
-      exports: false,
-      begin: ({ parent }) => parent === undefined ? null : new ForwardedSpan(parent, forwarded),
-    },
-    fetch: forwarded.fetchWith(fetch, false),
-    nameRequest: () => {},
-  };
+function forwardingTracer(active: AsyncLocalStorage<Active>): Tracer {
+  const forward = ({ traceId, traceparent, tracestate }: TraceContext): Span => ({
+    traceId,
+    run: (work) => active.run({ traceparent, tracestate }, work),
+    set() {},
+    rename() {},
+    fail() {},
+    end() {},
+  });
+  return { exports: false, begin: ({ parent }) => parent === undefined ? null : forward(parent) };
 }
 
-/** A span that nobody records: it only carries the caller's trace. */
-class ForwardedSpan implements Span {
-  readonly #trace: TraceContext;
-  readonly #forwarded: ForwardedTrace;
-  constructor(trace: TraceContext, forwarded: ForwardedTrace) {
-    this.#trace = trace;
-    this.#forwarded = forwarded;
-  }
-  get traceId(): string {
-    return this.#trace.traceId;
-  }
-  run<T>(work: () => T): T {
-    return this.#forwarded.run(this.#trace, work);
-  }
-  set(): void {}
-  rename(): void {}
-  fail(): void {}
-  end(): void {}
-}
-
-function exportingTelemetry(deno: DenoTelemetry, forwarded: ForwardedTrace, version: string): Telemetry {
-  const { contextManager } = deno;
-  const source = deno.tracerProvider.getTracer(scopeName, version);
-  const currentSpan = (context: TelemetryContext): RecordedSpan | undefined =>
-    context.getValue(contextKeys.span) as RecordedSpan | undefined;
-
+function exportingTracer(
+  source: ReturnType<NonNullable<ReturnType<typeof findTelemetry>>["tracerProvider"]["getTracer"]>,
+  active: AsyncLocalStorage<Active>,
+): Tracer {
   const begin = ({ name, kind, attributes, parent }: SpanStart): Span => {
-    const active = contextManager.active();
-    const ambient = currentSpan(active);
-    // SEP-414: what came with the message is its parent, and the HTTP request that carried it is linked. What came by
-    // header is the parent of the HTTP request already.
-    const adopts = parent !== undefined && (parent.inMessage || ambient === undefined);
-    const base = adopts ? active.setValue(contextKeys.span, remoteSpan(parent)) : active;
-    const links = adopts && ambient !== undefined ? [{ context: ambient.spanContext() }] : [];
-    const span = source.startSpan(name, { kind: kinds[kind], attributes, links }, base);
-    const inside = base.setValue(contextKeys.span, span);
+    const current = active.getStore();
+    // SEP-414: the trace that came with the message is the parent, and the HTTP request that carried it is linked. What
+    // came by header is the parent of the HTTP request already.
+    const adopts = parent !== undefined && (parent.inMessage || current?.span === undefined);
+    const above = adopts ? remoteSpan(parent) : current?.span;
+    const links = adopts && current?.span !== undefined ? [{ context: current.span.spanContext() }] : [];
+    const span = source.startSpan(name, { kind: kinds[kind], attributes, links }, {
+      getValue: (key) => key === spanKey ? above : undefined,
+    });
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+    const inside = { span, traceparent, tracestate: parent === undefined ? current?.tracestate : parent.tracestate };
     return {
-      traceId: span.spanContext().traceId,
-      run(work) {
-        const within = (): ReturnType<typeof work> => contextManager.with(inside, work);
-        return parent === undefined ? within() : forwarded.run(parent, within);
-      },
+      traceId,
+      run: (work) => active.run(inside, work),
       set(further) {
         for (const [key, value] of Object.entries(further)) span.setAttribute(key, value);
       },
@@ -103,26 +95,49 @@ function exportingTelemetry(deno: DenoTelemetry, forwarded: ForwardedTrace, vers
       end: () => span.end(),
     };
   };
-
-  return {
-    tracer: { exports: true, begin },
-    fetch: forwarded.fetchWith(
-      // Baggage is the caller's text: it goes to no other system.
-      (input, init) =>
-        contextManager.with(contextManager.active().deleteValue(contextKeys.baggage), () => fetch(input, init)),
-      true,
-    ),
-    nameRequest(method, route) {
-      if (route === null) return;
-      const span = currentSpan(contextManager.active());
-      span?.updateName(`${isKnownMethod(method) ? method : unknownMethod.name} ${route}`);
-      span?.setAttribute("http.route", route);
-    },
-  };
+  return { exports: true, begin };
 }
 
 /** The caller's span, as a parent is told to OpenTelemetry. */
-function remoteSpan({ traceId, spanId, flags }: TraceContext): Pick<RecordedSpan, "spanContext"> {
+function remoteSpan({ traceId, spanId, flags }: TraceContext): ParentSpan {
   const context = { traceId, spanId, traceFlags: parseInt(flags, 16), isRemote: true };
   return { spanContext: () => context };
+}
+
+/** A client span says which host was asked and what it answered, and nothing of the URL's path and query. */
+function tracedFetch(tracer: Tracer, active: AsyncLocalStorage<Active>): typeof globalThis.fetch {
+  const send: typeof globalThis.fetch = (input, init) => {
+    const trace = active.getStore();
+    if (trace === undefined) return fetch(input, init);
+    const headers = new Headers(init?.headers);
+    headers.set("traceparent", trace.traceparent);
+    if (trace.tracestate !== undefined) headers.set("tracestate", trace.tracestate);
+    return fetch(input, { ...init, headers });
+  };
+  if (!tracer.exports) return send;
+  return async (input, init) => {
+    const { hostname, port, protocol } = new URL(input instanceof Request ? input.url : input);
+    const method = init?.method ?? "GET";
+    const span = tracer.begin({
+      name: method,
+      kind: "client",
+      attributes: {
+        "http.request.method": method,
+        "server.address": hostname,
+        "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
+      },
+    });
+    if (span === null) return await send(input, init);
+    try {
+      const response = await span.run(() => send(input, init));
+      span.set({ "http.response.status_code": response.status });
+      if (response.status >= 400) span.fail(String(response.status));
+      return response;
+    } catch (error) {
+      span.fail(error instanceof Error ? error.name : "_OTHER");
+      throw error;
+    } finally {
+      span.end();
+    }
+  };
 }

@@ -5,6 +5,8 @@ import { form } from "../fixtures/forms/chosen_form.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { type ExportedSpan, type OtlpCollector, startCollector } from "../fixtures/otlp_collector.ts";
+import { approve, ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
+import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { startServicenow } from "../fixtures/servicenow.ts";
 import { connectAs } from "../fixtures/servicenow_client.ts";
@@ -43,7 +45,7 @@ function callWithMeta(name: string, input: Record<string, unknown>, meta: Record
 async function exportsSpans(): Promise<boolean> {
   if (form.name === "start") return true;
   const { stdout } = await runCommand(["doctor"], {
-    env: { OTEL_DENO: "true", OLLAMA_HOST: "127.0.0.1:1", PORT: "1" },
+    env: { OTEL_DENO: "true", OTEL_DENO_TRACING: "false", OLLAMA_HOST: "127.0.0.1:1", PORT: "1" },
   });
   return stdout.includes(" telemetry: on");
 }
@@ -121,7 +123,7 @@ exporting(
     );
     assert.equal(audited[0]?.traceId, traceId);
     assert.equal(tool?.attributes["portcullis.request.id"], audited[0]?.requestId, "the span leads to the audit line");
-    const [upstream] = collector.spans.filter(({ attributes }) => attributes["url.path"] === "/api/generate");
+    const [upstream] = spansNamed(collector, "POST").filter(({ parentSpanId }) => parentSpanId === model?.spanId);
     const asked = ollama.requests.find(({ path }) => path === "/api/generate")?.headers;
     assert.equal(asked?.get("traceparent"), `00-${traceId}-${upstream?.spanId}-01`, "once, with the child's span");
     assert.equal(asked?.get("tracestate"), tracestate);
@@ -129,8 +131,8 @@ exporting(
 
     const [post] = spansNamed(collector, "POST /mcp");
     assert.deepEqual([post?.attributes["http.route"], post?.attributes["http.response.status_code"]], ["/mcp", 200]);
-    const [setUp] = spansNamed(collector, "GET /setup");
-    assert.ok(String(setUp?.attributes["url.full"]).endsWith("/setup"), "the one-time code is not exported");
+    assert.equal(spansNamed(collector, "GET /setup").length, 1);
+    assert.ok(collector.spans.every(({ scope }) => scope === "portcullis"), "the runtime exports no spans of its own");
     assertAbsent(collector.text(), [
       ...["PROMPT-TEXT", "ANSWER-TEXT", "FILE-NAME", "FILE-TEXT", "BAGGAGE-TEXT", token],
       new URL(server.setUpLink ?? "").searchParams.get("code") ?? "",
@@ -237,6 +239,82 @@ exporting(
   },
 );
 
+exporting(
+  "OTEL_DENO=true: no code, token or secret of signing in is in anything that a collector receives",
+  async () => {
+    await using collector = startCollector();
+    await using place = await makeServerPlace();
+    await using server = await startServer(place, { env: { ...collector.env, OLLAMA_HOST: "127.0.0.1:1" } });
+    const person = createPerson(server.url);
+    await setUpOwner(person, server);
+    const redirectUri = "http://127.0.0.1:8976/callback";
+    const registered = await fetch(`${server.url}/oauth/register`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ redirect_uris: [redirectUri], client_name: "App" }),
+    });
+    const { client_id: id, client_secret: secret } = await registered.json();
+    const [verifier, state] = ["VERIFIER-".repeat(6), "STATE-TEXT"];
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+    const challenge = new Uint8Array(digest).toBase64({ alphabet: "base64url", omitPadding: true });
+    const query = new URLSearchParams({
+      response_type: "code",
+      client_id: id,
+      redirect_uri: redirectUri,
+      code_challenge: challenge,
+      code_challenge_method: "S256",
+      state,
+      scope: "files:read",
+    });
+    const callback = await approve(person, new URL(`${server.url}/oauth/authorize?${query}`));
+    const code = callback.searchParams.get("code") ?? "";
+    const authorization = `Basic ${btoa(`${id}:${secret}`)}`;
+    const redeem = async (fields: Record<string, string>): Promise<Record<string, string>> => {
+      const body = new URLSearchParams(fields);
+      const response = await fetch(`${server.url}/oauth/token`, { method: "POST", headers: { authorization }, body });
+      const tokens = await response.json();
+      assert.equal(response.status, 200, JSON.stringify(tokens));
+      return tokens;
+    };
+    const first = await redeem({
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+    });
+    const second = await redeem({ grant_type: "refresh_token", refresh_token: first["refresh_token"] ?? "" });
+    const token = second["access_token"] ?? "";
+    assert.equal((await call(server.url, token, toolCall("file_list", {}), {})).isError, false);
+    for (const path of [`/oauth/authorize%3Fcode=${code}`, `/nowhere/${code}?token=${token}`, `/setup;code=${code}`]) {
+      await (await fetch(server.url + path)).body?.cancel();
+    }
+    await (await fetch(`${server.url}/mcp?token=${token}`, { method: "MADEUP" })).body?.cancel();
+    assert.equal((await server.stop()).code, 0);
+
+    for (const name of ["GET /oauth/authorize", "POST /oauth/token", "POST /mcp", "tools/call file_list"]) {
+      assert.ok(spansNamed(collector, name).length > 0, `${name} is not exported`);
+    }
+    assertAbsent(collector.text(), [
+      ...[code, verifier, challenge, state, secret, ownerPassphrase],
+      ...[first, second].flatMap((tokens) => [tokens["access_token"] ?? "", tokens["refresh_token"] ?? ""]),
+      new URL(server.setUpLink ?? "").searchParams.get("code") ?? "",
+      authorization.slice("Basic ".length),
+    ]);
+    assertAbsent(JSON.stringify(collector.spans), ["MADEUP"]); // the runtime's metrics say it
+  },
+);
+
+exporting("a server whose runtime would export spans of its own does not start", async () => {
+  await using collector = startCollector();
+  await using place = await makeServerPlace();
+  const env = { ...collector.env, OTEL_DENO_TRACING: "true" };
+  for (const command of [["serve", "--port", "0"], ["stdio"]]) {
+    const places = ["--data-dir", place.dataDir, "--workspace", place.workspaceDir];
+    const { code, stderr } = await runCommand([...command, ...places], { env });
+    assert.deepEqual([code, /^error: .*\nhint: set OTEL_DENO_TRACING=false/m.test(stderr)], [1, true], stderr);
+  }
+});
+
 Deno.test("without OTEL_DENO a caller's valid trace goes on unchanged, an invalid one not, and none is made up", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   await using place = await makeServerPlace();
@@ -298,4 +376,8 @@ exporting("doctor says whether telemetry is on, and whether its collector answer
   );
   assert.ok(!said.includes("KEY-TEXT"));
   assert.match(await doctor({ ...collector.env, OTEL_SDK_DISABLED: "true" }), /^warn +telemetry: off, though/m);
+  assert.match(
+    await doctor({ ...collector.env, OTEL_DENO_TRACING: "true" }),
+    /^FAIL +telemetry: on, with Deno's own spans.*\n +hint: set OTEL_DENO_TRACING=false/m,
+  );
 });

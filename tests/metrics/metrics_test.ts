@@ -136,7 +136,7 @@ Deno.test("a storage's spans name operation, family and failure, never a key or 
   await using place = await makeServerPlace();
   await Deno.mkdir(place.dataDir, { recursive: true });
   const base = openSqliteStorage({ path: `${place.dataDir}/a.db`, clock: Date.now });
-  const storage = observeStorage(base, { tracer, attributes: { "db.system.name": "sqlite" } });
+  const storage = observeStorage(base, { tracer });
   await storage.commit({ puts: [{ key: ["grant", "SECRET"], value: "SECRET" }, { key: ["grant", "b"], value: 1 }] });
   await storage.commit({ puts: [{ key: ["grant", "c"], value: 1 }], deletes: [["code", "SECRET"]] });
   await storage.commit({ checks: [{ key: ["grant", "c"], version: null }], deletes: [["grant", "c"]] });

@@ -45,7 +45,7 @@ export const config: Config = loaded.value;
 /** The same key for every instance. */
 export const secrets = createSecretBox(new Uint8Array(32).fill(7));
 
-const telemetry = await createTelemetry("simulated");
+const telemetry = createTelemetry("simulated");
 
 /** What an instance is given. */
 export interface InstanceParts {

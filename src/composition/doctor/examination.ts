@@ -166,15 +166,25 @@ function* examineRegistration({ registration, clientMetadataDocuments, serviceno
 async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config): AsyncGenerator<Check> {
   const name = "telemetry";
   const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
-  if (findTelemetry() === null) {
+  const found = findTelemetry();
+  if (found === null) {
     yield isAsked
       ? {
         name,
         state: "warning",
         text: "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
-        remedy: "unset OTEL_SDK_DISABLED and OTEL_DENO_TRACING; compile with: OTEL_DENO=true deno task compile",
+        remedy: "unset OTEL_SDK_DISABLED; compile with: OTEL_DENO=true OTEL_DENO_TRACING=false deno task compile",
       }
       : { name, state: "well", text: `off (${turnsOn} turns it on)` };
+    return;
+  }
+  if (found.exportsOwnSpans) {
+    yield {
+      name,
+      state: "broken",
+      text: "on, with Deno's own spans, which hold whole URLs: the server does not start",
+      remedy: "set OTEL_DENO_TRACING=false: the server exports its own spans",
+    };
     return;
   }
   const signal = AbortSignal.timeout(fetchTimeoutMilliseconds);

@@ -1,18 +1,20 @@
 /** The storage port, observed: its failures counted, a span for each operation. */
 import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../../lib/tracer.ts";
+import type { DatabaseLocation } from "../../storage/database_url.ts";
 import type { Batch, Storage, StorageKey } from "../../storage/port.ts";
 
 interface StorageObservers {
   /** Hears of each operation that the database failed, not of a caller's mistakes. */
   readonly onError?: () => void;
   readonly tracer?: Tracer;
-  /** What every span says of the database. */
-  readonly attributes?: SpanAttributes;
+  /** From `parseDatabaseUrl`; SQLite without it. */
+  readonly location?: DatabaseLocation | undefined;
 }
 
 /** The same storage. Spans name a record's family, never its key: some keys are names, some are hashes of secrets. */
 export function observeStorage(storage: Storage, observers: StorageObservers): Storage {
-  const { onError = () => {}, tracer = noTracer, attributes = {} } = observers;
+  const { onError = () => {}, tracer = noTracer } = observers;
+  const attributes = databaseAttributes(observers.location);
   const count = (error: unknown): never => {
     if (!isCallersMistake(error)) onError();
     throw error;
@@ -52,6 +54,13 @@ export function observeStorage(storage: Storage, observers: StorageObservers): S
     sweep: () => observe("sweep", undefined, () => storage.sweep()),
     close: () => storage.close(),
   };
+}
+
+/** By OpenTelemetry's conventions; the database's address, never its user or password. */
+function databaseAttributes(location: DatabaseLocation | undefined): SpanAttributes {
+  if (location === undefined) return { "db.system.name": "sqlite" };
+  if (location.kind === "deno_kv") return { "db.system.name": "deno_kv" };
+  return { "db.system.name": "postgresql", "server.address": location.host, "server.port": location.port };
 }
 
 function isCallersMistake(error: unknown): boolean {
