@@ -249,7 +249,7 @@ onDisk.test("completion/complete suggests paths level by level, at most 100, as 
     assert.deepEqual([(all["values"] as string[]).length, all["total"], all["hasMore"]], [100, 150, true]);
   }));
 
-onDisk.test("legacy clients hear of what they subscribe to: changes, deletions and their own writes, until they unsubscribe", () =>
+onDisk.test("legacy clients are notified of what they subscribe to: changes, deletions and their own writes, until they unsubscribe", () =>
   withServer({ scope: "files:read files:write" }, async ({ server, token }) => {
     const root = server.workspaceDir;
     await Deno.mkdir(`${root}/d`);

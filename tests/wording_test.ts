@@ -1,0 +1,46 @@
+/** Plain English: words that a translator would write stay out of what people read, and out of the sources. */
+import assert from "node:assert/strict";
+import { sourceFiles } from "./fixtures/source_files.ts";
+
+const root = new URL("..", import.meta.url);
+
+/** Each with what to write in its place. */
+const awkward: readonly (readonly [words: RegExp, instead: string])[] = [
+  [/\bwhoever\b/gi, "the caller, a client, an operator"],
+  [/\b(?:some|no|any|every)body\b/gi, "a caller, no client, any user, everyone"],
+  [/\bstands? on\b/gi, "depends on"],
+  [/\bhears? of\b/gi, "is notified of"],
+  [/\b(?:takes? (?:it )?back|taken back)\b/gi, "revoke, undo"],
+];
+
+/** Files in which one of them is right: the source documents' own words, or a quotation. */
+const excepted: ReadonlySet<string> = new Set();
+
+function foundIn(texts: ReadonlyMap<string, string>): string[] {
+  return [...texts].filter(([file]) => !excepted.has(file)).flatMap(([file, text]) =>
+    text.split("\n").flatMap((line, index) =>
+      awkward.filter(([words]) => line.search(words) >= 0)
+        .map(([, instead]) => `${file}:${index + 1}: ${line.trim()} (write: ${instead})`)
+    )
+  );
+}
+
+function pages(): ReadonlyMap<string, string> {
+  const inDocs = Array.from(Deno.readDirSync(new URL("docs", root)), ({ name }) => `docs/${name}`);
+  const files = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...inDocs];
+  return new Map(
+    files.filter((file) => file.endsWith(".md")).map((file) => [file, Deno.readTextFileSync(new URL(file, root))]),
+  );
+}
+
+Deno.test("wording: documentation is free of the awkward words", () => {
+  const texts = pages();
+  assert.ok(texts.size > 10);
+  assert.deepEqual(foundIn(texts), []);
+});
+
+Deno.test("wording: pages, help, messages and comments are free of the awkward words", () => {
+  const texts = sourceFiles("src");
+  assert.ok(texts.size > 300);
+  assert.deepEqual(foundIn(texts), []);
+});
