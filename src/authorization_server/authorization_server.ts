@@ -11,7 +11,7 @@ import { createClientDirectory } from "./clients/client_directory.ts";
 import { createConsentEndpoint } from "./browser/consent.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
 import { createAgreedClock } from "../lib/time/agreed_clock.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
+import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { systemTimers } from "../lib/time/timers.ts";
 import { createCredentialKey, type CredentialKey } from "./people/credential_key.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./browser/grants.ts";
@@ -33,22 +33,14 @@ import { createTokenEndpoint, type GrantType, type GrantTypeName } from "./token
 import { createUserDirectory } from "./people/user_directory.ts";
 import { createLivenessCheck, createVerifier, type Verifier } from "./token/verifier.ts";
 
-/** The endpoints by name; the router decides their paths. */
+/** A route, and what limits its requests by address. */
+export interface AuthorizationRoute extends Route {
+  readonly limit: "none" | "attempts" | "registrations";
+}
+
+/** The endpoints, and what the resource server and the router ask of them. */
 export interface AuthorizationServer {
-  readonly metadata: Endpoint;
-  readonly jwks: Endpoint;
-  readonly register: Endpoint;
-  readonly authorize: Endpoint;
-  readonly signIn: Endpoint;
-  readonly consent: Endpoint;
-  readonly setUp: Endpoint;
-  readonly grants: Endpoint;
-  readonly signOut: Endpoint;
-  readonly token: Endpoint;
-  readonly revoke: Endpoint;
-  readonly introspect: Endpoint;
-  /** Where people come back to from the ServiceNow instance, and the page about their account there. */
-  readonly servicenow: { readonly callback: Endpoint; readonly link: Endpoint } | null;
+  readonly routes: readonly AuthorizationRoute[];
   readonly verifier: Verifier;
   /** Who holds the credential in a request, for rate limits. */
   readonly credentialKey: CredentialKey;
@@ -109,30 +101,43 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     refresh_token: createRefreshTokenGrant(grantTypeDeps),
     client_credentials: createClientCredentialsGrant(grantTypeDeps),
   };
+  const grantTypeNames = Object.keys(grantTypes) as GrantTypeName[];
   const isLiveToken = createLivenessCheck(storage, users);
   const setUp = { ...deps, users, passwords };
   return {
-    metadata: createMetadataEndpoint(deps, Object.keys(grantTypes) as GrantTypeName[]),
-    jwks: createJwksEndpoint(signingKeys),
-    register: createRegisterEndpoint(deps),
-    authorize: createAuthorizeEndpoint({
-      ...interaction,
-      findForAuthorization: directory.findForAuthorization,
-      isAcceptedResource,
-      offeredScopes: deps.scopes ?? usualScopes,
-    }),
-    signIn: createSignInEndpoint({ ...interaction, passwords, throttle }),
-    consent: createConsentEndpoint(interaction),
-    setUp: createSetUpEndpoint(setUp),
-    grants: createGrantsEndpoint(interaction),
-    signOut: createSignOutEndpoint(interaction),
-    token: createTokenEndpoint({ ...deps, authenticateClient, grantTypes }),
-    revoke: createRevokeEndpoint({ ...deps, authenticateClient, accessTokens }),
-    introspect: createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens, users, isLiveToken }),
-    servicenow: servicenow === undefined ? null : {
-      callback: createServicenowCallback({ ...interaction, instance: servicenow.instance }),
-      link: createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
-    },
+    // The short paths are MCP's fallback of 2025-03-26, and the ServiceNow guide's.
+    routes: [
+      publicDocument("oauth-authorization-server", createMetadataEndpoint(deps, grantTypeNames)), // RFC 8414 §3
+      publicDocument("jwks.json", createJwksEndpoint(signingKeys)),
+      { ...forClients(["/oauth/register", "/register"], createRegisterEndpoint(deps)), limit: "registrations" },
+      forClients(["/oauth/token", "/token"], createTokenEndpoint({ ...deps, authenticateClient, grantTypes })),
+      forClients(["/oauth/revoke", "/revoke"], createRevokeEndpoint({ ...deps, authenticateClient, accessTokens })),
+      forClients(
+        ["/oauth/introspect"],
+        createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens, users, isLiveToken }),
+      ),
+      forUsers(
+        ["/oauth/authorize", "/authorize"],
+        createAuthorizeEndpoint({
+          ...interaction,
+          findForAuthorization: directory.findForAuthorization,
+          isAcceptedResource,
+          offeredScopes: deps.scopes ?? usualScopes,
+        }),
+      ),
+      forUsers(["/oauth/sign-in"], createSignInEndpoint({ ...interaction, passwords, throttle })),
+      forUsers(["/oauth/consent"], createConsentEndpoint(interaction)),
+      forUsers(["/oauth/grants"], createGrantsEndpoint(interaction)),
+      forUsers(["/oauth/sign-out"], createSignOutEndpoint(interaction)),
+      forUsers(["/setup"], createSetUpEndpoint(setUp)),
+      ...(servicenow === undefined ? [] : [
+        forUsers(
+          ["/servicenow/callback"],
+          createServicenowCallback({ ...interaction, instance: servicenow.instance }),
+        ),
+        forUsers(["/servicenow/link"], createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance })),
+      ]),
+    ],
     verifier: createVerifier({ ...deps, timers, users, signingKeys, accessTokens, isLiveToken }),
     credentialKey: createCredentialKey({ ...deps, browsers, accessTokens }),
     async redirectHosts(clientId) {
@@ -143,4 +148,16 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     issueSetUpLink: ({ isShared } = { isShared: false }) =>
       servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink(setUp, isShared),
   };
+}
+
+function publicDocument(name: string, endpoint: Endpoint): AuthorizationRoute {
+  return { paths: [`/.well-known/${name}`], kind: "shared", limit: "none", endpoint };
+}
+
+function forClients(paths: AuthorizationRoute["paths"], endpoint: Endpoint): AuthorizationRoute {
+  return { paths, kind: "shared", limit: "attempts", endpoint };
+}
+
+function forUsers(paths: AuthorizationRoute["paths"], endpoint: Endpoint): AuthorizationRoute {
+  return { paths, kind: "page", limit: "attempts", endpoint };
 }

@@ -1,13 +1,13 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import type { Bounds } from "./bounds.ts";
-import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
+import { type AuthorizationRoute, createAuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Registration } from "../authorization_server/context.ts";
 import { maxOAuthBodyBytes } from "../authorization_server/request_body.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopbackHost } from "../config/parsers.ts";
 import { eventStreamOptionsOf } from "./configured_limits.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
+import type { Endpoint, Route } from "../lib/endpoint.ts";
 import {
   createHealthEndpoint,
   createLivenessEndpoint,
@@ -175,12 +175,16 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const handshakeIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes));
   const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBodyBytes));
   const { credentialKey } = authorizationServer;
-  const attempt = (endpoint: Endpoint): Endpoint =>
-    limitBodies(
-      oauthIntake,
-      maxOAuthBodyBytes,
-      limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") }),
-    );
+  const limitRoute = ({ limit, ...route }: AuthorizationRoute): Route => {
+    if (limit === "none") return route;
+    const endpoint = limit === "registrations"
+      ? limitRequests(limits.registrations, route.endpoint, refusedBy("registration"))
+      : route.endpoint;
+    const limited = limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") });
+    return { ...route, endpoint: limitBodies(oauthIntake, maxOAuthBodyBytes, limited) };
+  };
+  const limitHealth = (endpoint: Endpoint): Endpoint =>
+    limitRequests(limits.healthChecks, endpoint, refusedBy("health"));
   let draining = false;
   const health: HealthOptions = {
     version,
@@ -188,62 +192,50 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     isDraining: () => draining,
   };
   const pages = { resource, isSetUp: authorizationServer.isSetUp };
-  const fetch = createRouter(
-    {
-      mcp: createMcpEndpoint({
-        mcp,
-        authenticate: guard.authenticate,
-        challenge: challenges,
-        profileOf: profiles.of,
-        createRequestId: () => crypto.randomUUID(),
-        publicInitialize: config.publicInitialize,
-        publicClientPattern: config.publicClientPattern,
-        isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
-        maxBodyBytes,
-        maxPublicBodyBytes,
-        ...bodyTimeout,
-        intake,
-        publicIntake: handshakeIntake,
-        refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
-        eventStreams: { ...eventStreamOptionsOf(config), ...bounds.eventStreams },
-        log,
-        onTokenRefused: () => metrics?.countRefusedToken(),
-      }),
-      protectedResourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
-      authorizationServerMetadata: authorizationServer.metadata,
-      jwks: authorizationServer.jwks,
-      register: attempt(
-        limitRequests(limits.registrations, authorizationServer.register, refusedBy("registration")),
-      ),
-      authorize: attempt(authorizationServer.authorize),
-      signIn: attempt(authorizationServer.signIn),
-      consent: attempt(authorizationServer.consent),
-      setUp: attempt(authorizationServer.setUp),
-      token: attempt(authorizationServer.token),
-      revoke: attempt(authorizationServer.revoke),
-      introspect: attempt(authorizationServer.introspect),
-      grants: attempt(authorizationServer.grants),
-      signOut: attempt(authorizationServer.signOut),
-      ...(authorizationServer.servicenow === null ? {} : {
-        servicenowCallback: attempt(authorizationServer.servicenow.callback),
-        servicenowLink: attempt(authorizationServer.servicenow.link),
-      }),
-      health: limitRequests(limits.healthChecks, createHealthEndpoint(health), refusedBy("health")),
-      live: createLivenessEndpoint(),
-      ready: limitRequests(limits.healthChecks, createReadinessEndpoint(health), refusedBy("health")),
-      icons: createIconsEndpoint(),
-      serverCard: serverCard.card,
-      catalog: serverCard.catalog,
-      home: createHomeEndpoint(pages),
-      mcpPage: createMcpPage(pages),
-    },
-    knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
+  const fetch = createRouter({
+    mcp: createMcpEndpoint({
+      mcp,
+      authenticate: guard.authenticate,
+      challenge: challenges,
+      profileOf: profiles.of,
+      createRequestId: () => crypto.randomUUID(),
+      publicInitialize: config.publicInitialize,
+      publicClientPattern: config.publicClientPattern,
+      isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
+      maxBodyBytes,
+      maxPublicBodyBytes,
+      ...bodyTimeout,
+      intake,
+      publicIntake: handshakeIntake,
+      refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
+      eventStreams: { ...eventStreamOptionsOf(config), ...bounds.eventStreams },
+      log,
+      onTokenRefused: () => metrics?.countRefusedToken(),
+    }),
+    mcpPage: createMcpPage(pages),
+    routes: [
+      {
+        // RFC 9728 §3.1
+        paths: ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"],
+        kind: "shared",
+        endpoint: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
+      },
+      ...authorizationServer.routes.map(limitRoute),
+      { paths: ["/.well-known/ai-catalog.json"], kind: "shared", endpoint: serverCard.catalog },
+      { paths: ["/mcp/server-card"], kind: "shared", endpoint: serverCard.card }, // SEP-2127
+      { paths: ["/health"], kind: "plain", endpoint: limitHealth(createHealthEndpoint(health)) },
+      { paths: ["/health/live"], kind: "plain", endpoint: createLivenessEndpoint() },
+      { paths: ["/health/ready"], kind: "plain", endpoint: limitHealth(createReadinessEndpoint(health)) },
+      { paths: ["/icons/*"], kind: "shared", endpoint: createIconsEndpoint() },
+      { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
+    ],
+    names: knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
     log,
-    [
+    observers: [
       ...(telemetry.tracer.exports ? [traceRequests(telemetry.tracer)] : []),
       ...(metrics === undefined ? [] : [{ onAnswer: metrics.countAnswer }]),
     ],
-  );
+  });
 
   const wallClock = watchWallClock({ clock, timers, log });
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {

@@ -12,10 +12,12 @@ import {
   authorizePath,
   basic,
   decide,
+  fetchFrom,
   type Harness,
   hiddenField,
   issuer,
   locationOf,
+  mount,
   openBrowser,
   passphrase,
   postForm,
@@ -160,8 +162,7 @@ Deno.test("M5: clients, grants, revocations and signing keys survive a restart",
     refresh_token: successor,
     client_id: client.client_id,
   });
-  const request = new Request("https://mcp.test/oauth/token", { method: "POST", body });
-  const answer = await restarted.token(request, { address: "::1" });
+  const answer = await fetchFrom(mount(restarted), "https://mcp.test")("/oauth/token", { method: "POST", body });
   assert.equal((await answer.json()).error, "invalid_grant"); // the client is known, the token is another client's
   await storage.close();
 });

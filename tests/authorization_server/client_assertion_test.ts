@@ -4,10 +4,11 @@ import { createAuthorizationServer } from "../../src/authorization_server/author
 import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
 import {
   authorizePath,
+  fetchFrom,
   type Harness,
   issuer,
+  mount,
   obtainCode,
-  peer,
   postForm,
   redeem,
   redirectUri,
@@ -288,8 +289,11 @@ async function authenticatesAfterRestart(harness: Harness, web: TestNetwork, key
   const server = createAuthorizationServer({ ...harness.deps, fetchDocument: web.fetcher() });
   const client_assertion = await sign(harness, documentId, key);
   const body = { grant_type: "refresh_token", refresh_token: "unknown", client_assertion_type, client_assertion };
-  const request = new Request(`${issuer}/oauth/token`, { method: "POST", body: new URLSearchParams(body) });
-  const { error } = await (await server.token(request, peer)).json();
+  const answer = await fetchFrom(mount(server), issuer)("/oauth/token", {
+    method: "POST",
+    body: new URLSearchParams(body),
+  });
+  const { error } = await answer.json();
   return error === "invalid_grant";
 }
 

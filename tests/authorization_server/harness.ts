@@ -128,22 +128,9 @@ export function fetchFrom(
   };
 }
 
-/** The paths under which the router mounts the endpoints. */
+/** The endpoints by their paths. */
 export function mount(server: AuthorizationServer): Record<string, Endpoint> {
-  return {
-    "/.well-known/oauth-authorization-server": server.metadata,
-    "/.well-known/jwks.json": server.jwks,
-    "/oauth/register": server.register,
-    "/oauth/authorize": server.authorize,
-    "/oauth/sign-in": server.signIn,
-    "/oauth/consent": server.consent,
-    "/oauth/token": server.token,
-    "/oauth/revoke": server.revoke,
-    "/oauth/introspect": server.introspect,
-    "/oauth/grants": server.grants,
-    "/oauth/sign-out": server.signOut,
-    "/setup": server.setUp,
-  };
+  return Object.fromEntries(server.routes.flatMap(({ paths, endpoint }) => paths.map((path) => [path, endpoint])));
 }
 
 /** A browser: keeps cookies, follows nothing by itself. */

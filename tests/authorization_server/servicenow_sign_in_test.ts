@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { users } from "../../src/authorization_server/records/user.ts";
 import { offeredScopes } from "../../src/scopes.ts";
 import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
@@ -10,6 +9,7 @@ import { callerOf } from "../servicenow/place.ts";
 import {
   authorizePath,
   decide,
+  fetchFrom,
   type Harness,
   hiddenField,
   issuer,
@@ -17,7 +17,6 @@ import {
   mount,
   openBrowser,
   passphrase,
-  peer,
   reachConsent,
   redeem,
   register,
@@ -58,18 +57,7 @@ async function openSignInPlace(signsPeopleIn: boolean): Promise<SignInPlace> {
       instance: { origin, begin: linkFlow.begin, finish: linkFlow.finish, status: links.status, unlink: links.unlink },
     },
   });
-  assert.ok(server.servicenow !== null);
-  const mounted: Record<string, Endpoint> = {
-    ...mount(server),
-    "/servicenow/callback": server.servicenow.callback,
-    "/servicenow/link": server.servicenow.link,
-  };
-  const fetchHere: Harness["fetch"] = async (path, init) => {
-    const url = new URL(path, issuer);
-    const endpoint = mounted[url.pathname];
-    assert.ok(endpoint, `nothing is mounted at ${url.pathname}`);
-    return await endpoint(new Request(url, { redirect: "manual", ...init }), peer);
-  };
+  const fetchHere = fetchFrom(mount(server), issuer);
   return {
     harness: { ...harness, server, fetch: fetchHere },
     instance,
@@ -287,7 +275,7 @@ Deno.test("the callback says what went wrong at the instance, and shows nothing 
 
 Deno.test("without an instance nothing of it is offered", async () => {
   await using harness = await startHarness();
-  assert.equal(harness.server.servicenow, null);
+  assert.ok(harness.server.routes.every(({ paths: [path] }) => !path.startsWith("/servicenow")));
   const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();
   assert.deepEqual(metadata.scopes_supported, ["files:read", "files:write", "llm:generate"]);
 });

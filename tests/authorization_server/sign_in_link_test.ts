@@ -3,8 +3,10 @@ import { addUser, disableUser } from "../../src/authorization_server/people/mana
 import { createSignInCode } from "../../src/authorization_server/people/sign_in_link.ts";
 import {
   authorizePath,
+  fetchFrom,
   type Harness,
   hiddenField,
+  mount,
   openBrowser,
   passphrase,
   register,
@@ -14,19 +16,15 @@ import {
 /** Wrong passphrases from everywhere, so that every browser that is new has to wait. */
 async function guessFromEverywhere(harness: Harness, client: string): Promise<void> {
   for (let guess = 0; guess < 60; guess++) {
-    const endpoint = harness.server;
-    const address = { address: `203.0.113.${guess}` };
-    const opened = await endpoint.authorize(new Request(`https://mcp.test${authorizePath(client)}`), address);
+    const send = fetchFrom(mount(harness.server), "https://mcp.test", `203.0.113.${guess}`);
+    const opened = await send(authorizePath(client));
     const request = hiddenField(await opened.text(), "request");
     const cookie = opened.headers.getSetCookie().map((line) => line.split(";")[0]).join("; ");
-    const answer = await endpoint.signIn(
-      new Request("https://mcp.test/oauth/sign-in", {
-        method: "POST",
-        headers: { cookie },
-        body: new URLSearchParams({ request, passphrase: `guess ${guess}` }),
-      }),
-      address,
-    );
+    const answer = await send("/oauth/sign-in", {
+      method: "POST",
+      headers: { cookie },
+      body: new URLSearchParams({ request, passphrase: `guess ${guess}` }),
+    });
     await answer.body?.cancel();
   }
 }

@@ -1,37 +1,21 @@
 import assert from "node:assert/strict";
-import type { Endpoint } from "../../src/lib/endpoint.ts";
+import type { Endpoint, Route } from "../../src/lib/endpoint.ts";
 import { knownNames } from "../../src/http/origin.ts";
 import { createRouter } from "../../src/http/router.ts";
 
 const say = (name: string): Endpoint => () => new Response(name);
-const router = createRouter(
-  {
-    mcp: say("mcp"),
-    protectedResourceMetadata: say("protected resource"),
-    authorizationServerMetadata: say("authorization server"),
-    jwks: say("keys"),
-    register: say("register"),
-    authorize: say("authorize"),
-    signIn: say("sign in"),
-    consent: say("consent"),
-    grants: say("grants"),
-    signOut: say("sign out"),
-    setUp: say("set up"),
-    token: say("token"),
-    revoke: say("revoke"),
-    introspect: say("introspect"),
-    health: say("health"),
-    live: say("health"),
-    ready: say("health"),
-    icons: say("icon"),
-    serverCard: say("card"),
-    catalog: say("catalog"),
-    home: say("home"),
-    mcpPage: say("mcpPage"),
-  },
-  knownNames(["http://gate:3000"], ["https://app.example"], []),
-  { write: (_level, event) => assert.fail(event), flush: () => {} },
-);
+const shared = (path: string, name: string): Route => ({ paths: [path], kind: "shared", endpoint: say(name) });
+const router = createRouter({
+  mcp: say("mcp"),
+  mcpPage: say("mcpPage"),
+  routes: [
+    shared("/.well-known/oauth-protected-resource/mcp", "protected resource"),
+    shared("/.well-known/oauth-authorization-server", "authorization server"),
+    { paths: ["/"], kind: "plain", endpoint: say("home") },
+  ],
+  names: knownNames(["http://gate:3000"], ["https://app.example"], []),
+  log: { write: (_level, event) => assert.fail(event), flush: () => {} },
+});
 
 async function answerTo(method: string, path: string, headers: Record<string, string> = {}): Promise<string> {
   const request = new Request(`http://gate:3000${path}`, { method, headers: { host: "gate:3000", ...headers } });
