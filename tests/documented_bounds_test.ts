@@ -27,3 +27,14 @@ Deno.test("every bound that docs/architecture.md names is a setting, or a number
   }
   assert.ok(rows.length > 20 && constants > 25, `${rows.length} rows, ${constants} constants`);
 });
+
+Deno.test("every step of the call that docs/architecture.md traces is a function where it says", () => {
+  const page = readFileSync(new URL("../docs/architecture.md", import.meta.url), "utf8");
+  const [, section = ""] = page.split("## One tools/call, traced\n");
+  const steps = [...(section.split("\n## ")[0] ?? "").matchAll(/`(\w+)`\s+\((\w[\w/]*\.ts)\)/g)];
+  for (const [, name, path] of steps) {
+    const source = readFileSync(new URL(`../src/${path}`, import.meta.url), "utf8");
+    assert.match(source, new RegExp(`^export (async )?function ${name}\\b`, "m"), `${name} is in ${path}`);
+  }
+  assert.ok(steps.length >= 10, `${steps.length} steps`);
+});
