@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import fc from "fast-check";
+import { type ByteText, toByteText } from "../../src/workspace/text/byte_text.ts";
 import { createLinePattern } from "../../src/workspace/text/line_pattern.ts";
 import { searchText } from "../../src/workspace/text/search_text.ts";
+
+function bytesOf(text: string): ByteText {
+  const bytes = Buffer.from(text);
+  return toByteText(bytes, bytes.length) ?? assert.fail("not text");
+}
 
 const piece = fc.constantFrom("a", "b", "ab", "\n", "\n", " ", "é", "\r");
 const texts = fc.array(piece, { maxLength: 200 }).map((pieces) => pieces.join(""));
@@ -13,7 +20,9 @@ for (const query of ["ab", "^a", "b$", "a*", "\\s", "[^a]", "^$", "(ab)+"]) {
     const expression = new RegExp(query);
     fc.assert(
       fc.property(texts, fc.nat(5), (text, afterLine) => {
-        const found = Array.from(searchText(text, { pattern: pattern.value, contextLines: 1, firstLine: 1, afterLine }))
+        const found = Array.from(
+          searchText(bytesOf(text), { pattern: pattern.value, contextLines: 1, firstLine: 1, afterLine }),
+        )
           .flatMap(({ matches }) => matches);
         const lines = text.split("\n");
         if (lines.at(-1) === "") lines.pop(); // the end of the last line starts no other
@@ -35,14 +44,15 @@ Deno.test("searchText() searches long texts in stretches that join, and shows lo
   const pattern = await createLinePattern({ text: "needle", isRegularExpression: false, ignoreCase: false });
   assert.ok(pattern.ok);
   const line = `${"😀".repeat(3000)}needle${"x".repeat(9000)}`;
-  const text = `${"short\n".repeat(5000)}${line}\n${"short\n".repeat(5000)}needle`;
+  const text = `${"short\n".repeat(50_000)}${line}\n${"short\n".repeat(50_000)}needle`;
+  const bytes = bytesOf(text);
   const stretches = Array.from(
-    searchText(text, { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 }),
+    searchText(bytes, { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 }),
   );
   assert.ok(stretches.length > 5);
-  assert.equal(stretches.at(-1)?.nextLine, 10_003);
+  assert.equal(stretches.at(-1)?.end, bytes.characters.length);
   const matches = stretches.flatMap((stretch) => stretch.matches);
-  assert.deepEqual(matches.map((match) => match.line), [5001, 10_002]);
+  assert.deepEqual(matches.map((match) => match.line), [50_001, 100_002]);
   assert.ok(matches[0]?.text.includes("needle") && matches[0].text.length < 510 && matches[0].text.isWellFormed());
 });
 
@@ -65,19 +75,43 @@ Deno.test("the worst expressions that are accepted search a megabyte in short st
   assert.ok(pattern.ok);
   const { stepCharacters, find } = pattern.value;
   assert.ok(stepCharacters < 2_000, `${stepCharacters} characters a step, for some 250 instructions`);
-  const stretches: number[] = [];
-  const counting = {
+  const lines: number[] = [];
+  // every line is a candidate, as where the automaton cannot tell
+  const allLines = {
     ...pattern.value,
-    find(text: string, from: number, to: number): number {
-      const lines = text.slice(from, to).split("\n");
-      stretches.push(lines.reduce((sum, { length }) => sum + Math.min(length, stepCharacters), 0));
-      return find(text, from, to);
+    findCandidate: (_characters: string, from: number, to: number) => from < to ? from : -1,
+    find(line: string): number {
+      lines.push(line.length);
+      return find(line);
     },
   };
   // The last line would match if more of it were searched.
-  const text = `${"a".repeat(200)}\n`.repeat(200) + `${"a".repeat(1_000_000)}c`;
-  for (const { matches } of searchText(text, { pattern: counting, contextLines: 0, firstLine: 1, afterLine: 0 })) {
+  const text = bytesOf(`${"a".repeat(200)}\n`.repeat(200) + `${"a".repeat(1_000_000)}c`);
+  let seen = 0;
+  for (const { matches } of searchText(text, { pattern: allLines, contextLines: 0, firstLine: 1, afterLine: 0 })) {
     assert.equal(matches.length, 0);
+    const ofStretch = lines.slice(seen);
+    seen = lines.length;
+    const searched = ofStretch.reduce((sum, length) => sum + Math.min(length, stepCharacters), 0);
+    assert.ok(searched <= 2 * stepCharacters, `${searched} characters in one stretch`);
   }
-  assert.ok(stretches.length > 20 && Math.max(...stretches) <= 2 * stepCharacters, `${stretches}`);
+  assert.equal(seen, 201);
+});
+
+Deno.test("screens and automata that cannot tell lines apart leave them to the expression", async () => {
+  const lines = Array.from(
+    { length: 20_000 },
+    (_, n) => `${n % 2 ? "abba" : "the x"} ${(n * 7919).toString(2)} y${n} é`,
+  );
+  const text = lines.join("\n");
+  for (const query of ["the\\s+x 1", "x", "(0|1)*1(0|1){14} y\\d*0 é", "\\w+\\s[a-z] 1+0", "(?i)ABBA.*Y1\\d+9 É"]) {
+    const pattern = await createLinePattern({ text: query, isRegularExpression: true, ignoreCase: false });
+    assert.ok(pattern.ok, query);
+    const options = { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 };
+    const found = Array.from(searchText(bytesOf(text), options)).flatMap(({ matches }) => matches);
+    const expression = query.startsWith("(?i)") ? new RegExp(query.slice(4), "i") : new RegExp(query);
+    const expected = lines.flatMap((line, index) => expression.test(line) ? [index + 1] : []);
+    assert.ok(expected.length > 10 && expected.length < lines.length, `${query}: ${expected.length}`);
+    assert.deepEqual(found.map(({ line }) => line), expected, query);
+  }
 });

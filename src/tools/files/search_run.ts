@@ -6,7 +6,7 @@ import type { LinePattern } from "../../workspace/text/line_pattern.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import type { LineMatch } from "../../workspace/text/search_text.ts";
-import { searchFile } from "../../workspace/text/search_file.ts";
+import { createSearchBuffer, searchFile } from "../../workspace/text/search_file.ts";
 import { walk } from "../../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
 import { toFailure } from "./refusal.ts";
@@ -37,6 +37,7 @@ export async function search(task: Search): Promise<ToolOutcome> {
   const { workspace, path, request, matchesName, pattern, cursor } = task;
   const matches: SearchMatch[] = [];
   const nextTurn = createFairTurns();
+  const buffer = createSearchBuffer(workspace);
   let characters = 0;
   let searched = 0;
   let passedOver = 0;
@@ -83,6 +84,7 @@ export async function search(task: Search): Promise<ToolOutcome> {
           },
           nextTurn,
           isOver: task.isOver,
+          buffer,
         });
         if (found === null) passedOver++;
         else matches.push(...found.matches.map((match) => toMatch(filename, match, request.context > 0)));

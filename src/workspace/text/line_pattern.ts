@@ -3,21 +3,25 @@
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
 import { failure, type Result, success } from "../../lib/result.ts";
+import { endOfLine, startOfLine } from "./byte_text.ts";
+import { createTextFinder } from "./finder.ts";
+import type { Program } from "./expression_program.ts";
+import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
+import { createCaselessScreen, createStartScreen, createTextScreen } from "./byte_screen.ts";
 import { requiredLiteral } from "./required_literal.ts";
-import { createTextFinder, type TextFinder } from "./finder.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
-  /** Text that every matching line holds; `null` when nothing is known. */
-  readonly required: string | null;
-  /** The offset of the first match in the lines from `from` to `to`, the starts of two lines or the end; or -1. */
-  find(text: string, from: number, to: number): number;
-  /** How many characters are searched in one step that keeps nobody waiting; longer lines are searched up to here. */
+  /** The offset of a byte in the first line that may match, of the lines from one offset to another (byte_text.ts); or -1. */
+  findCandidate(characters: string, from: number, to: number): number;
+  /** The offset of the first match in a line, or -1. */
+  find(line: string): number;
+  /** How many characters `find` goes through in one step that keeps nobody waiting. */
   readonly stepCharacters: number;
 }
 
 /** What a caller searches for. */
-interface LineQuery {
+export interface LineQuery {
   readonly text: string;
   readonly isRegularExpression: boolean;
   readonly ignoreCase: boolean;
@@ -31,6 +35,10 @@ export type LineQueryRefusal =
 const maxPlainLength = 1000;
 const maxExpressionLength = 250;
 const maxInstructions = 300;
+/** Looking at a line that a screen has found takes as long as the automaton takes for so many bytes. */
+const candidateCost = 200;
+/** A screen is given up when it has cost as much as the automaton takes for so many bytes. */
+const patience = 20_000;
 const maxStepCharacters = 8192;
 // matching takes up to some 50 ns for each character and instruction: this keeps a step near 20 ms
 const maxStepWork = 400_000;
@@ -43,30 +51,40 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   if (text === "") return failure({ reason: "empty" });
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
+  if (isRegularExpression) return await createExpressionPattern(text, ignoreCase);
+  const screen = createScreen(text, ignoreCase);
+  const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
+    findByScreen(screen, characters, from, to);
   if (isPlain) {
     const finder = createTextFinder(text);
-    const find = (subject: string, from: number, to: number) => findPlain(finder, subject, from, to);
-    return success({ required: text, find, stepCharacters: maxStepCharacters });
+    return success({ findCandidate, find: (line) => finder(line, 0), stepCharacters: maxStepCharacters });
   }
-  if (!isRegularExpression) {
-    // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
-    const literal = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
-    const find = (subject: string, from: number, to: number) => findLiteral(literal, subject, from, to);
-    return success({ required: null, find, stepCharacters: maxStepCharacters });
-  }
+  // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
+  const literal = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
+  return success({ findCandidate, find: (line) => line.search(literal), stepCharacters: maxStepCharacters });
+}
+
+async function createExpressionPattern(
+  text: string,
+  ignoreCase: boolean,
+): Promise<Result<LinePattern, LineQueryRefusal>> {
   if (repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await import("re2js");
   try {
-    const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
-    const expression = RE2JS.compile(text, flags);
+    const expression = RE2JS.compile(text, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
     const instructions = expression.programSize();
     if (instructions > maxInstructions) return failure({ reason: "too_complex" });
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
-    const required = ignoreCase ? null : requiredLiteral(text);
-    const search = { expression, required: required === null ? null : createTextFinder(required), stepCharacters };
+    const program = expression.re2Input.prog as Program;
+    const literal = requiredLiteral(text);
+    const screens = [literal === null ? null : createScreen(literal, ignoreCase), createStartScreen(program)];
     return success({
-      required,
-      find: (subject, from, to) => findInLines(search, subject, from, to),
+      findCandidate: screenLines(screens.filter((screen) => screen !== null), createLineAutomaton(program)),
+      // of lines without end, as in minified files, only the start is searched
+      find(line) {
+        const matcher = expression.matcher(line.length > stepCharacters ? line.slice(0, stepCharacters) : line);
+        return matcher.find() ? matcher.start() : -1;
+      },
       stepCharacters,
     });
   } catch (error) {
@@ -75,13 +93,35 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   }
 }
 
-function findPlain(finder: TextFinder, subject: string, from: number, to: number): number {
-  const found = finder(subject.slice(from, to), 0);
-  return found === -1 ? -1 : from + found;
+function createScreen(text: string, ignoreCase: boolean): RegExp | null {
+  return ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
 }
 
-function findLiteral(literal: RegExp, subject: string, from: number, to: number): number {
-  const found = subject.slice(from, to).search(literal);
+/** The lines that pass both; a screen that most lines pass is given up. */
+function screenLines(screens: readonly RegExp[], automaton: LineAutomaton): LinePattern["findCandidate"] {
+  let used = 0;
+  let spared = 0;
+  return (characters, from, to) => {
+    for (let start = from; start < to;) {
+      const screen = screens[used];
+      if (screen === undefined) return automaton(characters, start, to);
+      const found = findByScreen(screen, characters, start, to);
+      if (found === -1) return -1;
+      const lineEnd = Math.min(endOfLine(characters, found) + 1, to);
+      if (automaton(characters, startOfLine(characters, found), lineEnd) !== -1) return found;
+      spared += found - start - candidateCost;
+      if (spared < -patience) [used, spared] = [used + 1, 0];
+      start = lineEnd;
+    }
+    return -1;
+  };
+}
+
+function findByScreen(screen: RegExp | null, characters: string, from: number, to: number): number {
+  if (from >= to) return -1;
+  if (screen === null) return from;
+  const isWhole = from === 0 && to === characters.length;
+  const found = (isWhole ? characters : characters.slice(from, to)).search(screen);
   return found === -1 ? -1 : from + found;
 }
 
@@ -92,36 +132,4 @@ function repetitionsOf(expression: string): number {
     product *= Math.max(1, Number(least), Number(most ?? 0));
   }
   return product;
-}
-
-interface ExpressionSearch {
-  readonly expression: { matcher(subject: string): { find(): boolean; start(): number } };
-  readonly required: TextFinder | null;
-  readonly stepCharacters: number;
-}
-
-/**
- * Each line on its own: a search across lines could run through the rest of the text again for every line. Of lines
- * without end, as in minified files, only the start is searched. Lines without the required text are passed over.
- */
-function findInLines(
-  { expression, required, stepCharacters }: ExpressionSearch,
-  subject: string,
-  from: number,
-  to: number,
-): number {
-  for (let lineStart = from; lineStart < to;) {
-    if (required !== null) {
-      const held = findPlain(required, subject, lineStart, to);
-      if (held === -1) return -1;
-      lineStart = held === lineStart ? lineStart : Math.max(lineStart, subject.lastIndexOf("\n", held - 1) + 1);
-    }
-    const newline = subject.indexOf("\n", lineStart);
-    const lineEnd = newline === -1 ? subject.length : newline;
-    const line = subject.slice(lineStart, Math.min(lineEnd, lineStart + stepCharacters));
-    const matcher = expression.matcher(line);
-    if (matcher.find()) return lineStart + matcher.start();
-    lineStart = lineEnd + 1;
-  }
-  return -1;
 }

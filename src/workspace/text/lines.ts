@@ -168,7 +168,8 @@ export function offsetOfLine(bytes: Uint8Array, lines: number): number | null {
   return offset;
 }
 
-function cutAtBoundary(bytes: Uint8Array): number {
+/** How many of the bytes end with a line, or where they hold none, with a whole character. */
+export function cutAtBoundary(bytes: Uint8Array): number {
   const lastLine = bytes.lastIndexOf(newline) + 1;
   if (lastLine > 0) return lastLine;
   let end = bytes.byteLength;

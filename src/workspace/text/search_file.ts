@@ -1,13 +1,15 @@
-/** Searches one file of any workspace by lines, in as many reads as it needs. */
-import { Buffer, isAscii } from "node:buffer";
+/** Searches one file of any workspace by lines, in as many reads as it takes. */
+import { Buffer } from "node:buffer";
+import { countLineEnds, toByteText } from "./byte_text.ts";
 import type { FairTurns } from "./fair_turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
+import { cutAtBoundary } from "./lines.ts";
 import type { WorkspacePath } from "../path.ts";
-import type { Workspace } from "../port.ts";
+import type { Eventually, Outcome, ReadPart, Workspace } from "../port.ts";
 import { type LineMatch, searchText } from "./search_text.ts";
-import { readLines, type TextPosition } from "./lines.ts";
 
-interface FileSearch {
+/** How to search. */
+export interface FileSearch {
   readonly pattern: LinePattern;
   readonly contextLines: number;
   /** Only lines after this one. */
@@ -18,30 +20,50 @@ interface FileSearch {
   readonly nextTurn: FairTurns;
   /** Asked now and then: whether to stop. */
   readonly isOver: () => boolean;
+  /** One for the whole search. */
+  readonly buffer: SearchBuffer;
 }
 
-interface FileMatches {
+/** What was found. */
+export interface FileMatches {
   readonly matches: readonly LineMatch[];
   /** The last line that was searched, when the search stopped before the end of the file. */
   readonly stoppedAfter: number | null;
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** The memory into which one file after another is read: what most files fit into, and one piece of a larger one. */
+export interface SearchBuffer {
+  readonly head: Buffer;
+  piece: Buffer | null;
+}
+
+interface Piece {
+  readonly bytes: Buffer;
+  readonly lengthBytes: number;
+  readonly isLast: boolean;
+}
+
+const headBytes = 64 * 1024;
+
+/** Makes the memory for one search. */
+export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
+  return { head: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)), piece: null };
+}
 
 /** The matching lines; `null` when the file is not text, larger than `maxFileBytes` or cannot be read. */
 export async function searchFile(
   workspace: Workspace,
   path: WorkspacePath,
-  { pattern, contextLines, afterLine, isEnough, nextTurn, isOver }: FileSearch,
+  { pattern, contextLines, afterLine, isEnough, nextTurn, isOver, buffer }: FileSearch,
 ): Promise<FileMatches | null> {
   const matches: LineMatch[] = [];
-  let from: TextPosition | null = { offsetBytes: 0, line: 1 };
-  while (from !== null) {
-    const read = await readLines(workspace, path, { from });
-    if (!read.ok || read.value.sizeBytes > workspace.limits.maxFileBytes) return null;
-    const text = toText(read.value.bytes);
-    if (text === null) return null;
-    for (const stretch of searchText(text, { pattern, contextLines, firstLine: from.line, afterLine })) {
+  let offset = 0;
+  for (let firstLine = 1;;) {
+    const reading = offset === 0 ? readHead(workspace, path, buffer) : readPiece(workspace, path, buffer, offset);
+    const piece = reading instanceof Promise ? await reading : reading;
+    const text = piece === null ? null : toByteText(piece.bytes, piece.lengthBytes);
+    if (piece === null || text === null) return null;
+    for (const stretch of searchText(text, { pattern, contextLines, firstLine, afterLine })) {
       for (const match of stretch.matches) {
         matches.push(match);
         if (isEnough(match)) return { matches, stoppedAfter: match.line };
@@ -49,23 +71,44 @@ export async function searchFile(
       const pause = nextTurn();
       if (pause === undefined) continue;
       await pause;
-      if (isOver()) return { matches, stoppedAfter: stretch.nextLine - 1 };
+      if (!isOver()) continue;
+      const lastLine = firstLine - 1 + countLineEnds(text.characters, 0, stretch.end);
+      return { matches, stoppedAfter: Math.max(lastLine, matches.at(-1)?.line ?? 0) };
     }
-    from = read.value.next;
+    if (piece.isLast) return { matches, stoppedAfter: null };
+    offset += piece.lengthBytes;
+    firstLine += countLineEnds(text.characters, 0, text.characters.length);
     const pause = nextTurn();
-    if (pause === undefined || from === null) continue;
+    if (pause === undefined) continue;
     await pause;
-    if (from.line > 1 && isOver()) return { matches, stoppedAfter: from.line - 1 };
+    if (firstLine > 1 && isOver()) return { matches, stoppedAfter: firstLine - 1 };
   }
-  return { matches, stoppedAfter: null };
 }
 
-function toText(bytes: Uint8Array): string | null {
-  if (bytes.includes(0)) return null; // binary, as grep and git see it
-  if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return null; // not UTF-8
-  }
+/** The whole of a file that the head holds, else its first piece, unless the head shows that it is binary. */
+function readHead(workspace: Workspace, path: WorkspacePath, buffer: SearchBuffer): Eventually<Piece | null> {
+  const { head } = buffer;
+  const toPiece = (read: Outcome<ReadPart>): Eventually<Piece | null> => {
+    if (!read.ok || read.value.sizeBytes > workspace.limits.maxFileBytes) return null;
+    const { lengthBytes, sizeBytes } = read.value;
+    if (lengthBytes >= sizeBytes) return { bytes: head, lengthBytes, isLast: true };
+    return head.subarray(0, lengthBytes).includes(0) ? null : readPiece(workspace, path, buffer, 0);
+  };
+  const reading = workspace.readInto(path, head, 0);
+  return reading instanceof Promise ? reading.then(toPiece) : toPiece(reading);
+}
+
+async function readPiece(
+  workspace: Workspace,
+  path: WorkspacePath,
+  buffer: SearchBuffer,
+  offset: number,
+): Promise<Piece | null> {
+  const { maxReadBytes, maxFileBytes } = workspace.limits;
+  const bytes = buffer.piece ??= Buffer.allocUnsafeSlow(maxReadBytes);
+  const read = await workspace.readInto(path, bytes, offset);
+  if (!read.ok || read.value.sizeBytes > maxFileBytes) return null;
+  const { lengthBytes, sizeBytes } = read.value;
+  const isLast = lengthBytes === 0 || offset + lengthBytes >= sizeBytes;
+  return { bytes, lengthBytes: isLast ? lengthBytes : cutAtBoundary(bytes.subarray(0, lengthBytes)), isLast };
 }

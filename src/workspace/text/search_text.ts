@@ -1,6 +1,6 @@
 /** Searches one text by lines. */
+import { type ByteText, countLineEnds, endOfLine, startOfLine } from "./byte_text.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import { createTextFinder } from "./finder.ts";
 
 /** A line that matches, with its neighbours. */
 export interface LineMatch {
@@ -12,7 +12,8 @@ export interface LineMatch {
   readonly after: readonly string[];
 }
 
-interface SearchOptions {
+/** How to search. */
+export interface SearchOptions {
   readonly pattern: LinePattern;
   /** How many lines to give before and after each match. */
   readonly contextLines: number;
@@ -23,72 +24,72 @@ interface SearchOptions {
 }
 
 /** What one stretch of the text gave. */
-interface Stretch {
+export interface Stretch {
   readonly matches: readonly LineMatch[];
-  /** The number of the line after the stretch. */
-  readonly nextLine: number;
+  /** The offset after its last line. */
+  readonly end: number;
 }
 
+/** How much is passed over in one step that keeps nobody waiting. */
+const stretchBytes = 64 * 1024;
 const maxShownCharacters = 500;
 
 /**
- * The matching lines, in stretches (none where nothing can match) that are searched one by one when they are asked for,
- * so that the caller can stop, or let others have their turn, in between.
+ * The matching lines, in stretches that are searched one by one when they are asked for, so that the caller can stop, or
+ * let others have their turn, in between.
  */
-export function* searchText(text: string, options: SearchOptions): Generator<Stretch> {
+export function* searchText(text: ByteText, options: SearchOptions): Generator<Stretch> {
+  const { characters } = text;
   const { pattern, contextLines, firstLine, afterLine } = options;
-  if (pattern.required !== null && createTextFinder(pattern.required)(text, 0) === -1) return;
-  let line = firstLine;
   let lineStart = 0;
-  for (; line <= afterLine && lineStart < text.length; line++) lineStart = endOfLine(text, lineStart) + 1;
-  while (lineStart < text.length) {
-    const stretchEnd = Math.min(text.length, endOfLine(text, lineStart + pattern.stepCharacters) + 1);
+  let line = firstLine; // the number of the line at `lineStart`
+  for (; line <= afterLine && lineStart < characters.length; line++) lineStart = endOfLine(characters, lineStart) + 1;
+  let at = lineStart;
+  while (at < characters.length) {
+    const stretchEnd = Math.min(characters.length, endOfLine(characters, at + stretchBytes) + 1);
     const matches: LineMatch[] = [];
-    while (lineStart < stretchEnd) {
-      const found = pattern.find(text, lineStart, stretchEnd);
-      const until = found === -1 ? stretchEnd : found;
-      for (let newline; (newline = text.indexOf("\n", lineStart)) !== -1 && newline < until;) {
-        lineStart = newline + 1;
-        line++;
-      }
-      if (found === -1) {
-        lineStart = stretchEnd;
+    for (let left = pattern.stepCharacters; left > 0 && at < stretchEnd;) {
+      const candidate = pattern.findCandidate(characters, at, stretchEnd);
+      if (candidate === -1) {
+        at = stretchEnd;
         break;
       }
-      const lineEnd = endOfLine(text, lineStart);
-      matches.push({
-        line,
-        text: cutAround(text.slice(lineStart, lineEnd), found - lineStart),
-        before: linesBefore(text, lineStart, contextLines),
-        after: linesAfter(text, lineEnd, contextLines),
-      });
-      lineStart = lineEnd + 1;
-      line++;
+      const start = startOfLine(characters, candidate);
+      const end = endOfLine(characters, candidate);
+      const shown = text.decode(start, end);
+      left -= shown.length + 1;
+      const found = pattern.find(shown);
+      if (found !== -1) {
+        line += countLineEnds(characters, lineStart, start);
+        lineStart = start;
+        matches.push({
+          line,
+          text: cutAround(shown, found),
+          before: linesBefore(text, start, contextLines),
+          after: linesAfter(text, end, contextLines),
+        });
+      }
+      at = end + 1;
     }
-    yield { matches, nextLine: line };
+    yield { matches, end: Math.min(at, characters.length) };
   }
 }
 
-function endOfLine(text: string, from: number): number {
-  const newline = text.indexOf("\n", from);
-  return newline === -1 ? text.length : newline;
-}
-
-function linesBefore(text: string, lineStart: number, count: number): string[] {
+function linesBefore({ characters, decode }: ByteText, lineStart: number, count: number): string[] {
   const lines: string[] = [];
   for (let end = lineStart - 1; lines.length < count && end >= 0;) {
-    const start = end === 0 ? 0 : text.lastIndexOf("\n", end - 1) + 1;
-    lines.unshift(cutAround(text.slice(start, end), 0));
+    const start = startOfLine(characters, end);
+    lines.unshift(cutAround(decode(start, end), 0));
     end = start - 1;
   }
   return lines;
 }
 
-function linesAfter(text: string, lineEnd: number, count: number): string[] {
+function linesAfter({ characters, decode }: ByteText, lineEnd: number, count: number): string[] {
   const lines: string[] = [];
-  for (let start = lineEnd + 1; lines.length < count && start < text.length;) {
-    const end = endOfLine(text, start);
-    lines.push(cutAround(text.slice(start, end), 0));
+  for (let start = lineEnd + 1; lines.length < count && start < characters.length;) {
+    const end = endOfLine(characters, start);
+    lines.push(cutAround(decode(start, end), 0));
     start = end + 1;
   }
   return lines;

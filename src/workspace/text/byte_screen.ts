@@ -1,0 +1,52 @@
+/**
+ * Screens find bytes of UTF-8 (see byte_text.ts) that a match may hold: every match has them, not all that have them
+ * match. V8 compiles such an expression to code that passes over most bytes without looking at them. It repeats nothing
+ * but the bytes of one character, so no text makes it slow.
+ */
+import { toByteCharacters } from "./byte_text.ts";
+import { acceptsByte, closureOf, follow, holdsMatch, lineEnd, lineStart, type Program } from "./expression_program.ts";
+
+/** Bytes are compared up to here. */
+const maxCharacters = 32;
+const newline = 10;
+
+/** Finds a text, in small or capital letters: that is quicker than the exact text, and lines are looked at again. */
+export function createTextScreen(text: string): RegExp | null {
+  if (!text.isWellFormed()) return null; // half a character has no UTF-8
+  return new RegExp(escape(toByteCharacters(text).slice(0, maxCharacters)), "i");
+}
+
+/** Finds a text whatever its letters' case, by Unicode's simple case folding. */
+export function createCaselessScreen(text: string): RegExp | null {
+  if (!text.isWellFormed()) return null;
+  return new RegExp(Array.from(text).slice(0, maxCharacters).map(toCaseless).join(""), "i");
+}
+
+/** Finds what the first characters of an expression's matches may be, as many as every match has. */
+export function createStartScreen(program: Program): RegExp | null {
+  let source = "";
+  // a match may end with its line at any of these characters
+  let reached = closureOf(program, [program.start], lineStart | lineEnd);
+  for (let count = 0; count < maxCharacters && !holdsMatch(program, reached); count++) {
+    const accepted: number[] = [];
+    for (let byte = 0; byte < 256; byte++) {
+      if (byte !== newline && reached.some((index) => acceptsByte(program, index, byte))) accepted.push(byte);
+    }
+    if (accepted.length === 0) return null; // nothing goes on from here, so nothing ever matches
+    source += `[${accepted.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}]`;
+    if (accepted.some((byte) => byte >= 0x80)) break; // how many bytes follow is not known
+    reached = closureOf(program, accepted.flatMap((byte) => follow(program, reached, byte)), lineEnd);
+  }
+  return source === "" ? null : new RegExp(source);
+}
+
+/** Of letters of ASCII only two fold with others: the Kelvin sign (E2 84 AA) and the long s (C5 BF). */
+function toCaseless(character: string): string {
+  if (/^[kK\u212a]$/.test(character)) return "(?:k|\\xe2\\x84\\xaa)";
+  if (/^[sS\u017f]$/.test(character)) return "(?:s|\\xc5\\xbf)";
+  return character < "\x80" ? escape(character) : "[\\xc2-\\xf4][\\x80-\\xbf]{1,3}";
+}
+
+function escape(characters: string): string {
+  return characters.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}

@@ -1,0 +1,71 @@
+/** The program that RE2 makes of a regular expression: a nondeterministic automaton, here read over bytes of UTF-8. */
+
+/** One instruction, as RE2 numbers them. */
+interface Instruction {
+  readonly op: number;
+  readonly out: number;
+  readonly arg: number;
+  readonly runes: ArrayLike<number>;
+  matchRune(rune: number): boolean;
+}
+
+/** A compiled expression. */
+export interface Program {
+  readonly inst: readonly Instruction[];
+  readonly start: number;
+}
+
+const operation = { alternative: 1, alternativeMatch: 2, capture: 3, assertion: 4, match: 6, nothing: 7, rune: 8 };
+const lastRuneOperation = 11;
+const foldCase = 1;
+/** With the Kelvin sign and the long s. */
+const foldsBeyondAscii = /[ks]/i;
+
+/** What an instruction may assert of a place: that a line starts there (each line is a text of its own), or ends. */
+export const lineStart: number = 1 | 4;
+export const lineEnd: number = 2 | 8;
+/** Taken to hold anywhere. */
+const wordBoundaries = 16 | 32;
+
+/** The instructions that are reached from others without a byte, in order, at a place of which `holding` is true. */
+export function closureOf({ inst }: Program, from: Iterable<number>, holding: number): number[] {
+  const found = new Set<number>();
+  const pending = [...from];
+  for (let index; (index = pending.pop()) !== undefined;) {
+    const instruction = inst[index];
+    if (instruction === undefined || found.has(index)) continue;
+    found.add(index);
+    const { op, out, arg } = instruction;
+    if (op === operation.alternative || op === operation.alternativeMatch) pending.push(out, arg);
+    else if (op === operation.capture || op === operation.nothing) pending.push(out);
+    else if (op === operation.assertion && (arg & ~(holding | wordBoundaries)) === 0) pending.push(out);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** Whether one of the instructions is a match. */
+export function holdsMatch({ inst }: Program, indexes: readonly number[]): boolean {
+  return indexes.some((index) => inst[index]?.op === operation.match);
+}
+
+/** Whether the byte goes on inside a character beyond ASCII. */
+export function isInside(byte: number): boolean {
+  return byte >= 0x80 && byte < 0xc0;
+}
+
+/** Whether the instruction accepts a byte. The first byte of a character beyond ASCII stands for all of those. */
+export function acceptsByte({ inst }: Program, index: number, byte: number): boolean {
+  const instruction = inst[index];
+  if (instruction === undefined || isInside(byte)) return false;
+  const { op, arg, runes } = instruction;
+  if (op < operation.rune || op > lastRuneOperation) return false;
+  if (byte < 0x80) return instruction.matchRune(byte);
+  const last = runes[runes.length - 1] ?? 0;
+  return last >= 0x80 ||
+    (runes.length === 1 && (arg & foldCase) !== 0 && foldsBeyondAscii.test(String.fromCodePoint(last)));
+}
+
+/** Where the instructions that accept a byte lead, before anything that takes no byte. */
+export function follow(program: Program, indexes: readonly number[], byte: number): number[] {
+  return indexes.filter((index) => acceptsByte(program, index, byte)).map((index) => program.inst[index]?.out ?? 0);
+}
