@@ -44,8 +44,10 @@ export interface AuthorizationServer {
   readonly verifier: Verifier;
   /** Who holds the credential in a request, for rate limits. */
   readonly credentialKey: CredentialKey;
-  /** The hosts that a client may be redirected to, or `null` when there is no such client. */
-  redirectHosts(clientId: string): Promise<readonly string[] | null>;
+  /** What a client calls itself, and the hosts that it may be redirected to; `null` when there is no such client. */
+  describeClient(
+    clientId: string,
+  ): Promise<{ readonly name: string; readonly redirectHosts: readonly string[] } | null>;
   /** Whether anybody can sign in. */
   isSetUp(): Promise<boolean>;
   /**
@@ -140,9 +142,13 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     ],
     verifier: createVerifier({ ...deps, timers, users, signingKeys, accessTokens, isLiveToken }),
     credentialKey: createCredentialKey({ ...deps, browsers, accessTokens }),
-    async redirectHosts(clientId) {
+    async describeClient(clientId) {
       const client = await directory.find(clientId, "tokens");
-      return client === null ? null : client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []);
+      if (client === null) return null;
+      return {
+        name: client.name,
+        redirectHosts: client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []),
+      };
     },
     isSetUp: async () => servicenow?.signsPeopleIn === true || await users.hasOwner(),
     issueSetUpLink: ({ isShared } = { isShared: false }) =>

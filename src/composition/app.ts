@@ -30,6 +30,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { summariseStrangers } from "../lib/log/summarised_log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
 import { watchWallClock } from "../lib/time/wall_clock_watch.ts";
 import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
 import { createProfiles } from "../mcp/sessions/profile.ts";
@@ -140,11 +141,14 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   });
 
   const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds });
+  const clientNames = boundedMap<string, string>(maxRememberedClients);
   const profiles = createProfiles({
     defaultSetting: config.compatibility,
     findClient: async (clientId) => {
-      const redirectHosts = await authorizationServer.redirectHosts(clientId);
-      return redirectHosts === null ? null : { setting: "auto", redirectHosts };
+      const client = await authorizationServer.describeClient(clientId);
+      if (client === null) return null;
+      clientNames.set(clientId, client.name);
+      return { setting: "auto", redirectHosts: client.redirectHosts };
     },
     namePattern: config.publicClientPattern,
     hostPattern: /(^|\.)service-now\.com$/i,
@@ -162,6 +166,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     resources: toolbox.resources,
     prompts: toolbox.prompts,
     noteClient: profiles.noteName,
+    nameOfClient: (clientId) => clientNames.get(clientId),
     toolCalls: limits.toolCalls,
     watchToken: authorizationServer.verifier.watch,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),

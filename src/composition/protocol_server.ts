@@ -33,6 +33,8 @@ interface ProtocolServerDependencies
   readonly countRequest?: (entry: AuditEntry) => void;
   /** Counts the calls of each user and client; in this process only when absent. */
   readonly toolCalls?: RateLimiter;
+  /** What a registered client calls itself, once its registration was read. */
+  readonly nameOfClient?: (clientId: string) => string | undefined;
 }
 
 const minute = 60_000;
@@ -73,7 +75,8 @@ export function createProtocolServer(
     admit: (principal) => toolCalls.take(callerKey(principal)),
     audit(entry) {
       const { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId } = entry;
-      const fields = { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId };
+      const client = clientId === null ? undefined : dependencies.nameOfClient?.(clientId);
+      const fields = { requestId, subject, clientId, client, method, tool, outcome, code, durationMs, traceId };
       log.write("audit", "request", fields);
       countRequest?.(entry);
     },
