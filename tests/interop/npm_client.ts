@@ -26,7 +26,7 @@ export interface Screen {
 
 const yes = ["y", "\r", "\r"];
 const installSeconds = 300;
-const runSeconds = 90;
+const runSeconds = 180; // agents start anew for each call, slowly on a busy machine
 const pollMs = 300;
 
 /** Installs `packages` ("name@version") into a fresh prefix. */

@@ -68,6 +68,7 @@ export interface Traits {
 
 const longText = "grüße ☃\n".repeat(40_000);
 const shortText = "grüße ☃";
+const wholeText = { filename: "notes/a.txt", max_bytes: 1_048_576 };
 const shownCharacters = 2_000;
 const unexpiringSeconds = 3_600;
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==";
@@ -114,7 +115,7 @@ export async function tellStory(make: MakeClient, traits: Traits = {}): Promise<
     for (const name of ["file_list", "file_read", "file_write", "llm_generate"]) assert.ok(tools.has(name), name);
 
     assert.equal((await call("file_write", { filename: "notes/a.txt", content: text })).isError, false);
-    await assertText(call("file_read", { filename: "notes/a.txt" }), text);
+    await assertText(call("file_read", wholeText), text);
     const missing = await call("file_read", { filename: "nope.txt" });
     assert.ok(missing.isError);
     assert.match(missing.text, /Failed to read file: /);
@@ -148,7 +149,7 @@ export async function tellStory(make: MakeClient, traits: Traits = {}): Promise<
     await server.stop("SIGKILL");
     server = await start();
     await until("an answer of the new process", () => call("file_list", {}).then(() => true, () => false));
-    await assertText(call("file_read", { filename: "notes/a.txt" }), text);
+    await assertText(call("file_read", wholeText), text);
 
     const listed = await administer("clients", "list");
     for (const [, id = ""] of listed.matchAll(/^(\S+)/gm)) await administer("clients", "remove", id);
