@@ -1,7 +1,7 @@
 /** The worker of {@link ./server.ts}: the server with one trivial tool more. */
 import { z } from "zod";
 import { defineTool } from "../src/mcp/tool.ts";
-import { runServerInWorker } from "../src/sandbox/run_in_worker.ts";
+import { runServerInWorker } from "../src/composition/workers/run_in_worker.ts";
 
 runServerInWorker([
   defineTool({

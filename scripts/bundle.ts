@@ -9,8 +9,8 @@ import { join } from "node:path";
 export const root: string = new URL("..", import.meta.url).pathname;
 const stamp = "@PORTCULLIS_COMMIT@";
 
-/** What is bundled. Both may share pieces, and the program looks for the worker here (sandbox/server_worker_url.ts). */
-const entries = ["main.ts", "src/sandbox/server_worker.ts"] as const;
+/** What is bundled. Both may share pieces, and the program looks for the worker here (composition/workers/sandboxed_server.ts). */
+const entries = ["main.ts", "src/composition/workers/server_worker.ts"] as const;
 
 const toScript = (entry: string): string => entry.replace(/ts$/, "js");
 const pieceName = /\b(\w+)-[A-Z0-9]{8}\.js\b/g;

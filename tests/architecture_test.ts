@@ -22,7 +22,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   http: ["lib", "mcp", "rate_limit", "storage"],
   stdio: ["lib", "mcp"],
   telemetry: ["config", "lib", "mcp", "ollama", "storage"],
-  sandbox: ["authorization_server", "composition", "config", "lib", "mcp", "storage"],
+  sandbox: ["config", "lib", "storage"],
   // Wires the parts: the only one that knows them all.
   composition: [
     "authorization_server",
@@ -81,15 +81,9 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     ollama: /^src\/ollama\/(client|port)\.ts$/,
     storage: /^src\/storage\/(port|database_url)\.ts$/,
   },
-  sandbox: {
-    authorization_server: /(document_fetcher|internet)\.ts$/,
-    mcp: /^src\/mcp\/tool\.ts$/,
-    storage: /data_files\.ts$/,
-  },
-  composition: { sandbox: /^src\/sandbox\/(?!run_in_worker)/ },
+  sandbox: { storage: /data_files\.ts$/ },
   cli: {
     mcp: /^src\/mcp\/tool\.ts$/,
-    sandbox: /^src\/sandbox\/(?!run_in_worker)/,
     storage: /data_directory\/(backup|restore)\.ts$/,
   },
 };

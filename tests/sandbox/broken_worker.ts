@@ -1,7 +1,7 @@
 /** The worker of {@link ./broken_server.ts}: the server with tools that try to get out, or to end it. */
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { runServerInWorker } from "../../src/sandbox/run_in_worker.ts";
+import { runServerInWorker } from "../../src/composition/workers/run_in_worker.ts";
 import { attemptTool } from "./attempt_tool.ts";
 import { attempts } from "./attempts.ts";
 

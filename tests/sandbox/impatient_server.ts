@@ -3,8 +3,8 @@ import { writeSync } from "node:fs";
 import process from "node:process";
 import { loadConfig } from "../../src/config/config.ts";
 import { systemTimers } from "../../src/lib/time/timers.ts";
-import { startSandboxedWorkers } from "../../src/sandbox/sandboxed_workers.ts";
-import { stderrLog } from "../../src/sandbox/stderr_log.ts";
+import { startSandboxedWorkers } from "../../src/composition/workers/sandboxed_workers.ts";
+import { stderrLog } from "../../src/composition/stderr_log.ts";
 
 const loaded = loadConfig({ flags: {}, env: process.env, readFile: () => "" });
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));

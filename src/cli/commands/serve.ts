@@ -1,8 +1,11 @@
 /** `serve`: starts the server behind the permission wall, says where, and stops it in good order. */
 import type { Config } from "../../config/config.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
-import { serverWorkerUrl } from "../../sandbox/server_worker_url.ts";
-import { type SandboxedServer, startSandboxedServer } from "../../sandbox/sandboxed_server.ts";
+import {
+  type SandboxedServer,
+  serverWorkerUrl,
+  startSandboxedServer,
+} from "../../composition/workers/sandboxed_server.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { missingParts } from "../missing_parts.ts";
 import { stopRequested } from "../stop_requested.ts";
@@ -81,8 +84,8 @@ export async function serve(
 /** Loaded only where it is used, as every command's work is. */
 async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
   const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemTimers }] = await Promise.all([
-    import("../../sandbox/sandboxed_workers.ts"),
-    import("../../sandbox/stderr_log.ts"),
+    import("../../composition/workers/sandboxed_workers.ts"),
+    import("../../composition/stderr_log.ts"),
     import("../../lib/time/timers.ts"),
   ]);
   const log = stderrLog(config, say);

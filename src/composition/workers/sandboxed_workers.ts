@@ -1,27 +1,28 @@
 /**
- * Several workers behind the wall, each a server of its own on the one port and the one installation. One that ends is
- * started again after a pause that grows; one that ends again and again takes all down, with its reason.
+ * Several workers behind the wall, each a server on the same port and installation. Crashed workers restart with
+ * exponential backoff; a crash loop stops them all and reports the cause.
  */
-import type { Config } from "../config/config.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { JsonLog, WriteLines } from "../lib/log/json_log.ts";
-import { pause } from "../lib/time/pause.ts";
-import type { Failed, Ready, Refused, Seat, ServerReport, Stopped } from "./messages.ts";
-import { giveUp } from "./own_permissions.ts";
+import type { Config } from "../../config/config.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { JsonLog, WriteLines } from "../../lib/log/json_log.ts";
+import { pause } from "../../lib/time/pause.ts";
+import type { ServerReport } from "../metrics_listener.ts";
+import type { Failed, Ready, Refused, Seat, Stopped } from "./messages.ts";
+import { giveUp } from "../../sandbox/own_permissions.ts";
 import { documentFetcherOf, type SandboxedServer } from "./sandboxed_server.ts";
 import { type ServerThread, startServerThread } from "./server_thread.ts";
 
-/** When a worker is started again. */
+/** When a crashed worker restarts. */
 export interface RestartPolicy {
   readonly firstPauseMilliseconds: number;
   readonly longestPauseMilliseconds: number;
-  /** One that ran for so long has not ended quickly: counting starts anew. */
+  /** A worker that ran for this long did not crash quickly: the count starts again. */
   readonly steadyMilliseconds: number;
-  /** So many quick ends in a row are one too many. */
+  /** This many quick crashes in a row stop the server. */
   readonly maxQuickEnds: number;
 }
 
-/** Pauses of 0.25, 0.5, 1, 2 and 4 seconds; the sixth quick end is the last. */
+/** Pauses of 0.25, 0.5, 1, 2 and 4 seconds; the sixth quick crash is the last. */
 export const restartPolicy: RestartPolicy = {
   firstPauseMilliseconds: 250,
   longestPauseMilliseconds: 30_000,
@@ -29,7 +30,6 @@ export const restartPolicy: RestartPolicy = {
   maxQuickEnds: 6,
 };
 
-/** What {@link startSandboxedWorkers} takes beside configuration and module. */
 export interface SandboxedWorkersOptions {
   readonly log: JsonLog;
   readonly writeLog: WriteLines;
@@ -41,8 +41,8 @@ export interface SandboxedWorkersOptions {
 const reportMilliseconds = 1_000;
 
 /**
- * Starts as many workers as the configuration says; they are ready when all of them are. This thread keeps the
- * permissions for files and network, of which it gives each new worker its share, and gives up all others.
+ * Starts WORKERS workers; the server is ready when all of them are. This thread keeps the permissions for files and
+ * network, to grant each new worker its share, and gives up all others.
  */
 export function startSandboxedWorkers(
   config: Config,
@@ -77,7 +77,7 @@ export function startSandboxedWorkers(
     answering.delete(thread);
     return end;
   };
-  /** Keeps one seat taken: resolves when it was told to stop, or its worker ended once too often. */
+  /** Keeps a worker on one seat: resolves when it was told to stop, or its worker crashed too often. */
   const keepSeat = async (
     first: ServerThread,
     restart: () => ServerThread,

@@ -1,17 +1,19 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import process from "node:process";
-import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
-import type { Config } from "../config/config.ts";
-import { systemClock } from "../lib/time/clock.ts";
-import type { JsonLog } from "../lib/log/json_log.ts";
-import { faultWords } from "../lib/system_fault.ts";
-import type { Tool } from "../mcp/tool.ts";
-import type { Bounds } from "../composition/bounds.ts";
-import { type RunningServer, startServer, type StartServerOptions, type Team } from "../composition/running_server.ts";
-import type { FromWorker, Seat, ServerReport, ToWorker } from "./messages.ts";
-import { giveUpHost, giveUpPath } from "./own_permissions.ts";
-import { listenAddresses, realPathOf, storagePaths } from "./permissions.ts";
-import { stderrLog } from "./stderr_log.ts";
+import type { FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
+import type { Config } from "../../config/config.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { JsonLog } from "../../lib/log/json_log.ts";
+import { faultWords } from "../../lib/system_fault.ts";
+import type { Tool } from "../../mcp/tool.ts";
+import type { Bounds } from "../bounds.ts";
+import { type RunningServer, startServer, type StartServerOptions } from "../running_server.ts";
+import type { ServerReport } from "../metrics_listener.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+import { createPendingAnswers } from "./pending_answers.ts";
+import { giveUpHost, giveUpPath } from "../../sandbox/own_permissions.ts";
+import { listenAddresses, realPathOf, storagePaths } from "../../sandbox/permissions.ts";
+import { stderrLog } from "../stderr_log.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
@@ -25,27 +27,16 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
   const scope = globalThis as unknown as WorkerScope;
   let running: Promise<RunningServer | null> | undefined;
   let log: JsonLog | undefined;
-  const documents = new Map<number, (document: Awaited<ReturnType<FetchDocument>>) => void>();
-  let documentsAsked = 0;
+  const documents = createPendingAnswers<Awaited<ReturnType<FetchDocument>>>();
+  const gathered = createPendingAnswers<readonly ServerReport[]>();
+  const writtenLines = createPendingAnswers<boolean>();
+  // The main thread limits how many of these fetches run, and for how long.
   const fetchDocument: FetchDocument = (url, asker) =>
-    new Promise((resolve) => {
-      documents.set(++documentsAsked, resolve); // the main thread limits how many run, and for how long
-      scope.postMessage({ kind: "fetch_document", id: documentsAsked, url, asker });
-    });
-  const gathered = new Map<number, (reports: readonly ServerReport[]) => void>();
-  let gatheringsAsked = 0;
+    documents.ask((id) => scope.postMessage({ kind: "fetch_document", id, url, asker }));
   const gatherReports = (): Promise<readonly ServerReport[]> =>
-    new Promise((resolve) => {
-      gathered.set(++gatheringsAsked, resolve);
-      scope.postMessage({ kind: "gather_reports", id: gatheringsAsked });
-    });
-  const unacknowledged = new Map<number, (isWritten: boolean) => void>();
-  let batches = 0;
+    gathered.ask((id) => scope.postMessage({ kind: "gather_reports", id }));
   const writeLog = (lines: string): Promise<boolean> =>
-    new Promise((resolve) => {
-      unacknowledged.set(++batches, resolve);
-      scope.postMessage({ kind: "log", id: batches, lines });
-    });
+    writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }));
   process.env = {}; // libraries that look for their variables find none, instead of an exception
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
@@ -64,41 +55,37 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
   addEventListener("error", (event) => breakOff(event, event.error));
   addEventListener("unhandledrejection", (event) => breakOff(event, event.reason));
   scope.onmessage = ({ data }) => {
-    if (data.kind === "document") {
-      documents.get(data.id)?.(data.document);
-      documents.delete(data.id);
-    } else if (data.kind === "reports") {
-      gathered.get(data.id)?.(data.reports);
-      gathered.delete(data.id);
-    } else if (data.kind === "logged") {
-      unacknowledged.get(data.id)?.(data.isWritten);
-      unacknowledged.delete(data.id);
-    } else if (data.kind === "report") {
-      void running?.then((server) => {
-        scope.postMessage({ kind: "report", id: data.id, report: server?.report() ?? null });
-      });
-    } else if (data.kind === "start") {
-      const config = Object.freeze(data.config);
-      log = stderrLog(config, writeLog);
-      const team = teamOf(data.seat, gatherReports);
-      const { preferredPort } = data;
-      running = start(
-        config,
-        { log, extraTools, bounds, fetchDocument, preferredPort, ...team },
-        (message) => scope.postMessage(message),
-      );
-    } else {
-      stop(running, log).then(
-        () => scope.postMessage({ kind: "stopped" }),
-        (error) => fail(`it could not close everything: ${String(error)}`),
-      );
+    switch (data.kind) {
+      case "document":
+        return documents.answer(data.id, data.document);
+      case "reports":
+        return gathered.answer(data.id, data.reports);
+      case "logged":
+        return writtenLines.answer(data.id, data.isWritten);
+      case "report":
+        return void running?.then((server) => {
+          scope.postMessage({ kind: "report", id: data.id, report: server?.report() ?? null });
+        });
+      case "start": {
+        const { seat, preferredPort } = data;
+        const config = Object.freeze(data.config);
+        log = stderrLog(config, writeLog);
+        const team = seat === null ? {} : { team: { ...seat, gatherReports } };
+        running = start(
+          config,
+          { log, extraTools, bounds, fetchDocument, preferredPort, ...team },
+          (message) => scope.postMessage(message),
+        );
+        return;
+      }
+      case "stop":
+        return void stop(running, log).then(
+          () => scope.postMessage({ kind: "stopped" }),
+          (error) => fail(`it could not close everything: ${String(error)}`),
+        );
     }
   };
   scope.postMessage({ kind: "loaded" });
-}
-
-function teamOf(seat: Seat, gatherReports: Team["gatherReports"]): { readonly team?: Team } {
-  return seat === null ? {} : { team: { ...seat, gatherReports } };
 }
 
 async function start(

@@ -1,10 +1,8 @@
 /** What the main thread and the server's worker say to each other. */
-import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
-import type { Config } from "../config/config.ts";
-import type { RunningServer, Team } from "../composition/running_server.ts";
-
-/** What one server of several tells of itself. */
-export type ServerReport = NonNullable<ReturnType<RunningServer["report"]>>;
+import type { FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
+import type { Config } from "../../config/config.ts";
+import type { ServerReport } from "../metrics_listener.ts";
+import type { Team } from "../running_server.ts";
 
 /** Which of several workers one is; `null` for the only one. */
 export type Seat = Pick<Team, "isFirst" | "opensPort"> | null;

@@ -1,9 +1,11 @@
 /** One worker that runs the server with few permissions, as the main thread sees it. */
-import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
-import type { Config } from "../config/config.ts";
-import type { WriteLines } from "../lib/log/json_log.ts";
-import type { Failed, FromWorker, Ready, Refused, Seat, ServerReport, Stopped, ToWorker } from "./messages.ts";
-import { hostAndPort, realPathOf, serverPermissions } from "./permissions.ts";
+import type { FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
+import type { Config } from "../../config/config.ts";
+import type { WriteLines } from "../../lib/log/json_log.ts";
+import type { ServerReport } from "../metrics_listener.ts";
+import type { Failed, FromWorker, Ready, Refused, Seat, Stopped, ToWorker } from "./messages.ts";
+import { createPendingAnswers } from "./pending_answers.ts";
+import { hostAndPort, realPathOf, serverPermissions } from "../../sandbox/permissions.ts";
 
 /** A server behind the wall. */
 export interface ServerThread {
@@ -11,11 +13,11 @@ export interface ServerThread {
   readonly started: Promise<Ready | Refused | Failed>;
   /** Resolves when the server has ended: in good order after {@link stop}, else with the reason. */
   readonly ended: Promise<Stopped | Failed>;
-  /** Asks it to finish. */
+  /** Asks for an orderly end. */
   stop(): void;
-  /** Asks it what it counted; never resolves when it ends before it answers. */
+  /** Asks for what it counted; never resolves when the worker ends first. */
   report(): Promise<ServerReport | null>;
-  /** Ends it whatever it does. */
+  /** Ends the thread at once. */
   terminate(): void;
 }
 
@@ -26,7 +28,7 @@ interface ServerThreadOptions {
   readonly seat: Seat;
   /** `null` where clients may not name themselves by a URL. */
   readonly fetchDocument: FetchDocument | null;
-  /** Its code is there. It gets its configuration after this: nothing is opened and nobody is answered before. */
+  /** The worker has loaded its code. It opens and answers nothing before it gets its configuration, after this. */
   readonly onLoaded: () => void;
   readonly gatherReports: () => Promise<readonly ServerReport[]>;
   readonly writeLog: WriteLines;
@@ -49,8 +51,7 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
   };
   const worker = new Worker(entry, { type: "module", name: "server", deno: { permissions } });
   const send = (message: ToWorker): void => worker.postMessage(message);
-  const reports = new Map<number, (report: ServerReport | null) => void>();
-  let reportsAsked = 0;
+  const reports = createPendingAnswers<ServerReport | null>();
   const fail = (failed: Failed): void => {
     started.resolve(failed);
     ended.resolve(failed);
@@ -71,8 +72,7 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
         return void written.then((isWritten) => send({ kind: "logged", id: data.id, isWritten: isWritten ?? true }));
       }
       case "report":
-        reports.get(data.id)?.(data.report);
-        return void reports.delete(data.id);
+        return reports.answer(data.id, data.report);
       case "ready":
       case "refused":
         return started.resolve(data);
@@ -90,11 +90,7 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
     started: started.promise,
     ended: ended.promise,
     stop: () => send({ kind: "stop" }),
-    report: () =>
-      new Promise((resolve) => {
-        reports.set(++reportsAsked, resolve);
-        send({ kind: "report", id: reportsAsked });
-      }),
+    report: () => reports.ask((id) => send({ kind: "report", id })),
     terminate: () => worker.terminate(),
   };
 }

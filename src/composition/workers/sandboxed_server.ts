@@ -1,10 +1,10 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
-import { createDocumentFetcher, type FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
-import { createInternet } from "../authorization_server/documents/internet.ts";
-import type { Config } from "../config/config.ts";
-import type { WriteLines } from "../lib/log/json_log.ts";
+import { createDocumentFetcher, type FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
+import { createInternet } from "../../authorization_server/documents/internet.ts";
+import type { Config } from "../../config/config.ts";
+import type { WriteLines } from "../../lib/log/json_log.ts";
 import type { Failed, Ready, Refused, Stopped } from "./messages.ts";
-import { giveUp, permissionNames } from "./own_permissions.ts";
+import { giveUp, permissionNames } from "../../sandbox/own_permissions.ts";
 import { startServerThread } from "./server_thread.ts";
 
 /** A server behind the wall, whether of one worker or of several. */
@@ -39,4 +39,10 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
 /** The checked fetch of clients' documents, which this thread does for its workers; `null` where it is off. */
 export function documentFetcherOf(config: Config): FetchDocument | null {
   return config.clientMetadataDocuments ? createDocumentFetcher(createInternet(), () => performance.now()) : null;
+}
+
+/** The module of the worker with the server's own tools: beside this file in the sources, below the program in a bundle. */
+export function serverWorkerUrl(): URL {
+  const path = import.meta.url.endsWith(".ts") ? "./server_worker.ts" : "./src/composition/workers/server_worker.js";
+  return new URL(path, import.meta.url);
 }
