@@ -1,8 +1,8 @@
 /** Commands of several actions, such as `token create`: finds the action that the words name. */
-import type { Administration } from "../composition/administration.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import type { OpenInstallation } from "./with_installation.ts";
 
 /** One action of a command. */
 export interface Action {
@@ -59,17 +59,22 @@ function printable(word: string): string {
   return word.replaceAll(/\p{C}/gu, "?");
 }
 
-/** An action on the opened installation. */
-export function administered(
+/** An action on the opened installation, by the functions of a module that is loaded when the action runs. */
+export function administered<Operations>(
+  load: () => Promise<Operations>,
   run: (
-    administration: Administration,
+    operations: Operations,
+    installation: OpenInstallation,
     context: CommandContext,
     words: readonly string[],
   ) => ExitStatus | Promise<ExitStatus>,
 ): Action["run"] {
   return async (context, words) => {
-    // Loaded here and not above: a start of `serve` reads this file too, and is not to wait for all behind it.
-    const { withAdministration } = await import("./with_administration.ts");
-    return await withAdministration(context, async (administration) => await run(administration, context, words));
+    // A start of `serve` reads this file too, and must not wait for all that is behind it.
+    const { withInstallation } = await import("./with_installation.ts");
+    return await withInstallation(
+      context,
+      async (installation) => await run(await load(), installation, context, words),
+    );
   };
 }

@@ -1,7 +1,7 @@
 /** The product's own token guard over a database of its own, and one token that it accepts. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { createAdministration } from "../../src/composition/administration.ts";
+import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
 import { usualLifetimes } from "../authorization_server/harness.ts";
 import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
@@ -42,8 +42,10 @@ export async function openGuard(serverUrl: string): Promise<Guarded> {
   const scopes = scopeCatalogue.map(({ name }) => name);
   const challenges = createChallenges({ spellingOf: createSpellings([resource]).spellingOf, scopes });
   const guard = createGuard({ verifier, challenges, clock: systemClock });
-  const created = await createAdministration({ storage, secrets }, systemClock)
-    .createToken({ scope: scopes.join(" "), lifetimeSeconds: 3_600, name: "conformance" });
+  const created = await createOperatorToken(
+    { storage, clock: systemClock },
+    { scope: scopes.join(" "), lifetimeSeconds: 3_600, name: "conformance" },
+  );
   if (!created.ok) throw new Error(`no token could be made: ${JSON.stringify(created.error)}`);
   return {
     authenticate: guard.authenticate,

@@ -36,7 +36,7 @@ export function noSuchUser(name: string): UserProblem {
 }
 
 /** Why a name cannot be given to a new user, or `null`. */
-export async function newNameProblem(
+export async function newUserProblem(
   { storage }: Pick<ManageUsersDeps, "storage">,
   name: string,
 ): Promise<UserProblem | null> {
@@ -49,7 +49,7 @@ export async function newNameProblem(
 }
 
 /** Why nothing can be changed about a user, or `null`. */
-export async function existingNameProblem(
+export async function existingUserProblem(
   { storage }: Pick<ManageUsersDeps, "storage">,
   name: string,
 ): Promise<UserProblem | null> {
@@ -65,7 +65,7 @@ export async function addUser(
   { storage, clock }: ManageUsersDeps,
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
 ): Promise<Result<UserSummary, UserProblem>> {
-  const unfit = await newNameProblem({ storage }, name);
+  const unfit = await newUserProblem({ storage }, name);
   if (unfit !== null) return failure(unfit);
   const problem = passphraseProblem(passphrase);
   if (problem !== null) return failure({ field: "passphrase", message: problem });

@@ -1,9 +1,13 @@
 /** `clients create|list|remove`: OAuth clients that the operator makes, and an eye on those that registered themselves. */
-import type { Administration } from "../../composition/administration.ts";
 import { scopeCatalogue } from "../../scopes.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
+import type { OpenInstallation } from "../with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../../authorization_server/clients/manage_clients.ts");
+type Clients = typeof import("../../authorization_server/clients/manage_clients.ts");
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);
 const grantNames = ["authorization_code", "client_credentials"] as const;
@@ -46,21 +50,25 @@ const actions: readonly Action[] = [
     name: "create",
     words: [],
     flags: ["name", "scope", "grant", "redirect-uri", "auth-method", "jwks", "secret-ttl"],
-    run: administered(create),
+    run: administered(load, create),
   },
-  { name: "list", words: [], run: administered(list) },
-  { name: "remove", words: ["ID"], run: administered(remove) },
+  { name: "list", words: [], run: administered(load, list) },
+  { name: "remove", words: ["ID"], run: administered(load, remove) },
 ];
 
-type ClientRequest = Parameters<Administration["createClient"]>[0];
+type ClientRequest = Parameters<Clients["createClient"]>[1];
 
-async function create(administration: Administration, { flags, print, say }: CommandContext): Promise<ExitStatus> {
+async function create(
+  clients: Clients,
+  installation: OpenInstallation,
+  { flags, print, say }: CommandContext,
+): Promise<ExitStatus> {
   const request = await requestOf(flags);
   if (typeof request === "string") {
     say(`error: ${request}\n`);
     return 2;
   }
-  const created = await administration.createClient(request);
+  const created = await clients.createClient(installation, request);
   if (!created.ok) {
     say(`error: --${created.error.field} ${created.error.message}\n`);
     return 2;
@@ -104,11 +112,11 @@ function itemsOf(text: string): string[] {
   return text.split(",").map((item) => item.trim()).filter((item) => item !== "");
 }
 
-async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
-  const clients = await administration.listClients();
+async function list(clients: Clients, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const all = await clients.listClients(installation);
   await printTable({
     columns: ["ID", "ORIGIN", "SINCE", "APPROVED", "GRANT TYPES", "NAME"],
-    rows: clients.map(({ id, origin, registeredAt, usedAt, grantTypes, name }) => [
+    rows: all.map(({ id, origin, registeredAt, usedAt, grantTypes, name }) => [
       id,
       origin,
       new Date(registeredAt).toISOString(),
@@ -123,11 +131,12 @@ async function list(administration: Administration, context: CommandContext): Pr
 }
 
 async function remove(
-  administration: Administration,
+  clients: Clients,
+  installation: OpenInstallation,
   { say }: CommandContext,
   [id = ""]: readonly string[],
 ): Promise<ExitStatus> {
-  const removed = await administration.removeClient(id);
+  const removed = await clients.removeClient(installation, id);
   say(
     removed
       ? "removed, with everything it was granted\n"

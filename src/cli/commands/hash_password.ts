@@ -20,12 +20,12 @@ async function printHash({ flags, print, say }: CommandContext): Promise<ExitSta
     say(passphraseMissing(passphrase.error));
     return 1;
   }
-  const { hashPassphrase } = await import("../../composition/administration.ts"); // see action.ts
-  const hash = await hashPassphrase(passphrase.value, flags["scrypt"] === undefined ? undefined : "scrypt");
-  if (!hash.ok) {
-    say(`error: ${hash.error}\n`);
+  const { hashPassword, passphraseProblem } = await import("../../authorization_server/people/password_hash.ts"); // see action.ts
+  const problem = passphraseProblem(passphrase.value);
+  if (problem !== null) {
+    say(`error: ${problem}\n`);
     return 1;
   }
-  print(`${hash.value}\n`);
+  print(`${await hashPassword(passphrase.value, flags["scrypt"] === undefined ? undefined : "scrypt")}\n`);
   return 0;
 }

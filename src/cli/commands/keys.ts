@@ -1,11 +1,15 @@
 /** `keys rotate|list|rotate-master`: a new signing key while tokens under the old one live on; a new master key. */
-import type { Administration } from "../../composition/administration.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { installationProblem } from "../installation_problem.ts";
 import { printTable } from "../table.ts";
+import type { OpenInstallation } from "../with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../../authorization_server/keys/rotate_signing_keys.ts");
+type Keys = typeof import("../../authorization_server/keys/rotate_signing_keys.ts");
 
 /** Works beside a running server. */
 export const keysCommand: Command = {
@@ -20,18 +24,19 @@ export const keysCommand: Command = {
 };
 
 const actions: readonly Action[] = [
-  { name: "rotate", words: [], flags: ["now"], run: administered(rotate) },
-  { name: "list", words: [], run: administered(list) },
+  { name: "rotate", words: [], flags: ["now"], run: administered(load, rotate) },
+  { name: "list", words: [], run: administered(load, list) },
   // Not administered: an installation that is in the middle of this opens for nothing else.
   { name: "rotate-master", words: [], run: rotateMaster },
 ];
 
 async function rotate(
-  administration: Administration,
+  keys: Keys,
+  installation: OpenInstallation,
   { loadConfig, flags, say }: CommandContext,
 ): Promise<ExitStatus> {
   if (flags["now"] !== undefined) {
-    const { kid, withdrawn } = await administration.replaceKeys();
+    const { kid, withdrawn } = await keys.replaceSigningKeys(installation);
     say(
       `key ${kid} signs from now on; ${withdrawn.length} withdrawn, and with them every access token: clients refresh\n` +
         "other resource servers may accept the withdrawn keys for 5 minutes, the time for which they may cache the key set\n",
@@ -40,7 +45,7 @@ async function rotate(
   }
   const config = loadConfig();
   if (!config.ok) return 2;
-  const rotation = await administration.rotateKeys({
+  const rotation = await keys.rotateSigningKeys(installation, {
     overlapSeconds: config.value.accessTokenLifetimeSeconds,
   });
   if (rotation.kind === "under_way") {
@@ -61,11 +66,11 @@ async function rotate(
   return 0;
 }
 
-async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
-  const keys = await administration.listKeys();
+async function list(keys: Keys, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const all = await keys.listSigningKeys(installation);
   await printTable({
     columns: ["KEY", "STATE", "MADE", "CHANGES"],
-    rows: keys.map(({ kid, state, createdAt, changesAt }) => [
+    rows: all.map(({ kid, state, createdAt, changesAt }) => [
       kid,
       state,
       timeOf(createdAt),

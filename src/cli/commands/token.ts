@@ -1,9 +1,13 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
-import type { Administration } from "../../composition/administration.ts";
 import { scopeCatalogue } from "../../scopes.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
+import type { OpenInstallation } from "../with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../../authorization_server/token/operator_token.ts");
+type Tokens = typeof import("../../authorization_server/token/operator_token.ts");
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);
 
@@ -29,14 +33,18 @@ export const tokenCommand: Command = {
 };
 
 const actions: readonly Action[] = [
-  { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(create) },
-  { name: "list", words: [], run: administered(list) },
-  { name: "revoke", words: ["ID"], run: administered(revoke) },
+  { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(load, create) },
+  { name: "list", words: [], run: administered(load, list) },
+  { name: "revoke", words: ["ID"], run: administered(load, revoke) },
 ];
 
-async function create(administration: Administration, { flags, print, say }: CommandContext): Promise<ExitStatus> {
+async function create(
+  tokens: Tokens,
+  installation: OpenInstallation,
+  { flags, print, say }: CommandContext,
+): Promise<ExitStatus> {
   const { scope = "", ttl = defaultLifetimeSeconds, name, user } = flags;
-  const created = await administration.createToken({
+  const created = await tokens.createOperatorToken(installation, {
     scope,
     lifetimeSeconds: /^\d{1,9}$/.test(ttl) ? Number(ttl) : Number.NaN,
     ...(name === undefined ? {} : { name }),
@@ -52,11 +60,11 @@ async function create(administration: Administration, { flags, print, say }: Com
   return 0;
 }
 
-async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
-  const tokens = await administration.listTokens();
+async function list(tokens: Tokens, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const alive = await tokens.listOperatorTokens(installation);
   await printTable({
     columns: ["ID", "EXPIRES", "USER", "SCOPES", "NAME"],
-    rows: tokens.map(({ id, userId, scopes, expiresAt, name }) => [
+    rows: alive.map(({ id, userId, scopes, expiresAt, name }) => [
       id,
       new Date(expiresAt).toISOString(),
       userId,
@@ -69,11 +77,12 @@ async function list(administration: Administration, context: CommandContext): Pr
 }
 
 async function revoke(
-  administration: Administration,
+  tokens: Tokens,
+  installation: OpenInstallation,
   { say }: CommandContext,
   [id = ""]: readonly string[],
 ): Promise<ExitStatus> {
-  if (await administration.revokeToken(id)) {
+  if (await tokens.revokeOperatorToken(installation, id)) {
     say("revoked; the next request with it is refused\n");
     return 0;
   }

@@ -1,10 +1,16 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people beside the owner, and the owner's own passphrase. */
-import type { Administration } from "../../composition/administration.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { serverUrlFor } from "../../composition/server_url.ts";
 import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 import { printTable } from "../table.ts";
+import type { OpenInstallation } from "../with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../../authorization_server/people/manage_users.ts");
+const loadSignInLinks = () => import("../../authorization_server/people/sign_in_link.ts");
+type SignInLinks = typeof import("../../authorization_server/people/sign_in_link.ts");
+type Users = typeof import("../../authorization_server/people/manage_users.ts");
 
 /** Works while the server runs; what it ends, ends with the next request. */
 export const usersCommand: Command = {
@@ -23,20 +29,20 @@ export const usersCommand: Command = {
   run: (context) => runAction(usersCommand, actions, context),
 };
 
-type Outcome = Awaited<ReturnType<Administration["disableUser"]>>;
+type Outcome = Awaited<ReturnType<Users["disableUser"]>>;
 
 const actions: readonly Action[] = [
-  { name: "list", words: [], run: administered(list) },
+  { name: "list", words: [], run: administered(load, list) },
   {
     name: "add",
     words: ["NAME"],
-    run: withPassphrase((administration) => administration.addUser, "may sign in now", true),
+    run: withPassphrase(({ addUser }) => addUser, "may sign in now", true),
   },
   {
     name: "reset",
     words: ["NAME"],
     run: withPassphrase(
-      (administration) => administration.resetUser,
+      ({ resetUser }) => resetUser,
       "has a new passphrase; sessions, grants and tokens are ended",
       false,
     ),
@@ -44,20 +50,25 @@ const actions: readonly Action[] = [
   {
     name: "disable",
     words: ["NAME"],
-    run: change((administration) => administration.disableUser, "is locked out; sessions, grants and tokens are ended"),
+    run: change(({ disableUser }) => disableUser, "is locked out; sessions, grants and tokens are ended"),
   },
-  { name: "enable", words: ["NAME"], run: change((administration) => administration.enableUser, "may sign in again") },
-  { name: "sign-in-link", words: ["NAME"], run: administered(printSignInLink) },
+  { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
+  {
+    name: "sign-in-link",
+    words: ["NAME"],
+    run: administered(loadSignInLinks, printSignInLink),
+  },
 ];
 
 /** For a person whom guessing elsewhere keeps out of a browser that is new here. */
 async function printSignInLink(
-  administration: Administration,
+  { createSignInCode }: SignInLinks,
+  installation: OpenInstallation,
   { loadConfig, print, say }: CommandContext,
   [name = ""]: readonly string[],
 ): Promise<ExitStatus> {
   const config = loadConfig();
-  const code = await administration.createSignInCode(name);
+  const code = await createSignInCode(installation, name);
   if (!config.ok || !code.ok) {
     say(code.ok ? "" : `error: ${code.error.message}\n`);
     return 1;
@@ -67,23 +78,23 @@ async function printSignInLink(
   return 0;
 }
 
-async function list(administration: Administration, context: CommandContext): Promise<ExitStatus> {
-  const users = await administration.listUsers();
+async function list(users: Users, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const all = await users.listUsers(installation);
   await printTable({
     columns: ["NAME", "STATE"],
-    rows: users.map(({ id, disabled }) => [id, disabled ? "disabled" : ""]),
+    rows: all.map(({ id, disabled }) => [id, disabled ? "disabled" : ""]),
     whenEmpty: "there are no users; the set-up link, which the server prints, makes the owner",
   }, context);
   return 0;
 }
 
 function withPassphrase(
-  pick: (administration: Administration) => (name: string, passphrase: string) => Promise<Outcome>,
+  pick: (users: Users) => Users["addUser"],
   done: string,
   isNew: boolean,
 ): Action["run"] {
-  return administered(async (administration, { say }, [name = ""]) => {
-    const unfit = await administration.userProblem(name, { isNew });
+  return administered(load, async (users, installation, { say }, [name = ""]) => {
+    const unfit = await (isNew ? users.newUserProblem : users.existingUserProblem)(installation, name);
     if (unfit !== null) {
       say(`error: ${unfit.message}\n`);
       return 1;
@@ -93,16 +104,17 @@ function withPassphrase(
       say(passphraseMissing(passphrase.error));
       return 1;
     }
-    return report(await pick(administration)(name, passphrase.value), name, done, say);
+    return report(await pick(users)(installation, { name, passphrase: passphrase.value }), name, done, say);
   });
 }
 
 function change(
-  pick: (administration: Administration) => (name: string) => Promise<Outcome>,
+  pick: (users: Users) => Users["disableUser"],
   done: string,
 ): Action["run"] {
-  return administered(async (administration, { say }, [name = ""]) =>
-    report(await pick(administration)(name), name, done, say)
+  return administered(
+    load,
+    async (users, installation, { say }, [name = ""]) => report(await pick(users)(installation, name), name, done, say),
   );
 }
 

@@ -1,16 +1,20 @@
 /** What the owner's commands share: the installation opened, the work done, the storage closed. */
 import { StorageFault } from "../lib/storage_fault.ts";
-import { type Administration, createAdministration } from "../composition/administration.ts";
 import { describeProblems } from "../config/describe_problems.ts";
-import { openInstallation } from "../composition/installation.ts";
-import { systemClock } from "../lib/time/clock.ts";
+import { type Installation, openInstallation } from "../composition/installation.ts";
+import { type Clock, systemClock } from "../lib/time/clock.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
 
-/** Says what is wrong and gives the exit status when the installation cannot be opened. */
-export async function withAdministration(
+/** What the owner's commands work on. */
+export interface OpenInstallation extends Installation {
+  readonly clock: Clock;
+}
+
+/** Reports what is wrong when the installation cannot be opened. */
+export async function withInstallation(
   { loadConfig, say }: CommandContext,
-  work: (administration: Administration) => Promise<ExitStatus>,
+  work: (installation: OpenInstallation) => Promise<ExitStatus>,
 ): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) {
@@ -23,7 +27,7 @@ export async function withAdministration(
     return 1;
   }
   try {
-    return await work(createAdministration(installation.value, systemClock));
+    return await work({ ...installation.value, clock: systemClock });
   } catch (error) {
     if (!(error instanceof StorageFault)) throw error;
     say(installationProblem({ problem: error.message, remedy: error.remedy }));
