@@ -203,6 +203,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       authenticate: guard.authenticate,
       challenge: challenges,
       profileOf: profiles.of,
+      publicProfile: profiles.publicProfile,
       createRequestId: () => crypto.randomUUID(),
       publicInitialize: config.publicInitialize,
       publicClientPattern: config.publicClientPattern,

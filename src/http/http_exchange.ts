@@ -1,34 +1,40 @@
-/** What the protocol layer sees of a request over HTTP. */
+/** What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call. */
 import type { Principal } from "../lib/principal.ts";
-import type { Exchange } from "../mcp/exchange.ts";
+import type { Exchange, PublicExchange } from "../mcp/exchange.ts";
 import type { Profile } from "../mcp/sessions/profile.ts";
 import { acceptsEventStream } from "./mcp_accept.ts";
 
-/** The HTTP side of an exchange. A class, since closures would cost each call. */
-export class HttpExchange implements Exchange {
+export class PublicHttpExchange implements PublicExchange {
   readonly hasHeaders = true;
-  readonly canComeBack = true;
-  readonly #request: Request;
   readonly requestId: string;
-  readonly principal: Principal | null;
   readonly profile: Profile;
+  protected readonly request: Request;
 
-  constructor(request: Request, requestId: string, principal: Principal | null, profile: Profile) {
-    this.#request = request;
+  constructor(request: Request, requestId: string, profile: Profile) {
+    this.request = request;
     this.requestId = requestId;
-    this.principal = principal;
     this.profile = profile;
   }
 
   header(name: string): string | null {
-    return this.#request.headers.get(name);
+    return this.request.headers.get(name);
+  }
+}
+
+export class HttpExchange extends PublicHttpExchange implements Exchange {
+  readonly canComeBack = true;
+  readonly principal: Principal;
+
+  constructor(request: Request, requestId: string, profile: Profile, principal: Principal) {
+    super(request, requestId, profile);
+    this.principal = principal;
   }
 
   get acceptsStream(): boolean {
-    return acceptsEventStream(this.#request.headers.get("accept"));
+    return acceptsEventStream(this.request.headers.get("accept"));
   }
 
   get disconnected(): AbortSignal {
-    return this.#request.signal;
+    return this.request.signal;
   }
 }

@@ -10,14 +10,14 @@ import type { AuthOutcome, Principal } from "../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 import { bodyTimeoutMs, declaredLength, readRequestText } from "../lib/request_text.ts";
 import { addressKey } from "../lib/address_key.ts";
-import { tooManyCalls } from "../mcp/admission.ts";
+import { tooManyCalls } from "../mcp/calls/refusals.ts";
 import { errorCode, refusalCode } from "../mcp/messages/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/sessions/profile.ts";
 import { holdBody, refuseStopping } from "./body_hold.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
 import type { EventStreamOptions } from "./event_stream.ts";
-import { HttpExchange } from "./http_exchange.ts";
+import { HttpExchange, PublicHttpExchange } from "./http_exchange.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 import {
   createAnswerEncoder,
@@ -35,8 +35,10 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
     /** The value of WWW-Authenticate for a request without a token. */
     missingToken(request: Request): string;
   };
-  /** Whose habits the answers follow; `null` is a caller without a token. */
-  readonly profileOf: (principal: Principal | null) => Profile | Promise<Profile>;
+  /** Whose habits the answers follow. */
+  readonly profileOf: (principal: Principal) => Profile | Promise<Profile>;
+  /** The same for callers without a token. */
+  readonly publicProfile: Profile;
   /** A name for the request, for audit and log. */
   readonly createRequestId: () => string;
   readonly log: Log;
@@ -78,8 +80,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { publicIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes)) } = options;
 
   const handle = async (request: Request, peer: Peer): Promise<Response> => {
-    const pending = authenticate(request);
-    const auth = pending instanceof Promise ? await pending : pending;
+    const auth = await authenticate(request);
     if (auth.kind === "refused") {
       options.onTokenRefused?.();
       log.write("warn", "token_refused", { address: peer.address, reason: auth.reason });
@@ -88,9 +89,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       });
     }
     if (auth.kind === "no_token") return await handleWithoutToken(request, peer);
-    const chosen = profileOf(auth.principal);
-    const profile = chosen instanceof Promise ? await chosen : chosen;
-    const exchange = new HttpExchange(request, createRequestId(), auth.principal, profile);
+    const profile = await profileOf(auth.principal);
+    const exchange = new HttpExchange(request, createRequestId(), profile, auth.principal);
     switch (request.method) {
       case "POST":
         return await handlePost(request, exchange, peer);
@@ -109,11 +109,11 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     const { principal } = exchange;
     const declared = declaredLength(request);
-    if (principal !== null && (declared === null || declared > smallBodyBytes)) {
+    if (declared === null || declared > smallBodyBytes) {
       const refusal = options.refusalOfCalls?.(principal) ?? null;
       if (refusal !== null) return toResponse(request, tooManyCalls(null, refusal.retryAfterSeconds));
     }
-    const caller = principal === null ? "" : `${principal.subject} ${principal.clientId}`;
+    const caller = `${principal.subject} ${principal.clientId}`;
     const hold = holdBody({ intake, caller, declared, bounds });
     if (hold instanceof Response) return hold;
     try {
@@ -122,8 +122,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
       const body = parseJson(read.value);
       if (body === undefined) return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
-      const pending = mcp.handle(body, exchange);
-      const answer = pending instanceof Promise ? await pending : pending;
+      const answer = await mcp.handle(body, exchange);
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
@@ -150,8 +149,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         if (!read.ok && publicIntake.isAbandoned) return refuseStopping();
         const body = read.ok ? parseJson(read.value) : undefined;
         if (isPublicHandshake(options, body, request.headers.get("accept"))) {
-          const exchange = new HttpExchange(request, createRequestId(), null, await profileOf(null));
-          return toResponse(request, await mcp.handle(body, exchange));
+          const exchange = new PublicHttpExchange(request, createRequestId(), options.publicProfile);
+          return toResponse(request, await mcp.handlePublic(body, exchange));
         }
       } finally {
         hold.release();

@@ -2,19 +2,22 @@
 import type { Principal } from "../lib/principal.ts";
 import type { Profile } from "./sessions/profile.ts";
 
-/** What the transport tells about one posted body. */
-export interface Exchange {
+/** What the transport reports about the public part of the handshake, whose caller has shown no token. */
+export interface PublicExchange {
   /** Names the request in audit and log. */
   readonly requestId: string;
-  /** `null` only for the handshake that needs no token. */
-  readonly principal: Principal | null;
   readonly profile: Profile;
-  /** Whether the answer may be a stream of messages. */
-  readonly acceptsStream: boolean;
   /** Whether requests come with headers of their own, which must then agree with their bodies. */
   readonly hasHeaders: boolean;
   /** A header's value; names are in lower case. `null` when absent, and for every header of a transport without any. */
   header(name: string): string | null;
+}
+
+/** What the transport reports about one posted body. */
+export interface Exchange extends PublicExchange {
+  readonly principal: Principal;
+  /** Whether the answer may be a stream of messages. */
+  readonly acceptsStream: boolean;
   /** Whether a caller whose connection is lost may come back for its answer. */
   readonly canComeBack: boolean;
   /** Aborts when the caller is gone. Costly to read: only for calls that wait for something. */

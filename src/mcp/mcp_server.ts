@@ -5,17 +5,17 @@ import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
-import type { Admit } from "../mcp/admission.ts";
 import type { McpAnswer } from "./answer.ts";
 import type { AuditEntry } from "./audit.ts";
 import { type BodyHandler, createBodyHandler } from "./messages/body_handler.ts";
 import { createChangeHub } from "./streams/change_hub.ts";
 import type { Exchange } from "./exchange.ts";
-import { answerInitialize } from "./sessions/initialize.ts";
 import { createInFlight } from "./calls/in_flight.ts";
 import type { Storage } from "../storage/port.ts";
 import { createMessageHandler } from "./messages/message_handler.ts";
 import { createMethodTable } from "./messages/method_table.ts";
+import { createRequestObserver } from "./messages/observe_request.ts";
+import { createPublicHandshake, type PublicHandshake } from "./messages/public_handshake.ts";
 import { createPendingQuestions } from "./questions/pending_questions.ts";
 import type { Profile } from "./sessions/profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
@@ -23,8 +23,8 @@ import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
 import { noticesOf } from "./streams/resource_watch.ts";
 import { createModernRevision } from "./revisions/modern.ts";
 import type { ServerInfo } from "./revisions/revision.ts";
-import { defaultMcpLimits, type McpLimits, type Runtime } from "./runtime.ts";
-import { createSessionStreams, sessionNotFound } from "./streams/session_streams.ts";
+import { type Admit, defaultMcpLimits, type McpLimits, type Runtime } from "./runtime.ts";
+import { createSessionStreams } from "./streams/session_streams.ts";
 import { createSessions } from "./sessions/session.ts";
 import { createStreamResumption } from "./streams/stream_resumption.ts";
 import { createStreamTable } from "./streams/stream_table.ts";
@@ -65,6 +65,8 @@ export interface McpServerOptions {
 export interface McpServer {
   /** Answers one parsed body. Rejects only when the storage is lost. */
   readonly handle: BodyHandler;
+  /** Answers one parsed body of a caller without a token: the public part of the handshake. */
+  readonly handlePublic: PublicHandshake;
   /** Answers HTTP's GET: a stream of notices for a legacy session. */
   openStream(exchange: Exchange): Promise<McpAnswer>;
   /** Answers HTTP's DELETE: the end of a legacy session. */
@@ -132,18 +134,15 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     limits,
     streams,
     tasks,
+    admit: options.admit,
     questions: createPendingQuestions({ storage, secretBox, clock, timers, log, ...limits }),
     inFlight: createInFlight({ storage, clock, timers, log }),
     stopping: stopping.signal,
   };
   const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, enders };
-  const answerMessage = createMessageHandler({
-    runtime,
-    methods: createMethodTable(parts),
-    admit: options.admit,
-    open: (call) => answerInitialize(parts, call),
-    audit: options.audit,
-  });
+  const methods = createMethodTable(parts);
+  const observe = createRequestObserver({ runtime, isKnownMethod: (name) => methods.has(name), audit: options.audit });
+  const answerMessage = createMessageHandler({ runtime, methods, observe });
   const modern = createModernRevision(options.serverInfo);
   const stopListening = [
     tools.onChange(() => changes.publish({ kind: "tools" })),
@@ -155,16 +154,9 @@ export function createMcpServer(options: McpServerOptions): McpServer {
 
   return {
     handle,
-    async openStream(exchange) {
-      return exchange.principal === null
-        ? sessionNotFound(null)
-        : await sessionStreams.open(exchange, exchange.principal);
-    },
-    async endSession(exchange) {
-      return exchange.principal === null
-        ? sessionNotFound(null)
-        : await sessionStreams.end(exchange, exchange.principal);
-    },
+    handlePublic: createPublicHandshake({ ...parts, runtime, modern, observe }),
+    openStream: sessionStreams.open,
+    endSession: sessionStreams.end,
     get openStreams() {
       return streams.size;
     },

@@ -1,6 +1,8 @@
 /** What all calls of one server share while they run. */
 import type { Clock } from "../lib/time/clock.ts";
+import type { Admission } from "../lib/admission.ts";
 import type { Log } from "../lib/log/log.ts";
+import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { Tracer } from "../lib/tracer.ts";
@@ -8,6 +10,9 @@ import type { InFlight } from "./calls/in_flight.ts";
 import type { PendingQuestions } from "./questions/pending_questions.ts";
 import type { StreamLimits, StreamTable } from "./streams/stream_table.ts";
 import type { Tasks } from "./tasks/tasks.ts";
+
+/** Takes a call, or another message that causes a write, from the principal's rate limit. */
+export type Admit = (principal: Principal) => Admission | Promise<Admission>;
 
 /** Times and sizes of the protocol layer. */
 export interface McpLimits extends StreamLimits {
@@ -73,6 +78,7 @@ export interface Runtime {
   readonly questions: PendingQuestions;
   readonly inFlight: InFlight;
   readonly tasks: Tasks;
+  readonly admit: Admit;
   /** Fires when the server is about to give up the calls that still run. */
   readonly stopping: AbortSignal;
 }

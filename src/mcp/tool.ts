@@ -95,7 +95,7 @@ export interface ToolContext {
   release(): void;
 }
 
-/** A tool as data. `run` may answer at once, without a promise, and then costs no extra turn of the event loop. */
+/** A tool as data. Where `run` answers without a promise, the call needs no time-out and nothing to cancel it by. */
 export interface Tool {
   /** snake_case, unique, under 50 characters. */
   readonly name: string;

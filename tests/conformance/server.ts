@@ -87,6 +87,7 @@ export function startConformanceServer(
         : { kind: "refused", status: 401, reason: "wrong token", wwwAuthenticate },
     challenge: { missingToken: () => wwwAuthenticate, insufficientScope: () => wwwAuthenticate },
     profileOf: () => specProfile,
+    publicProfile: specProfile,
     createRequestId: () => crypto.randomUUID(),
     publicInitialize: "never",
     publicClientPattern: /^$/,

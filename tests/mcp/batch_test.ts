@@ -101,7 +101,7 @@ Deno.test("a batch of answers that need no wait lets other callers have their tu
   await answerBatch(Array.from({ length: 10 }, (_, id) => rpc("ping", undefined, id)), {
     answer() {
       passesAtStart.push(passes);
-      return { kind: "json", status: 200, body: "{}" };
+      return Promise.resolve({ kind: "json", status: 200, body: "{}" });
     },
     onBudgetSpent: () => {},
   });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { acceptsEventStream } from "../../src/http/mcp_accept.ts";
-import { createHarness, rpc } from "./harness.ts";
+import { specProfile } from "../../src/mcp/sessions/profile.ts";
+import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const initialize = (params: unknown = {}) => rpc("initialize", params);
 const initialized = { jsonrpc: "2.0", method: "notifications/initialized" };
@@ -113,6 +114,32 @@ Deno.test("the handshake can be public to all, or to nobody", async () => {
   assert.equal((await always.post(rpc("tools/list"), noToken)).status, 401);
   const never = createHarness({ publicInitialize: "never" });
   assert.equal((await never.post(initialize(), noToken)).status, 401);
+});
+
+Deno.test("the public handshake answers nothing but the opening, whatever a transport lets through", async () => {
+  const { mcp, audit } = createHarness();
+  const exchange = { requestId: "r", profile: specProfile, hasHeaders: true, header: () => null };
+  const bodies = [
+    toolCall("echo", { text: "hello" }),
+    rpc("tools/list"),
+    [initialize()],
+    { jsonrpc: "2.0", id: 1, result: {} },
+    { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } },
+    null,
+    "initialize",
+  ];
+  for (const body of bodies) {
+    const answer = await mcp.handlePublic(body, exchange);
+    assert.ok(answer.kind === "json" && answer.status === 401, JSON.stringify(body));
+  }
+  assert.deepEqual(audit, []);
+  const opened = await mcp.handlePublic(initialize({ protocolVersion: "2025-06-18" }), exchange);
+  assert.ok(opened.kind === "json" && opened.status === 200 && opened.sessionId === undefined);
+  assert.deepEqual(audit.map(({ subject, method, outcome }) => [subject, method, outcome]), [[
+    null,
+    "initialize",
+    "ok",
+  ]]);
 });
 
 Deno.test("a token that is sent must be valid, even for the handshake", async () => {

@@ -1,35 +1,60 @@
 /** One request on its way through the server, and the answers that end it. */
+import type { Principal } from "../../lib/principal.ts";
 import { type StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
 import type { JsonAnswer, McpAnswer } from "../answer.ts";
 import type { AuditOutcome } from "../audit.ts";
-import type { Exchange } from "../exchange.ts";
+import type { Exchange, PublicExchange } from "../exchange.ts";
 import { errorText, refusalCode, resultText, type RpcRequest } from "../messages/jsonrpc.ts";
-import type { Outlet } from "../streams/outlet.ts";
 import type { ResultType, Revision } from "../revisions/revision.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Session } from "../sessions/session.ts";
 
-/** A request with its surroundings. The mutable fields are filled on the way. */
-export interface Call {
+/** A request with its surroundings, also one of the public handshake. The mutable fields are filled on the way. */
+export interface PublicCall {
   readonly request: RpcRequest;
-  readonly exchange: Exchange;
+  readonly exchange: PublicExchange;
   readonly revision: Revision;
-  readonly session: Session | null;
   readonly runtime: Runtime;
-  /** Whether the call is alone in its body: only then can its answer become a stream. */
-  readonly isSingle: boolean;
-  /** The way for messages that precede the response; made when first needed. */
-  outlet: Outlet | null;
   /** What the audit record will say. */
   tool: string | null;
-  /** What a token needs for what the call gives, and so for the result of a task that it becomes. */
-  scopes: readonly string[];
   outcome: AuditOutcome;
   code: string | null;
 }
 
+/** A request that a token came with. */
+export interface Call extends PublicCall {
+  readonly exchange: Exchange;
+  readonly principal: Principal;
+  readonly session: Session | null;
+  /** Whether the call is alone in its body: only then can its answer become a stream. */
+  readonly isSingle: boolean;
+  /** Gives the answer, where that begins before the response is there. */
+  readonly beginAnswer: (answer: McpAnswer) => void;
+  /** The way for messages that precede the response; made when first needed. */
+  outlet: Outlet | null;
+  /** Scopes that the call required, and that reading its result therefore requires if it becomes a task. */
+  scopes: readonly string[];
+}
+
+/** The way for what a call sends before its response. */
+export interface Outlet {
+  /** Whether the answer has begun. */
+  readonly isStreaming: boolean;
+  /** Sends a message; `false` when the answer cannot be a stream, the client is gone, or an expendable one was dropped. */
+  send(text: string, mayBeLost: boolean): boolean;
+  /**
+   * Begins the answer: as a stream where the client reads one, else as JSON whose text is still to come. Nothing begins
+   * where the client reads JSON and the call outlives its connection: there, errors keep the status of their own.
+   */
+  begin(): void;
+  /** Ends the connection of the stream where the client can come back. */
+  release(): void;
+  /** The call's answer: itself, or what is left of the stream, to which the response was added. */
+  finish(answer: McpAnswer): McpAnswer;
+}
+
 /** A successful answer around a result that is already JSON text; its type matters only where revisions have types. */
-export function answerResult(call: Call, result: string, resultType: ResultType = "complete"): JsonAnswer {
+export function answerResult(call: PublicCall, result: string, resultType: ResultType = "complete"): JsonAnswer {
   return {
     kind: "json",
     status: 200,
@@ -38,7 +63,7 @@ export function answerResult(call: Call, result: string, resultType: ResultType 
 }
 
 /** A JSON-RPC error, at the HTTP status that the revision gives it. */
-export function answerError(call: Call, code: number, message: string, data?: unknown): JsonAnswer {
+export function answerError(call: PublicCall, code: number, message: string, data?: unknown): JsonAnswer {
   call.outcome = "protocol_error";
   call.code = String(code);
   return {
@@ -49,10 +74,21 @@ export function answerError(call: Call, code: number, message: string, data?: un
 }
 
 /** The answer to a call that lost the database on its way. */
-export function answerUnavailable(call: Call, error: StorageUnavailableError): McpAnswer {
+export function answerUnavailable(call: PublicCall, error: StorageUnavailableError): McpAnswer {
   const { retryAfterSeconds } = error;
   call.outcome = "unavailable";
   call.code = "storage_unavailable";
   const body = errorText(call.request.id, refusalCode.unavailable, unavailableText(error), { retryAfterSeconds });
   return { kind: "unavailable", retryAfterSeconds, body };
+}
+
+/** Logs what a tool, prompt or resource threw. Its caller learns only that it failed. */
+export function logCrash(
+  { runtime, exchange: { requestId } }: Call,
+  kind: "tool" | "prompt" | "resource",
+  name: string,
+  error: unknown,
+): void {
+  const reason = error instanceof Error ? error.stack ?? error.message : String(error);
+  runtime.log.write("error", `${kind}_crashed`, { requestId, [kind]: name, error: reason });
 }

@@ -3,12 +3,12 @@ import type { Principal } from "../../lib/principal.ts";
 import { type Result, success } from "../../lib/result.ts";
 import { findAnswers, type FoundAnswers } from "../questions/answers_in_request.ts";
 import { askOnStream } from "../questions/ask_on_stream.ts";
-import type { Call } from "./call.ts";
+import type { Call, Outlet } from "./call.ts";
 import type { ClientAbility } from "../sessions/client_capabilities.ts";
 import { metaOf } from "../messages/meta.ts";
 import { notificationText } from "../messages/jsonrpc.ts";
 import { type LogLevel, reachesLevel } from "../log_level.ts";
-import { type Outlet, outletOf, outlivesConnection } from "../streams/outlet.ts";
+import { outletOf, outlivesConnection } from "../streams/outlet.ts";
 import {
   abilityFor,
   type Answer,
@@ -52,8 +52,8 @@ export interface RunningContext extends ToolContext {
   end(): void;
 }
 
-export function createCallContext(call: Call, principal: Principal): RunningContext {
-  return new CallContext(call, principal);
+export function createCallContext(call: Call): RunningContext {
+  return new CallContext(call);
 }
 
 /** A class, since a closure per member would cost each call more than the call itself. */
@@ -75,9 +75,9 @@ class CallContext implements RunningContext {
   /** The answers to earlier questions of this run. */
   #answered: Readonly<Record<string, Answer>> = {};
 
-  constructor(call: Call, principal: Principal) {
+  constructor(call: Call) {
     this.#call = call;
-    this.principal = principal;
+    this.principal = call.principal;
   }
 
   get interruption(): Interruption | null {
@@ -163,7 +163,7 @@ class CallContext implements RunningContext {
     if (missing.size > 0) this.#interrupt({ kind: "missing_capability", abilities: [...missing] });
     if (this.#task !== null) return await this.#task.ask(questions);
     if (!this.#call.revision.asksInResults) return await askOnStream(this.#call, questions, this.signal, this.outlet);
-    const found = findAnswers(this.#call, this.principal, questions, this.#answered);
+    const found = findAnswers(this.#call, questions, this.#answered);
     if (found.kind !== "answered") this.#interrupt(found);
     this.#answered = { ...this.#answered, ...found.answers };
     return success(found.answers);

@@ -1,44 +1,37 @@
 /** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode what comes of it. */
-import type { Principal } from "../../lib/principal.ts";
-import type { Admit } from "../../mcp/admission.ts";
-import { whenAdmitted } from "../../mcp/admission.ts";
+import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
-import { answerError, answerResult, type Call } from "./call.ts";
+import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { headerParameterFault } from "../offers/header_parameters.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
 import { runToolInSpan } from "../messages/request_span.ts";
 import { runInContext } from "./run_in_context.ts";
-import { hasScopes, refuseScopes } from "../scopes.ts";
+import { refuseRate, refuseScopes } from "./refusals.ts";
 import type { ToolOutcome } from "../tool.ts";
 import { parseToolInput } from "./tool_input.ts";
 import type { RegisteredTool, ToolRegistry } from "../offers/tool_registry.ts";
 import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
 
-interface ToolCallOptions {
-  readonly tools: ToolRegistry;
-  readonly admit: Admit;
-}
-
-/** Answers `tools/call`: at once when the tool does, else with a promise. */
-export function callTool(options: ToolCallOptions, call: Call, principal: Principal): McpAnswer | Promise<McpAnswer> {
+/** Answers `tools/call`. */
+export async function callTool({ tools }: { readonly tools: ToolRegistry }, call: Call): Promise<McpAnswer> {
   const params = call.request.params;
   if (!isObject(params)) return answerError(call, errorCode.invalidParams, "params must be an object");
   const { name, arguments: input = {} } = params;
   if (typeof name !== "string") return answerError(call, errorCode.invalidParams, "params.name must be a string");
-  const registered = options.tools.get(name);
+  const registered = tools.get(name);
   if (registered === undefined) return answerError(call, errorCode.invalidParams, `Unknown tool: ${name}`);
   const { tool } = registered;
   call.tool = name;
   call.scopes = tool.scopes;
-  if (!hasScopes(principal, tool.scopes)) return refuseScopes(call, tool.scopes);
-  return whenAdmitted(call, options.admit(principal), () => runTool(registered, input, { call, principal }));
+  if (!hasScopes(call.principal, tool.scopes)) return refuseScopes(call, tool.scopes);
+  return await refuseRate(call) ?? await runTool(registered, input, call);
 }
 
 function runTool(
   registered: RegisteredTool,
   input: unknown,
-  { call, principal }: { readonly call: Call; readonly principal: Principal },
+  call: Call,
 ): McpAnswer | Promise<McpAnswer> {
   const { tool } = registered;
   if (!isObject(input)) return answerError(call, errorCode.invalidParams, "params.arguments must be an object");
@@ -52,7 +45,7 @@ function runTool(
       ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })
       : answerError(call, errorCode.invalidParams, parsed.error);
   }
-  return runInContext<ToolOutcome>(call, principal, {
+  return runInContext<ToolOutcome>(call, {
     run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
     encode: (outcome) =>
       conformsToOutput(registered, outcome)
@@ -100,13 +93,9 @@ function toFailure(
   return { ...failure, partial };
 }
 
-/** A tool that throws has a bug, or lost what it stands on: the log gets the reason, the caller only the fact. */
+/** A tool that throws has a bug, or lost what it depends on: the log gets the reason, the caller only the fact. */
 function answerCrash(call: Call, registered: RegisteredTool, error: unknown): McpAnswer {
   const { name } = registered.tool;
-  call.runtime.log.write("error", "tool_crashed", {
-    requestId: call.exchange.requestId,
-    tool: name,
-    error: error instanceof Error ? error.stack ?? error.message : String(error),
-  });
+  logCrash(call, "tool", name, error);
   return answerOutcome(call, registered, internalToolFailure(name));
 }

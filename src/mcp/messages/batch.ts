@@ -5,7 +5,7 @@ import type { McpAnswer } from "../answer.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { echoedId, errorCode, errorText, kindOfMessage } from "./jsonrpc.ts";
 import type { Revision } from "../revisions/revision.ts";
-import { insufficientScope } from "../scopes.ts";
+import { insufficientScope } from "../calls/refusals.ts";
 import { missingScopes } from "../calls/tool_call.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
@@ -20,7 +20,7 @@ export function refuseBatch(
   { tools, maxBatchLength }: BatchOptions,
   batch: readonly unknown[],
   revision: Revision,
-  principal: Principal | null,
+  principal: Principal,
 ): McpAnswer | null {
   if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
   if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
@@ -28,7 +28,6 @@ export function refuseBatch(
   if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
     return invalidBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
   }
-  if (principal === null) return invalidBatch("A batch needs a token");
   const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
   return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;
 }
@@ -41,7 +40,7 @@ const maxMessagesAtOnce = 4;
 /** What answers a batch's messages. */
 interface BatchAnswering {
   /** Answers one of them. */
-  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
+  readonly answer: (message: unknown) => Promise<McpAnswer>;
   /** Is told once when messages are refused because the answers have become too large. */
   readonly onBudgetSpent: () => void;
 }
@@ -70,10 +69,9 @@ export async function answerBatch(
         isSpent = true;
         continue;
       }
-      const pending = answer(message);
-      const answered = pending instanceof Promise ? await pending : pending;
       // Most answers need no wait: fifty would be one long step. A timer, since only an idle loop looks at connections.
-      resting ??= pause(0).then(() => void (resting = undefined));
+      resting = pause(0).then(() => void (resting = undefined));
+      const answered = await answer(message);
       if (!("body" in answered)) continue;
       bodies[index] = answered.body;
       characters += answered.body.length;

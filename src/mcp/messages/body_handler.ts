@@ -25,58 +25,55 @@ interface BodyHandlerOptions {
 }
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
-export type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
+export type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
 
 export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
   const { tools, limits, clock, sessions, modern, answerMessage, audit } = options;
 
-  const answerLegacy = (body: unknown, exchange: Exchange, named: Revision | null, session: Session | null) => {
+  const answerLegacy = async (body: unknown, exchange: Exchange, named: Revision | null, session: Session | null) => {
     const revision = named ?? session?.revision ?? defaultLegacyRevision;
-    if (!Array.isArray(body)) return answerMessage(body, exchange, revision, session, true);
+    if (!Array.isArray(body)) return await answerMessage(body, { exchange, revision, session, isSingle: true });
     const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
     if (refusal !== null) {
       if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock(), "insufficient_scope"));
       return refusal;
     }
-    return answerBatch(body, {
-      answer: (message) => answerMessage(message, exchange, revision, session, false),
+    return await answerBatch(body, {
+      answer: (message) => answerMessage(message, { exchange, revision, session, isSingle: false }),
       onBudgetSpent: () => audit(refusedBatchEntry(exchange, clock(), "protocol_error")),
     });
   };
 
-  return (body, exchange) => {
+  return async (body, exchange) => {
     const classified = Array.isArray(body)
       ? classifyBatch(body, exchange.header("mcp-protocol-version"))
       : classifyMessage(body, exchange, modern);
-    if (!classified.ok) return refuse(body, classified.error);
+    if (!classified.ok) return refuseUnclassified(body, classified.error);
     const revision = classified.value;
-    if (revision === modern) return answerMessage(body, exchange, modern, null, true);
-    const { principal } = exchange;
-    const sessionId = principal === null ? null : exchange.header("mcp-session-id");
-    if (sessionId === null || principal === null || isInitialize(body)) {
-      return answerLegacy(body, exchange, revision, null);
-    }
-    const found = sessions.find(sessionId, principal);
-    if (!(found instanceof Promise)) {
-      return found === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, found);
-    }
-    return found.then((later) =>
-      later === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, later)
-    );
+    if (revision === modern) return await answerMessage(body, { exchange, revision, session: null, isSingle: true });
+    const sessionId = exchange.header("mcp-session-id");
+    if (sessionId === null || isInitialize(body)) return await answerLegacy(body, exchange, revision, null);
+    const session = await sessions.find(sessionId, exchange.principal);
+    return session === null ? sessionNotFound(idOf(body)) : await answerLegacy(body, exchange, revision, session);
   };
+}
+
+/** The refusal of a body that belongs to no revision. */
+export function refuseUnclassified(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
+  return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
 }
 
 /** One record stands for all calls of a batch that lacks scopes, or for those over its budget. */
 function refusedBatchEntry(
-  { requestId, principal }: Exchange,
+  { requestId, principal: { subject, clientId } }: Exchange,
   time: number,
   outcome: "insufficient_scope" | "protocol_error",
 ): AuditEntry {
   return {
     time,
     requestId,
-    subject: principal?.subject ?? null,
-    clientId: principal?.clientId ?? null,
+    subject,
+    clientId,
     method: "tools/call",
     tool: null,
     outcome,
@@ -91,8 +88,4 @@ function isInitialize(body: unknown): boolean {
 
 function idOf(body: unknown): RpcId | null {
   return Array.isArray(body) ? null : echoedId(body);
-}
-
-function refuse(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
-  return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
 }

@@ -1,6 +1,4 @@
 /** The methods of the protocol, of both eras, and what serves them. A revision's own list says which of them it has. */
-import type { Principal } from "../../lib/principal.ts";
-import type { Admit } from "../../mcp/admission.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerResult, type Call } from "../calls/call.ts";
 import { complete } from "../offers/complete.ts";
@@ -20,10 +18,9 @@ interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatc
   readonly tools: ToolRegistry;
   readonly prompts: PromptRegistry;
   readonly resources: ResourceRegistry;
-  readonly admit: Admit;
 }
 
-export type Handler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
+export type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
 /** Builds the table. Methods of features that the server does not have are left out. */
 export function createMethodTable(options: MethodTableOptions): ReadonlyMap<string, Handler> {
@@ -33,26 +30,26 @@ export function createMethodTable(options: MethodTableOptions): ReadonlyMap<stri
     ["server/discover", (call) => answerDiscover(options, call)],
     ["ping", (call) => answerResult(call, "{}")],
     ["tools/list", createToolsList(options.tools)],
-    ["tools/call", (call, principal) => callTool(options, call, principal)],
-    ["logging/setLevel", (call, principal) => setLogLevel(options, call, principal)],
-    ["subscriptions/listen", (call, principal) => listen(options, call, principal)],
+    ["tools/call", (call) => callTool(options, call)],
+    ["logging/setLevel", (call) => setLogLevel(options, call)],
+    ["subscriptions/listen", (call) => listen(options, call)],
     ["tasks/get", getTask],
     ["tasks/update", updateTask],
     ["tasks/cancel", cancelTask],
   ]);
   if (features.prompts) {
     table.set("prompts/list", createPromptsList(options.prompts));
-    table.set("prompts/get", (call, principal) => getPrompt(options, call, principal));
+    table.set("prompts/get", (call) => getPrompt(options, call));
   }
   if (features.resources) {
     table.set("resources/list", createResourcesList(options.resources));
     table.set("resources/templates/list", createTemplatesList(options.resources));
-    table.set("resources/read", (call, principal) => readResource(options, call, principal));
-    table.set("resources/subscribe", (call, principal) => watchResource(options, call, principal, true));
-    table.set("resources/unsubscribe", (call, principal) => watchResource(options, call, principal, false));
+    table.set("resources/read", (call) => readResource(options, call));
+    table.set("resources/subscribe", (call) => watchResource(options, call, true));
+    table.set("resources/unsubscribe", (call) => watchResource(options, call, false));
   }
   if (features.prompts || features.resources) {
-    table.set("completion/complete", (call, principal) => complete(options, call, principal));
+    table.set("completion/complete", (call) => complete(options, call));
   }
   return table;
 }

@@ -1,6 +1,6 @@
 /** The span of a request, by OpenTelemetry's conventions for MCP, and the one of the tool that it runs. */
 import type { Span, TraceContext, Tracer } from "../../lib/tracer.ts";
-import type { Call } from "../calls/call.ts";
+import type { PublicCall } from "../calls/call.ts";
 import { CallInterrupted } from "../calls/call_context.ts";
 import type { ToolOutcome } from "../tool.ts";
 
@@ -9,7 +9,7 @@ const maxIdCharacters = 100;
 /** Begins the span of a request; `null` where nothing is exported and the caller sent no trace. */
 export function beginRequestSpan(
   tracer: Tracer,
-  { request, exchange, revision }: Call,
+  { request, exchange, revision }: PublicCall,
   { parent, isKnownMethod }: { readonly parent: TraceContext | undefined; readonly isKnownMethod: boolean },
 ): Span | null {
   if (!tracer.exports && parent === undefined) return null;
@@ -29,7 +29,7 @@ export function beginRequestSpan(
 }
 
 /** Ends it with what the audit says of the call. */
-export function endRequestSpan(span: Span, { tool, outcome, code }: Call): void {
+export function endRequestSpan(span: Span, { tool, outcome, code }: PublicCall): void {
   if (tool !== null) {
     span.rename(`tools/call ${tool}`);
     span.set({ "gen_ai.tool.name": tool, "gen_ai.operation.name": "execute_tool" });
@@ -53,22 +53,18 @@ export function runToolInSpan(
     kind: "internal",
     attributes: { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name },
   });
-  if (span === null) return run();
-  const finish = (outcome: ToolOutcome): ToolOutcome => {
-    if (!outcome.ok) span.fail(outcome.code);
-    span.end();
-    return outcome;
-  };
-  const giveUp = (error: unknown): never => {
-    if (!(error instanceof CallInterrupted)) span.fail("internal_error");
-    span.end();
-    throw error;
-  };
-  let outcome: ToolOutcome | Promise<ToolOutcome>;
+  return span === null ? run() : endWithSpan(span, run);
+}
+
+async function endWithSpan(span: Span, run: () => ToolOutcome | Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
-    outcome = span.run(run);
+    const outcome = await span.run(run);
+    if (!outcome.ok) span.fail(outcome.code);
+    return outcome;
   } catch (error) {
-    return giveUp(error);
+    if (!(error instanceof CallInterrupted)) span.fail("internal_error");
+    throw error;
+  } finally {
+    span.end();
   }
-  return outcome instanceof Promise ? outcome.then(finish, giveUp) : finish(outcome);
 }

@@ -1,12 +1,12 @@
 /** `completion/complete`: suggestions for the arguments of prompts and the variables of templates. */
-import type { Principal } from "../../lib/principal.ts";
+import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { errorCode } from "../messages/jsonrpc.ts";
 import type { PromptRegistry } from "../prompt.ts";
 import type { ResourceRegistry } from "../resource.ts";
-import { hasScopes, refuseScopes } from "../scopes.ts";
+import { refuseScopes } from "../calls/refusals.ts";
 
 const maxValues = 100; // MCP schema, CompleteResult
 
@@ -14,7 +14,6 @@ const maxValues = 100; // MCP schema, CompleteResult
 export async function complete(
   options: { readonly prompts: PromptRegistry; readonly resources: ResourceRegistry },
   call: Call,
-  principal: Principal,
 ): Promise<McpAnswer> {
   const { params } = call.request;
   const invalid = (message: string): McpAnswer => answerError(call, errorCode.invalidParams, message);
@@ -29,15 +28,15 @@ export async function complete(
   if (isObject(ref) && ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
     const prompt = options.prompts.get(ref["name"]);
     if (prompt === undefined) return invalid(`Unknown prompt: ${ref["name"]}`);
-    if (!hasScopes(principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
+    if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
     return answerValues(call, await prompt.complete?.(name, value, others) ?? []);
   }
   if (isObject(ref) && ref["type"] === "ref/resource" && typeof ref["uri"] === "string") {
     const { uri } = ref;
     const family = options.resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
     if (family === undefined) return invalid(`Unknown resource template: ${uri}`);
-    if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
-    return answerValues(call, await family.complete?.(uri, name, value, others, principal) ?? []);
+    if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
+    return answerValues(call, await family.complete?.(uri, name, value, others, call.principal) ?? []);
   }
   return invalid("params.ref must name a prompt or a resource template");
 }

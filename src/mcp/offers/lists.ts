@@ -1,5 +1,4 @@
 /** The four lists: tools, prompts, resources, templates. Those that are the same for everyone are kept as text. */
-import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
@@ -15,7 +14,7 @@ import type { RegisteredTool } from "./tool_registry.ts";
 import { toFlatSchema } from "./tool_schema.ts";
 
 /** Answers a request for a list. */
-type ListHandler = (call: Call, principal: Principal) => McpAnswer | Promise<McpAnswer>;
+type ListHandler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
 /** Answers `tools/list`. */
 export function createToolsList(tools: Registry<never, RegisteredTool>): ListHandler {
@@ -47,9 +46,9 @@ export function createTemplatesList(families: Registry<never, ResourceFamily>): 
 
 /** Answers `resources/list`, which differs from principal to principal. */
 export function createResourcesList(families: Registry<never, ResourceFamily>): ListHandler {
-  return async (call, principal) => {
+  return async (call) => {
     const { secretBox, limits } = call.runtime;
-    const page = await resourcesPage(secretBox, families.all(), principal, cursorOf(call), limits.pageSize);
+    const page = await resourcesPage(secretBox, families.all(), call.principal, cursorOf(call), limits.pageSize);
     if (page === null) return answerError(call, errorCode.invalidParams, "Invalid cursor");
     const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
     return answerResult(call, JSON.stringify(toResult(call, "resources", page.entries, page.nextCursor, hint)));

@@ -1,41 +1,37 @@
 /** `prompts/get`. */
-import type { Principal } from "../../lib/principal.ts";
-import type { Admit } from "../../mcp/admission.ts";
-import { whenAdmitted } from "../../mcp/admission.ts";
+import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
-import { answerError, answerResult, type Call } from "../calls/call.ts";
+import { answerError, answerResult, type Call, logCrash } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { errorCode } from "../messages/jsonrpc.ts";
 import type { Prompt, PromptOutcome, PromptRegistry } from "../prompt.ts";
 import { runInContext } from "../calls/run_in_context.ts";
-import { hasScopes, refuseScopes } from "../scopes.ts";
+import { refuseRate, refuseScopes } from "../calls/refusals.ts";
 import { encodeBlock } from "../calls/tool_result.ts";
 
-export function getPrompt(
-  options: { readonly prompts: PromptRegistry; readonly admit: Admit },
+export async function getPrompt(
+  { prompts }: { readonly prompts: PromptRegistry },
   call: Call,
-  principal: Principal,
-): McpAnswer | Promise<McpAnswer> {
+): Promise<McpAnswer> {
   const { params } = call.request;
   if (!isObject(params) || typeof params["name"] !== "string") return invalid(call, "params.name must be a string");
-  const prompt = options.prompts.get(params["name"]);
+  const prompt = prompts.get(params["name"]);
   if (prompt === undefined) return invalid(call, `Unknown prompt: ${params["name"]}`);
-  if (!hasScopes(principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
-  const given = params["arguments"] ?? {};
-  return whenAdmitted(call, options.admit(principal), () => renderPrompt(prompt, given, { call, principal }));
+  if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
+  return await refuseRate(call) ?? await renderPrompt(prompt, params["arguments"] ?? {}, call);
 }
 
 function renderPrompt(
   prompt: Prompt,
   given: unknown,
-  { call, principal }: { readonly call: Call; readonly principal: Principal },
+  call: Call,
 ): McpAnswer | Promise<McpAnswer> {
   if (!isObject(given) || !Object.values(given).every((value) => typeof value === "string")) {
     return invalid(call, "params.arguments must be an object of strings");
   }
   const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(given, name));
   if (absent !== undefined) return invalid(call, `${absent.name} parameter is required`);
-  return runInContext<PromptOutcome>(call, principal, {
+  return runInContext<PromptOutcome>(call, {
     run: (context) => prompt.render(given as Record<string, string>, context),
     encode(outcome) {
       if (!outcome.ok) return answerError(call, errorCode.invalidParams, outcome.message);
@@ -47,11 +43,7 @@ function renderPrompt(
       return answerResult(call, JSON.stringify({ description: prompt.description, messages }));
     },
     crash(error) {
-      call.runtime.log.write("error", "prompt_crashed", {
-        requestId: call.exchange.requestId,
-        prompt: prompt.name,
-        error: error instanceof Error ? error.stack ?? error.message : String(error),
-      });
+      logCrash(call, "prompt", prompt.name, error);
       return answerError(call, errorCode.internalError, "Internal server error");
     },
     fail: (_code, message) => invalid(call, message),

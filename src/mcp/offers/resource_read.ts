@@ -1,43 +1,31 @@
 /** `resources/read`, `resources/subscribe` and `resources/unsubscribe`. */
-import type { Principal } from "../../lib/principal.ts";
-import type { Admit } from "../../mcp/admission.ts";
-import { whenAdmitted } from "../../mcp/admission.ts";
+import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
-import { answerError, answerResult, type Call } from "../calls/call.ts";
+import { answerError, answerResult, type Call, logCrash } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { errorCode } from "../messages/jsonrpc.ts";
 import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "../resource.ts";
 import { familyOf, noticesOf } from "../streams/resource_watch.ts";
 import { runInContext } from "../calls/run_in_context.ts";
-import { hasScopes, refuseScopes } from "../scopes.ts";
+import { refuseRate, refuseScopes } from "../calls/refusals.ts";
 import type { Sessions } from "../sessions/session.ts";
 import type { SessionStreams } from "../streams/session_streams.ts";
 
-interface ResourceReadOptions {
-  readonly resources: ResourceRegistry;
-  readonly admit: Admit;
-}
-
 /** Reads a resource. An address of no family, or of none of its resources, is an error of the protocol. */
-export function readResource(
-  options: ResourceReadOptions,
+export async function readResource(
+  { resources }: { readonly resources: ResourceRegistry },
   call: Call,
-  principal: Principal,
-): McpAnswer | Promise<McpAnswer> {
+): Promise<McpAnswer> {
   const uri = uriOf(call);
   if (uri === null) return answerError(call, errorCode.invalidParams, "params.uri must be a string");
-  const family = familyOf(options.resources, uri);
+  const family = familyOf(resources, uri);
   if (family === undefined) return notFound(call, uri);
-  if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
-  return whenAdmitted(call, options.admit(principal), () => readAdmitted(family, uri, { call, principal }));
+  if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
+  return await refuseRate(call) ?? await readAdmitted(family, uri, call);
 }
 
-function readAdmitted(
-  family: ResourceFamily,
-  uri: string,
-  { call, principal }: { readonly call: Call; readonly principal: Principal },
-): McpAnswer | Promise<McpAnswer> {
-  return runInContext<ResourceOutcome>(call, principal, {
+function readAdmitted(family: ResourceFamily, uri: string, call: Call): McpAnswer | Promise<McpAnswer> {
+  return runInContext<ResourceOutcome>(call, {
     run: (context) => family.read(uri, context),
     encode(outcome) {
       if (outcome === null) return notFound(call, uri);
@@ -46,11 +34,7 @@ function readAdmitted(
       return answerResult(call, JSON.stringify(result));
     },
     crash(error) {
-      call.runtime.log.write("error", "resource_crashed", {
-        requestId: call.exchange.requestId,
-        family: family.name,
-        error: error instanceof Error ? error.stack ?? error.message : String(error),
-      });
+      logCrash(call, "resource", family.name, error);
       return answerError(call, errorCode.internalError, "Internal server error");
     },
     fail: (_code, message) => answerError(call, errorCode.invalidParams, message),
@@ -61,14 +45,12 @@ export interface ResourceWatchOptions {
   readonly resources: ResourceRegistry;
   readonly sessions: Sessions;
   readonly sessionStreams: Pick<SessionStreams, "follow">;
-  readonly admit: Admit;
 }
 
 /** Begins or ends a legacy session's watch over a resource. That is a write, so it counts like a call. */
 export async function watchResource(
   options: ResourceWatchOptions,
   call: Call,
-  principal: Principal,
   wanted: boolean,
 ): Promise<McpAnswer> {
   const uri = uriOf(call);
@@ -77,7 +59,7 @@ export async function watchResource(
   if (session === null) return answerError(call, errorCode.invalidRequest, "Subscriptions need a session");
   const family = familyOf(options.resources, uri);
   if (family === undefined) return notFound(call, uri);
-  if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
+  if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
   if (wanted && !noticesOf(options.resources).ofResources) {
     // Told so at the opening: `subscribe` is not among the capabilities (MCP 2025-11-25, server/resources).
     return answerError(call, errorCode.methodNotFound, "This server gives no notices of changes to resources");
@@ -85,14 +67,14 @@ export async function watchResource(
   if (wanted && family.watch === undefined) {
     return answerError(call, errorCode.invalidParams, "There are no notices of changes to this resource", { uri });
   }
-  return await whenAdmitted(call, options.admit(principal), async () => {
-    if (!await options.sessions.setSubscription(session, uri, wanted)) {
-      const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
-      return answerError(call, errorCode.invalidRequest, words);
-    }
-    options.sessionStreams.follow(session);
-    return answerResult(call, "{}");
-  });
+  const refusal = await refuseRate(call);
+  if (refusal !== null) return refusal;
+  if (!await options.sessions.setSubscription(session, uri, wanted)) {
+    const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
+    return answerError(call, errorCode.invalidRequest, words);
+  }
+  options.sessionStreams.follow(session);
+  return answerResult(call, "{}");
 }
 
 function notFound(call: Call, uri: string): McpAnswer {

@@ -1,5 +1,4 @@
 /** MRTR (2026-07-28, basic/patterns/mrtr): the answers to a tool's questions are in the request, or are still to come. */
-import type { Principal } from "../../lib/principal.ts";
 import type { Call } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { type Answer, type Answers, parseAnswer, type Question, type Questions } from "./question.ts";
@@ -19,14 +18,13 @@ export type FoundAnswers<Key extends string> =
 /** Looks for answers in `inputResponses` and, from earlier rounds, in `requestState`. */
 export function findAnswers<Key extends string>(
   call: Call,
-  principal: Principal,
   questions: Questions<Key>,
   answeredBefore: Readonly<Record<string, Answer>>,
 ): FoundAnswers<Key> {
   const { params } = call.request;
   const { inputResponses = {}, requestState } = isObject(params) ? params : {};
   if (!isObject(inputResponses)) return bad("inputResponses must be an object");
-  const earlier = requestState === undefined ? {} : earlierAnswers(call, principal, requestState);
+  const earlier = requestState === undefined ? {} : earlierAnswers(call, requestState);
   if (earlier === null) return bad("requestState is not valid for this request");
   const answers: Record<string, Answer> = {};
   const open: Record<string, Question> = {};
@@ -45,8 +43,7 @@ export function findAnswers<Key extends string>(
 }
 
 function earlierAnswers(
-  { request, runtime }: Call,
-  principal: Principal,
+  { request, principal, runtime }: Call,
   requestState: unknown,
 ): Readonly<Record<string, unknown>> | null {
   if (typeof requestState !== "string") return null;

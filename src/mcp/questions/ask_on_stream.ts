@@ -1,7 +1,6 @@
 /** Questions of the legacy era: each is a request of the server's own, on the stream of the call that asks. */
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { Call } from "../calls/call.ts";
-import type { Outlet } from "../streams/outlet.ts";
+import type { Call, Outlet } from "../calls/call.ts";
 import type { Answer, Answers, AskFailure, Question, Questions } from "./question.ts";
 
 /** Asks all questions at once and waits for all answers; the first that fails fails them all. */

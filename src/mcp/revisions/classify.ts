@@ -3,6 +3,7 @@
  * basic/versioning: a dual-era server). A mismatch of header and body outranks a version that is not supported.
  */
 import { failure, type Result, success } from "../../lib/result.ts";
+import type { PublicExchange } from "../exchange.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { metaOf } from "../messages/meta.ts";
 import { errorCode, mcpErrorCode, type RpcCall } from "../messages/jsonrpc.ts";
@@ -18,12 +19,7 @@ export interface ClassificationRefusal {
   readonly data?: unknown;
 }
 
-/** Has the headers of the request. */
-export interface HeaderSource {
-  /** Whether the transport has headers of its own, which must then agree with the body. */
-  readonly hasHeaders: boolean;
-  header(name: string): string | null;
-}
+type HeaderSource = Pick<PublicExchange, "hasHeaders" | "header">;
 
 /** Every version that can be asked for. */
 export const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];

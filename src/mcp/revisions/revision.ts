@@ -3,7 +3,6 @@ import type { ClientCapabilities } from "../sessions/client_capabilities.ts";
 import type { Icon } from "../offers/icon.ts";
 import type { RpcCall, RpcId } from "../messages/jsonrpc.ts";
 import type { LogLevel } from "../log_level.ts";
-import type { Session } from "../sessions/session.ts";
 import type { RegisteredTool } from "../offers/tool_registry.ts";
 import type { ContentBlock } from "../tool.ts";
 
@@ -23,6 +22,12 @@ export interface CacheHint {
   readonly ttlMs: number;
   /** `public` results are the same for every caller. */
   readonly cacheScope: "public" | "private";
+}
+
+/** What a legacy client said once for its whole session. */
+export interface SessionState {
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel: LogLevel | null;
 }
 
 /** One revision of the protocol, as data and small encoders. */
@@ -59,9 +64,9 @@ export interface Revision {
   /** A list's or a resource's fields with what the revision says about keeping them. */
   withCacheHint<T extends object>(result: T, hint: CacheHint): T | (T & CacheHint);
   /** What the client declared that it can do. */
-  capabilitiesOf(call: RpcCall, session: Session | null): ClientCapabilities;
+  capabilitiesOf(call: RpcCall, session: SessionState | null): ClientCapabilities;
   /** From which level on the client wants to hear log messages of this call; `null` for none. */
-  logLevelOf(call: RpcCall, session: Session | null): LogLevel | null;
+  logLevelOf(call: RpcCall, session: SessionState | null): LogLevel | null;
 }
 
 /** The id that ties a notification to a subscription, where there are such. */

@@ -1,7 +1,7 @@
 /** The headers that repeat parts of a modern request's body, so that gateways may route by them (SEP-2243). */
 import { isObject } from "../../lib/is_object.ts";
 import type { RpcCall } from "../messages/jsonrpc.ts";
-import type { HeaderSource } from "./classify.ts";
+import type { PublicExchange } from "../exchange.ts";
 import { decodeHeaderValue } from "./header_value.ts";
 
 /** The parameter that `Mcp-Name` repeats, by method. */
@@ -15,7 +15,7 @@ const nameSources: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** How headers and body disagree, in words; `null` when they agree. Every request has the headers. */
-export function standardHeaderFault(request: RpcCall, headers: HeaderSource): string | null {
+export function standardHeaderFault(request: RpcCall, headers: Pick<PublicExchange, "header">): string | null {
   const { method, params } = request;
   const methodHeader = headers.header("mcp-method");
   if (methodHeader === null) return "the Mcp-Method header is required";

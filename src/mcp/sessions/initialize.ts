@@ -1,7 +1,9 @@
 /** The openings: `initialize` of the legacy era, `server/discover` of the modern one. */
 import type { Principal } from "../../lib/principal.ts";
-import type { JsonAnswer } from "../answer.ts";
-import { answerResult, type Call } from "../calls/call.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { JsonAnswer, McpAnswer } from "../answer.ts";
+import { answerResult, type Call, type PublicCall } from "../calls/call.ts";
+import type { PublicExchange } from "../exchange.ts";
 import { parseClientCapabilities } from "./client_capabilities.ts";
 import { isObject } from "../../lib/is_object.ts";
 import type { Profile } from "./profile.ts";
@@ -28,40 +30,51 @@ interface ClientIdentity {
 
 /**
  * Answers `initialize` with the version asked for, or with our latest when we do not speak that one. A session begins
- * only where it is of use: for clients that read streams. One that opened without a token gets none, since it goes on
- * with its first handshake after it has signed in.
+ * only where it is of use: for clients that read streams.
  */
 export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswer {
+  const { request: { params }, exchange, principal } = call;
+  const { name } = clientIdentity(params);
+  const profile = options.noteClient?.(principal, name) ?? exchange.profile;
+  const hasSession = profile.streams && exchange.acceptsStream;
+  const { revision, answer } = openWith(options, call, principal.subject, hasSession);
+  if (!hasSession) return answer;
+  const abilities = parseClientCapabilities(isObject(params) ? params["capabilities"] : undefined);
+  return { ...answer, sessionId: options.sessions.begin(principal, revision, abilities) };
+}
+
+/** The same for a caller without a token, which gets no session: it begins anew once it has signed in. */
+export function answerPublicInitialize(options: OpeningOptions, call: PublicCall): JsonAnswer {
+  return openWith(options, call, null, false).answer;
+}
+
+function openWith(options: OpeningOptions, call: PublicCall, subject: string | null, hasSession: boolean) {
   const { request: { params }, exchange, runtime: { log } } = call;
-  const { protocolVersion, capabilities } = isObject(params) ? params : {};
+  const { protocolVersion } = isObject(params) ? params : {};
   const asked = typeof protocolVersion === "string" ? protocolVersion : null;
   const revision = (asked === null ? undefined : legacyRevisions.get(asked)) ?? latestLegacyRevision;
   const client = clientIdentity(params);
   log.write("info", "client_initialized", {
     requestId: exchange.requestId,
-    subject: exchange.principal?.subject ?? null,
+    subject,
     client: client.name,
     clientVersion: client.version,
     asked: asked?.slice(0, 40),
     answered: revision.version,
   });
-  const { principal } = exchange;
-  const profile = principal === null
-    ? exchange.profile
-    : options.noteClient?.(principal, client.name) ?? exchange.profile;
-  const hasSession = principal !== null && profile.streams && exchange.acceptsStream;
-  const answer = answerResult(
-    call,
-    JSON.stringify({
-      protocolVersion: revision.version,
-      capabilities: encodeServerCapabilities(options.features, hasSession),
-      serverInfo: revision.encodeServerInfo(options.serverInfo),
-      instructions: options.instructions,
-    }),
-  );
-  if (!hasSession) return answer;
-  const abilities = parseClientCapabilities(capabilities);
-  return { ...answer, sessionId: options.sessions.begin(principal, revision, abilities) };
+  const result = {
+    protocolVersion: revision.version,
+    capabilities: encodeServerCapabilities(options.features, hasSession),
+    serverInfo: revision.encodeServerInfo(options.serverInfo),
+    instructions: options.instructions,
+  };
+  return { revision, answer: answerResult(call, JSON.stringify(result)) };
+}
+
+/** Answers `notifications/initialized`. */
+export function noteInitialized(log: Log, { requestId, profile }: PublicExchange): McpAnswer {
+  log.write("debug", "client_ready", { requestId });
+  return { kind: "accepted", status: profile.initializedStatus };
 }
 
 /** Answers `server/discover`. */

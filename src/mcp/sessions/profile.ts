@@ -73,8 +73,9 @@ export interface ProfileOptions {
 }
 
 interface Profiles {
-  /** The profile of a caller; `null` is one without a token. */
-  of(principal: Principal | null): Profile | Promise<Profile>;
+  of(principal: Principal): Promise<Profile>;
+  /** The profile of callers without a token. */
+  readonly publicProfile: Profile;
   /** Takes note of what a client calls itself in its handshake, and says which profile that leaves it with. */
   noteName(principal: Principal, clientName: string | null): Profile;
 }
@@ -100,13 +101,12 @@ export function createProfiles(options: ProfileOptions): Profiles {
   };
 
   return {
-    of(principal) {
-      if (principal === null) return defaultSetting === "spec" ? specProfile : serviceNow;
+    publicProfile: defaultSetting === "spec" ? specProfile : serviceNow,
+    async of(principal) {
       const { clientId } = principal;
       const known = settled.get(clientId);
       if (known !== undefined) return known.profile;
-      const found = options.findClient(clientId);
-      return found instanceof Promise ? found.then((client) => choose(clientId, client)) : choose(clientId, found);
+      return choose(clientId, await options.findClient(clientId));
     },
     noteName({ clientId }, clientName) {
       const known = settled.get(clientId) ?? { profile: specProfile, fixed: false };

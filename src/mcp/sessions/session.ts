@@ -16,14 +16,12 @@ import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts
 import { type LogLevel, logLevels } from "../log_level.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
 import { legacyRevisions } from "../revisions/legacy.ts";
-import type { Revision } from "../revisions/revision.ts";
+import type { Revision, SessionState } from "../revisions/revision.ts";
 
-export interface Session {
+export interface Session extends SessionState {
   /** Short and unique; the id that the client holds is this, sealed. */
   readonly key: string;
   readonly revision: Revision;
-  readonly capabilities: ClientCapabilities;
-  readonly logLevel: LogLevel | null;
   readonly subscriptions: ReadonlySet<string>;
 }
 
@@ -45,7 +43,7 @@ export interface Sessions {
   /** Begins a session and gives the id for the client. */
   begin(principal: Principal, revision: Revision, capabilities: ClientCapabilities): string;
   /** The session with this id, if it is this principal's and has not ended. */
-  find(id: string, principal: Principal): Session | null | Promise<Session | null>;
+  find(id: string, principal: Principal): Promise<Session | null>;
   end(session: Session): Promise<void>;
   /** Tells of changes to the session, by any instance; `null` is its end. */
   watch(session: Session, onChange: (session: Session | null) => void): () => void;
@@ -117,10 +115,6 @@ export function createSessions(options: SessionOptions): Sessions {
     session.checkedAt = count;
     return session.ended ? null : session;
   };
-  const checked = (session: OpenSession, count: number): Session | null | Promise<Session | null> => {
-    if (session.checkedAt !== count) return refresh(session, count);
-    return session.ended ? null : session;
-  };
   /** Other instances may change the session at the same moment: each change is made to what is stored. */
   const change = async (
     session: Session,
@@ -151,7 +145,7 @@ export function createSessions(options: SessionOptions): Sessions {
       ];
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },
-    find(id, principal) {
+    async find(id, principal) {
       let session = cache.get(id);
       if (session === undefined) {
         const opened = unseal(id, principal);
@@ -160,9 +154,9 @@ export function createSessions(options: SessionOptions): Sessions {
       }
       if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
       if (session.expiresAt <= clock()) return null;
-      const count = storage.changeCount();
-      const found = session;
-      return count instanceof Promise ? count.then((later) => checked(found, later)) : checked(found, count);
+      const count = await storage.changeCount();
+      if (session.checkedAt !== count) return await refresh(session, count);
+      return session.ended ? null : session;
     },
     end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
     watch(session, onChange) {

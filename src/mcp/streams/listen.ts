@@ -2,9 +2,10 @@
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, type Call } from "../calls/call.ts";
+import { tooManyStreams } from "../calls/refusals.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode, errorText, notificationText, refusalCode, resultText, type RpcId } from "../messages/jsonrpc.ts";
+import { errorCode, notificationText, resultText, type RpcId } from "../messages/jsonrpc.ts";
 import type { ResourceRegistry } from "../resource.ts";
 import { mayWatch, watchFamilies } from "./resource_watch.ts";
 import { subscriptionMeta } from "../revisions/revision.ts";
@@ -31,8 +32,8 @@ interface Filter {
 }
 
 /** Opens the stream: first the acknowledgement of what will be told, then the notices, at the end a result. */
-export async function listen(options: ListenOptions, call: Call, principal: Principal): Promise<McpAnswer> {
-  const { request: { id, params }, exchange, runtime } = call;
+export async function listen(options: ListenOptions, call: Call): Promise<McpAnswer> {
+  const { request: { id, params }, exchange, principal, runtime } = call;
   const wanted = isObject(params) ? params["notifications"] : undefined;
   if (!isObject(wanted)) return answerError(call, errorCode.invalidParams, "params.notifications must be an object");
   if (!exchange.acceptsStream) {
@@ -45,8 +46,8 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
   const taskIds = stringsOf(wanted["taskIds"]);
   const refusal = taskIds.length > 0 ? requireTasks(call) : null;
   if (refusal !== null) return refusal;
-  const tasks = await ownTasks(call, principal, taskIds);
-  const filter = honouredFilter(options, call, principal, wanted, tasks);
+  const tasks = await ownTasks(call, taskIds);
+  const filter = honouredFilter(options, call, wanted, tasks);
 
   const stream = runtime.streams.open({
     principal,
@@ -65,11 +66,7 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
   if (stream === null) {
     call.outcome = "rate_limited";
     call.code = "too_many_streams";
-    return {
-      kind: "rate_limited",
-      retryAfterSeconds: 60,
-      body: errorText(id, refusalCode.rateLimited, "Too many streams are open"),
-    };
+    return tooManyStreams(id);
   }
   const end = (): void => {
     stream.push(resultText(id, JSON.stringify({ resultType: "complete", _meta: subscriptionMeta(id) })), false);
@@ -104,8 +101,8 @@ export async function listen(options: ListenOptions, call: Call, principal: Prin
   return { kind: "stream", reader: stream.attach(-1) };
 }
 
-async function ownTasks(call: Call, principal: Principal, taskIds: readonly string[]): Promise<readonly TaskView[]> {
-  const { tasks, limits } = call.runtime;
+async function ownTasks(call: Call, taskIds: readonly string[]): Promise<readonly TaskView[]> {
+  const { principal, runtime: { tasks, limits } } = call;
   const found = await Promise.all(taskIds.slice(0, limits.maxSubscriptions).map((id) => tasks.look(principal, id)));
   return found.filter((task) => task !== null);
 }
@@ -113,7 +110,6 @@ async function ownTasks(call: Call, principal: Principal, taskIds: readonly stri
 function honouredFilter(
   { features, resources }: ListenOptions,
   call: Call,
-  principal: Principal,
   wanted: Readonly<Record<string, unknown>>,
   tasks: readonly TaskView[],
 ): Filter {
@@ -124,7 +120,7 @@ function honouredFilter(
     filter.resourcesListChanged = true;
   }
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
-  const watchable = uris.filter((uri) => mayWatch(resources, principal, uri));
+  const watchable = uris.filter((uri) => mayWatch(resources, call.principal, uri));
   if (watchable.length > 0) filter.resourceSubscriptions = watchable;
   if (tasks.length > 0) filter.taskIds = tasks.map(({ taskId }) => taskId);
   return filter;

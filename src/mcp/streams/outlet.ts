@@ -3,27 +3,8 @@
  * stream, or only the beginning of the answer, without which the loss of the connection would not be noticed.
  */
 import type { McpAnswer } from "../answer.ts";
-import type { Call } from "../calls/call.ts";
+import type { Call, Outlet } from "../calls/call.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
-
-/** The outlet of one call. */
-export interface Outlet {
-  /** Whether the answer has begun. */
-  readonly isStreaming: boolean;
-  /** Fulfilled with the answer when it begins before the response is there. */
-  readonly opened: Promise<McpAnswer>;
-  /** Sends a message; `false` when the answer cannot be a stream, the client is gone, or one that may be lost was. */
-  send(text: string, mayBeLost: boolean): boolean;
-  /**
-   * Begins the answer: as a stream where the client reads one, else as JSON whose text is still to come. Nothing begins
-   * where the client reads JSON and the call outlives its connection: there, errors keep the status of their own.
-   */
-  begin(): void;
-  /** Ends the connection of the stream where the client can come back. */
-  release(): void;
-  /** The call's answer: itself, or what is left of the stream, to which the response was added. */
-  finish(answer: McpAnswer): McpAnswer;
-}
 
 type BegunAnswer = Extract<McpAnswer, { kind: "stream" | "late_json" }>;
 
@@ -38,21 +19,19 @@ export function outletOf(call: Call, onGone: () => void): Outlet {
 }
 
 function createOutlet(call: Call, onGone: () => void): Outlet {
-  const { promise: opened, resolve } = Promise.withResolvers<McpAnswer>();
   const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
   let begun: { readonly answer: BegunAnswer; readonly stream: MessageStream } | null = null;
   let isFinished = false;
 
   const start = (kind: BegunAnswer["kind"], stream: MessageStream): MessageStream => {
     begun = { answer: { kind, reader: stream.attach(-1) }, stream };
-    resolve(begun.answer);
+    call.beginAnswer(begun.answer);
     return stream;
   };
   const open = (): MessageStream | null => {
     if (begun !== null) return begun.answer.kind === "stream" ? begun.stream : null;
-    const { exchange, session, runtime } = call;
-    const { principal, profile } = exchange;
-    if (isFinished || !call.isSingle || principal === null || !profile.streams || !exchange.acceptsStream) return null;
+    const { exchange, principal, session, runtime } = call;
+    if (isFinished || !call.isSingle || !exchange.profile.streams || !exchange.acceptsStream) return null;
     const endsWithConnection = !outlivesConnection(call);
     const { id: requestId } = call.request;
     const stream = runtime.streams.open({
@@ -69,7 +48,6 @@ function createOutlet(call: Call, onGone: () => void): Outlet {
   };
 
   return {
-    opened,
     get isStreaming() {
       return begun !== null;
     },

@@ -1,7 +1,6 @@
 /** Hears of changes to resources on behalf of one stream. */
-import type { Principal } from "../../lib/principal.ts";
+import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { ResourceFamily, ResourceListener, ResourceRegistry } from "../resource.ts";
-import { hasScopes } from "../scopes.ts";
 import type { ResourceNotices } from "../sessions/server_capabilities.ts";
 
 /** The family that an address belongs to. */

@@ -2,12 +2,13 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Timers } from "../../lib/time/timers.ts";
-import { type Admit, tooManyCalls } from "../../mcp/admission.ts";
+import { tooManyCalls, tooManyStreams } from "../calls/refusals.ts";
+import type { Admit } from "../runtime.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { Change, ChangeHub } from "./change_hub.ts";
 import type { Exchange } from "../exchange.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
-import { errorCode, errorText, notificationText, refusalCode, type RpcId } from "../messages/jsonrpc.ts";
+import { errorCode, errorText, notificationText, type RpcId } from "../messages/jsonrpc.ts";
 import type { MessageStream } from "./message_stream.ts";
 import type { ResourceRegistry } from "../resource.ts";
 import { noticesOf, watchFamilies } from "./resource_watch.ts";
@@ -29,9 +30,9 @@ interface SessionStreamsOptions {
 /** Serves GET and DELETE. */
 export interface SessionStreams {
   /** Opens the session's stream, or resumes the one that `Last-Event-ID` names. */
-  open(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
+  open(exchange: Exchange): Promise<McpAnswer>;
   /** Ends the session. */
-  end(exchange: Exchange, principal: Principal): Promise<McpAnswer>;
+  end(exchange: Exchange): Promise<McpAnswer>;
   /** Tells the session's stream, if there is one, of the resources that it watches now. */
   follow(session: Session): void;
   /** Completes all of these streams, for shutdown. */
@@ -109,7 +110,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
   };
 
   return {
-    async open(exchange, principal) {
+    async open(exchange) {
+      const { principal } = exchange;
       const id = exchange.header("mcp-session-id");
       if (id === null || !exchange.acceptsStream || !exchange.profile.streams) {
         return { kind: "method_not_allowed", allow: "POST" };
@@ -145,10 +147,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
           if (open.get(session.key) === entry) open.delete(session.key);
         },
       });
-      if (stream === null) {
-        const body = errorText(null, refusalCode.rateLimited, "Too many streams are open");
-        return { kind: "rate_limited", retryAfterSeconds: 60, body };
-      }
+      if (stream === null) return tooManyStreams(null);
       const keepOpen = endWithToken(principal, options, () => stream.end());
       const entry: OpenStream = { stream, principal, stopWatching: () => {} };
       open.set(session.key, entry);
@@ -166,7 +165,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         : undefined;
       return { kind: "stream", reader: stream.attach(-1) };
     },
-    async end(exchange, principal) {
+    async end(exchange) {
+      const { principal } = exchange;
       const id = exchange.header("mcp-session-id");
       if (id === null) return { kind: "method_not_allowed", allow: "POST" };
       const session = await sessions.find(id, principal);

@@ -1,5 +1,4 @@
 /** `tasks/get`, `tasks/update` and `tasks/cancel` (SEP-2663). */
-import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { encodeRequiredCapabilities } from "../sessions/client_capabilities.ts";
@@ -9,15 +8,15 @@ import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
 /** Answers to a task of another instance are left in one stored value. */
 const maxResponseCharacters = 50_000;
 
-export function getTask(call: Call, principal: Principal): Promise<McpAnswer> {
+export function getTask(call: Call): Promise<McpAnswer> {
   return withTask(call, async (taskId) => {
-    const view = await call.runtime.tasks.get(principal, taskId);
+    const view = await call.runtime.tasks.get(call.principal, taskId);
     return view === null ? unknownTask(call) : answerResult(call, JSON.stringify(view));
   });
 }
 
 /** Hands in answers to a task's questions. */
-export function updateTask(call: Call, principal: Principal): Promise<McpAnswer> {
+export function updateTask(call: Call): Promise<McpAnswer> {
   return withTask(call, async (taskId, { inputResponses }) => {
     if (!isObject(inputResponses)) {
       return answerError(call, errorCode.invalidParams, "params.inputResponses must be an object");
@@ -26,7 +25,7 @@ export function updateTask(call: Call, principal: Principal): Promise<McpAnswer>
       const words = `params.inputResponses may have ${maxResponseCharacters} characters as JSON`;
       return answerError(call, errorCode.invalidParams, words);
     }
-    const outcome = await call.runtime.tasks.update(principal, taskId, inputResponses);
+    const outcome = await call.runtime.tasks.update(call.principal, taskId, inputResponses);
     switch (outcome.kind) {
       case "accepted":
         return answerResult(call, "{}");
@@ -39,10 +38,11 @@ export function updateTask(call: Call, principal: Principal): Promise<McpAnswer>
 }
 
 /** Asks for a task's end. */
-export function cancelTask(call: Call, principal: Principal): Promise<McpAnswer> {
+export function cancelTask(call: Call): Promise<McpAnswer> {
   return withTask(
     call,
-    async (taskId) => await call.runtime.tasks.cancel(principal, taskId) ? answerResult(call, "{}") : unknownTask(call),
+    async (taskId) =>
+      await call.runtime.tasks.cancel(call.principal, taskId) ? answerResult(call, "{}") : unknownTask(call),
   );
 }
 

@@ -5,11 +5,10 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { createPause, type Pause } from "../../lib/time/pause.ts";
-import type { Principal } from "../../lib/principal.ts";
+import { hasScopes, type Principal } from "../../lib/principal.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import type { ChangeHub } from "../streams/change_hub.ts";
 import type { Storage } from "../../storage/port.ts";
-import { hasScopes } from "../scopes.ts";
 import { createKeptResults } from "./kept_results.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
 import { newTaskRecord } from "./task_ends.ts";

@@ -1,0 +1,66 @@
+/** Every request leaves one audit record and, where spans are exported, one span. What it throws is logged here. */
+import type { Principal } from "../../lib/principal.ts";
+import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
+import type { McpAnswer } from "../answer.ts";
+import type { AuditEntry } from "../audit.ts";
+import { answerError, answerUnavailable, type PublicCall } from "../calls/call.ts";
+import type { Runtime } from "../runtime.ts";
+import { errorCode } from "./jsonrpc.ts";
+import { beginRequestSpan, endRequestSpan } from "./request_span.ts";
+import { traceContextOf } from "./trace_context.ts";
+
+const maxMethodCharacters = 100;
+
+/** Serves a request on the record; `principal` is `null` only for the public handshake. */
+export type ObserveRequest = (
+  call: PublicCall,
+  principal: Principal | null,
+  serve: () => McpAnswer | Promise<McpAnswer>,
+) => Promise<McpAnswer>;
+
+export function createRequestObserver({ runtime, isKnownMethod, audit }: {
+  readonly runtime: Runtime;
+  readonly isKnownMethod: (method: string) => boolean;
+  readonly audit: (entry: AuditEntry) => void;
+}): ObserveRequest {
+  const { tracer, timers, clock } = runtime;
+  return async (call, principal, serve) => {
+    const started = timers.elapsed();
+    const { request, exchange } = call;
+    const parent = traceContextOf(request.params, exchange);
+    const span = beginRequestSpan(tracer, call, { parent, isKnownMethod: isKnownMethod(request.method) });
+    let answer: McpAnswer;
+    try {
+      answer = await (span === null ? serve() : span.run(serve));
+    } catch (error) {
+      answer = answerFailure(call, error);
+    }
+    const traceId = span === null ? parent?.traceId : span.traceId;
+    audit({
+      time: clock(),
+      requestId: exchange.requestId,
+      subject: principal?.subject ?? null,
+      clientId: principal?.clientId ?? null,
+      method: request.method.slice(0, maxMethodCharacters),
+      tool: call.tool,
+      outcome: call.outcome,
+      code: call.code,
+      durationMs: timers.elapsed() - started,
+      ...(traceId === undefined ? {} : { traceId }),
+    });
+    if (span !== null) endRequestSpan(span, call);
+    return answer;
+  };
+}
+
+function answerFailure(call: PublicCall, error: unknown): McpAnswer {
+  if (error instanceof StorageUnavailableError) return answerUnavailable(call, error);
+  call.runtime.log.write("error", "request_failed", {
+    requestId: call.exchange.requestId,
+    method: call.request.method.slice(0, maxMethodCharacters),
+    error: error instanceof Error ? error.stack ?? error.message : String(error),
+  });
+  const answer = answerError(call, errorCode.internalError, "Internal server error");
+  call.outcome = "internal_error";
+  return answer;
+}
