@@ -10,7 +10,7 @@ import { createLocalModel } from "../src/ollama/local_model.ts";
 import { createModelQueue } from "../src/ollama/model_queue.ts";
 import { llmGenerateTool } from "../src/tools/llm/llm_generate.ts";
 import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
-import { callTool, noImages, noSignal, testContext } from "../tests/fixtures/ollama_calls.ts";
+import { callTool, noSignal, noWorkspace, testContext } from "../tests/fixtures/ollama_calls.ts";
 import { makeServerPlace, runCommand, startServer } from "../tests/fixtures/running_server.ts";
 import { cpuSeconds } from "./process_cpu.ts";
 
@@ -39,7 +39,7 @@ const model = createLocalModel({
   clock,
   random: Math.random,
 });
-const tool = llmGenerateTool({ model, models: ["tinyllama"], readImage: noImages, clock });
+const tool = llmGenerateTool({ model, models: ["tinyllama"], workspace: noWorkspace, clock });
 const options = { maxTokens: 4096 };
 
 const direct: Reader = async (prompt, onFirst) => {

@@ -27,7 +27,6 @@ import { fileCopyTool, fileMoveTool } from "../tools/files/file_move.ts";
 import { fileReadTool } from "../tools/files/file_read.ts";
 import { fileSearchTool } from "../tools/files/file_search.ts";
 import { fileWriteTool } from "../tools/files/file_write.ts";
-import { workspaceImages } from "../tools/llm/image.ts";
 import { llmTools } from "../tools/llm/llm_tools.ts";
 import type { AccessPatterns } from "../workspace/access_rules.ts";
 import { createDiskWatch } from "../workspace/disk/watch.ts";
@@ -100,7 +99,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       fileDeleteTool(workspace),
       directoryCreateTool(workspace),
       fileSearchTool(workspace),
-      ...llmTools({ ...models, readImage: workspaceImages(workspace), clock }),
+      ...llmTools({ ...models, workspace, clock }),
       ...(records === null ? [] : records.tools),
     ],
     async close() {

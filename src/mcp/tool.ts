@@ -108,7 +108,7 @@ export interface Tool {
   readonly icons?: readonly Icon[];
   /** A `z.object`; each property has a description. */
   readonly input: z.ZodType;
-  /** Other names for parameters, which are understood and not listed: `{ path: "filename" }`. */
+  /** Other names for parameters, understood and not listed: `{ path: "filename", seed: "options.seed" }`. */
   readonly aliases?: Readonly<Record<string, string>>;
   /** The JSON schema to publish, for the rare input that zod cannot describe. Otherwise it is made from `input`. */
   readonly inputSchema?: Readonly<Record<string, unknown>> & { readonly type: "object" };

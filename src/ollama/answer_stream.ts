@@ -34,8 +34,8 @@ export async function* readAnswer(
       if (parsed === null) return yield failed(done ? brokenOff(host) : notOurs(host));
       if (parsed.kind === "error") return yield failed(fromErrorLine(parsed.error, host));
       if (parsed.delta !== null) {
-        const { text, thinking, toolCalls } = parsed.delta;
-        outputBytes += Buffer.byteLength(text) + Buffer.byteLength(thinking) + (toolCalls.length && line.length);
+        const { text, thinking } = parsed.delta;
+        outputBytes += Buffer.byteLength(text) + Buffer.byteLength(thinking);
         if (outputBytes > limits.maxOutputBytes) return yield failed(tooLarge(limits.maxOutputBytes));
         yield parsed.delta;
       }

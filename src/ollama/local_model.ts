@@ -67,6 +67,7 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
   }
 
   return {
+    maxPromptBytes: limits.maxPromptBytes,
     generate: (request, call) =>
       admitted((inner) => client.generate(request, inner), generatePromptBytes(request), call),
     chat: (request, call) => admitted((inner) => client.chat(request, inner), chatPromptBytes(request), call),

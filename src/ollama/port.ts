@@ -36,42 +36,17 @@ export interface GenerateRequest extends ModelRequest {
   readonly images?: readonly string[];
 }
 
-/** A call of a tool that the model asks for, exactly as it came. */
-export interface ToolCall {
-  /** Tells two calls of one tool apart; not every model gives one. */
-  readonly id?: string | undefined;
-  readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
-}
-
-/** A tool that the model may ask for; the caller runs it, never this server. */
-export interface ToolOffer {
-  readonly type: "function";
-  readonly function: {
-    readonly name: string;
-    readonly description?: string;
-    readonly parameters?: Readonly<Record<string, unknown>>;
-  };
-}
-
 /** One message of a conversation. */
 export interface ChatMessage {
-  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly role: "system" | "user" | "assistant";
   readonly content: string;
   /** Base64. */
   readonly images?: readonly string[];
-  /** What the assistant thought before it wrote this. */
-  readonly thinking?: string;
-  readonly toolCalls?: readonly ToolCall[];
-  /** Whose result a message of the role `tool` is. */
-  readonly toolName?: string;
-  /** Which call a message of the role `tool` answers. */
-  readonly toolCallId?: string;
 }
 
 /** A conversation to continue. */
 export interface ChatRequest extends ModelRequest {
   readonly messages: readonly ChatMessage[];
-  readonly tools?: readonly ToolOffer[];
 }
 
 /** Texts to turn into vectors. */
@@ -86,7 +61,6 @@ export interface ModelDelta {
   readonly type: "delta";
   readonly text: string;
   readonly thinking: string;
-  readonly toolCalls: readonly ToolCall[];
 }
 
 /** What Ollama says about a finished answer. Counts that it leaves out are zero or unknown, hence optional. */
@@ -171,6 +145,8 @@ export interface HostReport {
 
 /** The port that tools use. Leaving an iteration early stops the model too. */
 export interface LocalModel {
+  /** Bytes of all the text that a request may hold. */
+  readonly maxPromptBytes: number;
   generate(request: GenerateRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
   chat(request: ChatRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
   /** Yields one event. */

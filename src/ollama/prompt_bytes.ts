@@ -7,9 +7,9 @@ export function generatePromptBytes({ prompt, system = "", format }: GenerateReq
   return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
 }
 
-/** All messages, tools and the schema. */
-export function chatPromptBytes({ messages, tools, format }: ChatRequest): number {
-  return jsonBytes(messages.map(({ images: _, ...text }) => text)) + jsonBytes(tools) + jsonBytes(format);
+/** All messages and the schema. */
+export function chatPromptBytes({ messages, format }: ChatRequest): number {
+  return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), jsonBytes(format));
 }
 
 export function embedPromptBytes({ texts }: EmbedRequest): number {

@@ -42,17 +42,16 @@ const otherModel = "llm_models lists what each model can do";
 export function refusedRequest(error: UpstreamError, model = "the model"): OllamaFailure | null {
   const { text } = error;
   const refuse = (message: string): OllamaFailure => ollamaFailure("invalid_request", message);
-  if (/does not support tools/i.test(text)) {
-    return refuse(`${model} does not support tools: leave out tools, or use another model (${otherModel}).`);
-  }
   if (/does not support thinking/i.test(text)) {
-    return refuse(`${model} does not support thinking: leave out think, or use another model (${otherModel}).`);
+    return refuse(`${model} does not support thinking: leave out options.think, or use another model (${otherModel}).`);
   }
   if (/does not support (generate|chat|completion)/i.test(text)) {
     return refuse(`${model} does not write text: use another model (${otherModel}).`);
   }
   if (/image input is not supported|does not support (vision|image)/i.test(text)) {
-    return refuse(`Image input is not supported by ${model}: leave out images, or use another model (${otherModel}).`);
+    return refuse(
+      `Image input is not supported by ${model}: leave out image files, or use another model (${otherModel}).`,
+    );
   }
   if (/does not support embedding/i.test(text)) {
     return refuse(

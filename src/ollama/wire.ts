@@ -14,10 +14,6 @@ import type {
 } from "./port.ts";
 
 const count = z.number().nonnegative().nullish();
-const toolCall = z.looseObject({
-  id: z.string().optional(),
-  function: z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }),
-});
 const streamLine = z.object({
   error: z.string().optional(),
   response: z.string().nullish(),
@@ -25,9 +21,7 @@ const streamLine = z.object({
   message: z.object({
     content: z.string().nullish(),
     thinking: z.string().nullish(),
-    tool_calls: z.array(toolCall).nullish(),
   }).nullish(),
-  tool_calls: z.array(toolCall).nullish(),
   done: z.boolean().nullish(),
   done_reason: z.string().nullish(),
   prompt_eval_count: count,
@@ -55,11 +49,9 @@ export function parseStreamLine(line: string): StreamLine | null {
   if (value.error !== undefined) return { kind: "error", error: value.error };
   const text = value.response ?? value.message?.content ?? "";
   const thinking = value.thinking ?? value.message?.thinking ?? "";
-  const toolCalls = value.message?.tool_calls ?? value.tool_calls ?? [];
-  const isEmpty = text === "" && thinking === "" && toolCalls.length === 0;
   return {
     kind: "answer",
-    delta: isEmpty ? null : { type: "delta", text, thinking, toolCalls },
+    delta: text === "" && thinking === "" ? null : { type: "delta", text, thinking },
     completion: value.done === true ? toCompletion(value) : null,
   };
 }
@@ -93,16 +85,7 @@ export function toGenerateBody(request: GenerateRequest): Record<string, unknown
 export function toChatBody(request: ChatRequest): Record<string, unknown> {
   return {
     model: request.model,
-    messages: request.messages.map((message) => ({
-      role: message.role,
-      content: message.content,
-      thinking: message.thinking,
-      images: message.images,
-      tool_calls: message.toolCalls,
-      tool_name: message.toolName,
-      tool_call_id: message.toolCallId,
-    })),
-    tools: request.tools,
+    messages: request.messages.map(({ role, content, images }) => ({ role, content, images })),
     ...commonFields(request),
   };
 }

@@ -23,7 +23,7 @@ const oauth = (path: string, body: string): HostileRequest => ({
   headers: { "content-type": "application/x-www-form-urlencoded" },
   body,
 });
-const format = (schema: unknown): HostileRequest => call("llm_generate", { prompt: "x", format: schema });
+const format = (schema: unknown): HostileRequest => call("llm_generate", { prompt: "x", json_schema: schema });
 const editOfLetters = (characters: number, newText: string): HostileRequest =>
   call("file_edit", {
     filename: `letters-${characters}.txt`,
@@ -61,9 +61,9 @@ const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
   "a schema of many references": (bytes) => format({ allOf: many(bytes / 12, { $ref: "#" }) }),
   "a schema of many properties": (bytes) =>
     format({ properties: Object.fromEntries(Array.from({ length: bytes / 12 }, (_, index) => [`k${index}`, {}])) }),
-  "many wrong messages": (bytes) => call("llm_chat", { messages: many(bytes / 3, {}) }),
-  "many wrong tool calls": (bytes) =>
-    call("llm_chat", { messages: [{ role: "user", tool_calls: many(bytes / 3, {}) }] }),
+  "many wrong messages": (bytes) => call("llm_generate", { prompt: "x", messages: many(bytes / 3, {}) }),
+  "many wrong files of a message": (bytes) =>
+    call("llm_generate", { prompt: "x", messages: [{ role: "user", content: "y", files: many(bytes / 3, {}) }] }),
   "many names of files": (bytes) => call("file_read", { filename: "a", files: many(bytes / 4, "a") }),
   "many arguments that nobody knows": (bytes) =>
     call("file_read", Object.fromEntries(Array.from({ length: bytes / 10 }, (_, index) => [`k${index}`, 1]))),

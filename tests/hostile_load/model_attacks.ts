@@ -1,4 +1,4 @@
-/** Calls of the local model: schemas, conversations and texts at and over their limits. */
+/** Calls of the local model: schemas, conversations, files and texts at and over their limits. */
 import type { Random } from "../soak/random.ts";
 import { type Attacks, call } from "./attack.ts";
 import { hostileText, nested, sizeAround, wide } from "./hostile_values.ts";
@@ -24,19 +24,28 @@ export const modelAttacks: Attacks = {
       ...random.pick([{}, { keep_alive: "1m".repeat(100_000) }, { stop: Array(100_000).fill("x") }, { model: "x" }]),
     }),
   llm_generate_with_schema: (random) =>
-    call("llm_generate", { prompt: "x", format: random.pick(schemas)(random), ...brief }),
-  llm_chat: (random) =>
-    call("llm_chat", {
+    call("llm_generate", { prompt: "x", json_schema: random.pick(schemas)(random), ...brief }),
+  llm_generate_with_turns: (random) =>
+    call("llm_generate", {
+      prompt: "x",
       messages: Array.from({ length: sizeAround(random, 100, 10_000) }, () => ({
         role: random.pick(["system", "user", "assistant", "tool"]),
         content: hostileText(random, 50),
-        ...random.pick([{}, { tool_calls: [{ function: { name: "f", arguments: wide(random, 5) } }] }]),
+        ...random.pick([{}, { files: Array(5).fill("a.txt:-9") }, wide(random, 5)]),
       })),
       ...brief,
-      ...random.pick([{}, { tools: Array.from({ length: 64 }, () => ({ function: { name: "f", parameters: {} } })) }]),
     }),
-  llm_chat_of_nothing: (random) =>
-    call("llm_chat", { messages: Array(sizeAround(random, 100, 300_000)).fill(random.pick([0, {}, null, []])) }),
+  llm_generate_with_turns_of_nothing: (random) =>
+    call("llm_generate", {
+      prompt: "x",
+      messages: Array(sizeAround(random, 100, 300_000)).fill(random.pick([0, {}, null, []])),
+    }),
+  llm_generate_with_files: (random) =>
+    call("llm_generate", {
+      prompt: "x",
+      files: Array.from({ length: sizeAround(random, 16, 10_000) }, () => `${hostileText(random, 20)}:1-999999999`),
+      ...brief,
+    }),
   llm_embed: (random) =>
     call("llm_embed", {
       texts: Array.from({ length: sizeAround(random, 64, 1_000) }, () => hostileText(random, 200)),

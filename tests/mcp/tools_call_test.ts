@@ -245,6 +245,34 @@ Deno.test("tools/call names the parameter that an unknown argument was meant for
   }
   const answer = await (await post(toolCall("read", { path: "a.txt" }))).json();
   assert.deepEqual(answer.result.content, [{ type: "text", text: '{"filename":"a.txt"}' }]);
+  const nested = { path: "f", seed: "options.seed", stop: "options.stop" };
+  const alias = createHarness({
+    tools: createToolRegistry([defineTool({
+      name: "ask",
+      title: "ask",
+      description: "Takes options.",
+      scopes: [],
+      annotations: {},
+      aliases: nested,
+      input: z.object({
+        f: z.string(),
+        options: z.strictObject({ seed: z.int(), stop: z.string() }).partial().optional(),
+      }),
+      run: (input) => ({ ok: true, content: [{ type: "text", text: JSON.stringify(input) }] }),
+    })]),
+  });
+  const aliasCases: [Record<string, unknown>, unknown][] = [
+    [{ path: "a", seed: "7", stop: "b" }, { f: "a", options: { seed: 7, stop: "b" } }],
+    [{ f: "a", seed: 7, options: { stop: "b" } }, { f: "a", options: { seed: 7, stop: "b" } }],
+    [{ f: "a", seed: 7, options: { seed: 8 } }, "ask has no seed; it takes f, options"],
+    [{ f: "a", seed: 7, options: "x" }, "ask has no seed; it takes f, options; options must be an object"],
+    [{ f: "a", path: "b" }, "ask has no path; it takes f, options"],
+    [{ f: "a", options: { sed: 7 } }, "unknown parameter: sed"],
+  ];
+  for (const [args, expected] of aliasCases) {
+    const { result, error } = await (await alias.post(toolCall("ask", args))).json();
+    assert.deepEqual(result === undefined ? error.message : JSON.parse(result.content[0].text), expected);
+  }
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`x${at}`, at]));
   const { error } = await (await post(toolCall("nothing", many))).json();
   assert.equal(error.message.split("; ").length, 40, error.message.slice(0, 300));

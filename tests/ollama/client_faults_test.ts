@@ -80,10 +80,9 @@ const table: Readonly<Record<FaultName, Expected>> = {
   no_thinking: fails("invalid_request", /does not support thinking/),
   context_exceeded: fails("invalid_request", /has 2002 tokens.* room for 512.*: shorten it, or split it.*Only the op/),
   context_exceeded_without_numbers: fails("invalid_request", /longer than the context of tinyllama: shorten it/),
-  no_tools: fails("invalid_request", /^tinyllama does not support tools: leave out tools, or use another model/),
   no_vision: fails(
     "invalid_request",
-    /^Image input is not supported by tinyllama: leave out images, or use another model/,
+    /^Image input is not supported by tinyllama: leave out image files, or use another model/,
   ),
   no_writer: fails("invalid_request", /^tinyllama does not write text: use another model/),
   cloud_off: fails("auth_required", /cloud, which is switched off: use a local model.*OLLAMA_NO_CLOUD/),

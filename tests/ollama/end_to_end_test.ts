@@ -114,7 +114,7 @@ Deno.test("an answer that breaks off reaches a real client as far as it came, an
   await using client = await connect(server, token);
   // From here on the client checks structured content against the schema.
   const { tools } = await client.listTools() as { tools: readonly { name: string; inputSchema: unknown }[] };
-  assert.ok(tools.some(({ name }) => name === "llm_chat"));
+  assert.ok(tools.some(({ name }) => name === "llm_generate"));
   for (const { name, inputSchema } of tools) {
     assert.doesNotMatch(JSON.stringify(inputSchema), /"(const|propertyNames|\$ref)":/, `Gemini refuses ${name}`);
   }
@@ -133,6 +133,39 @@ Deno.test("an answer that breaks off reaches a real client as far as it came, an
     assert.deepEqual([text?.text, written, truncated], ["Once upon", "Once upon", true]);
     assert.equal((problem as { code: string }).code, "truncated");
   }
+});
+
+Deno.test("a model reads workspace files in the caller's place, under files:read", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  await using place = await makeServerPlace();
+  await using server = await startServer(place, { env: { OLLAMA_HOST: ollama.url } });
+  Deno.writeTextFileSync(`${place.workspaceDir}/app.log`, "start\nERROR disk full\n");
+  const input = { prompt: "What failed?", files: ["app.log:-1"] };
+  const create = async (...more: string[]): Promise<string> =>
+    (await runCommand(["token", "create", "--data-dir", place.dataDir, ...more])).stdout.trim();
+  const both = await create("--scope", "llm:generate files:read");
+  const call = async (token: string) =>
+    (await (await postMcp(server.url, toolCall("llm_generate", input), { token })).json()).result;
+  const { isError, content } = await call(both);
+  assert.deepEqual([isError, content], [false, [{
+    type: "text",
+    text: 'tinyllama heard: <file name="app.log:-1">\nERROR disk full\n</file>\n\nWhat failed?',
+  }]]);
+  const refused = await call(await create("--scope", "llm:generate"));
+  assert.equal(refused.isError, true);
+  assert.match(refused.content[0].text, /needs the scope files:read/);
+  assert.equal(ollama.requests.filter(({ path }) => path === "/api/generate").length, 1);
+});
+
+Deno.test("ServiceNow is shown the flat parameters of llm_generate", async () => {
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, { env: { OLLAMA_HOST: "127.0.0.1:1", COMPATIBILITY: "servicenow" } });
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+  const { tools } = (await (await postMcp(server.url, list, { token })).json()).result;
+  const { inputSchema } = tools.find(({ name }: { name: string }) => name === "llm_generate");
+  assert.deepEqual(Object.keys(inputSchema.properties), ["prompt", "model", "system", "max_tokens"]);
+  assert.deepEqual([inputSchema.required, inputSchema.properties.model.default], [["prompt"], "tinyllama"]);
 });
 
 Deno.test("a server that stops gives its callers what the model wrote, and keeps it as the result of a task", async () => {

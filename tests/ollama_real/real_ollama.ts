@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { callTool, codeOf, messageOf, structured, testContext } from "../fixtures/ollama_calls.ts";
-import { clock, having, show, toolsFor, writer } from "./real_server.ts";
+import { withWorkspace } from "../tools/with_workspace.ts";
+import { clock, having, redPixel, show, toolsFor, writer } from "./real_server.ts";
 
 show("llm_generate streams an answer whose progress adds up to it", writer, "completion", async (model) => {
   using tools = toolsFor(model);
@@ -68,10 +69,11 @@ show("cancelling in mid-sentence ends the call within a second", writer, "comple
   assert.ok(clock() - cancelled < 1000);
 });
 
-show("llm_chat continues a conversation", writer, "completion", async (model) => {
+show("llm_generate continues a conversation", writer, "completion", async (model) => {
   using tools = toolsFor(model);
-  const messages = [{ role: "system", content: "Be brief." }, { role: "user", content: "Say hello." }];
-  assert.notEqual(structured(await callTool(tools.chat, { messages, max_tokens: 32 }))["text"], "");
+  const messages = [{ role: "user", content: "My name is Ada." }, { role: "assistant", content: "Hello Ada." }];
+  const input = { prompt: "What is my name?", system: "Be brief.", messages, max_tokens: 32 };
+  assert.notEqual(structured(await callTool(tools.generate, input))["text"], "");
 });
 
 show("llm_models lists the model", writer, "completion", async (model) => {
@@ -85,18 +87,6 @@ show("a model that is missing is told with the command that gets it", writer, "c
   assert.equal(codeOf(await callTool(tools.generate, { prompt: "x" })), "model_not_installed");
 });
 
-show("llm_chat passes tool calls through", having("tools"), "tools", async (model) => {
-  using tools = toolsFor(model);
-  const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
-  const outcome = await callTool(tools.chat, {
-    messages: [{ role: "user", content: "What is the weather in Paris? Use the tool." }],
-    tools: [{ type: "function", function: { name: "get_weather", description: "Tells the weather", parameters } }],
-    temperature: 0,
-  });
-  const calls = structured(outcome)["tool_calls"] as { function: { name: string } }[] | undefined;
-  if (calls !== undefined) assert.equal(calls[0]?.function.name, "get_weather");
-});
-
 show("thinking is kept apart from the answer", having("thinking"), "thinking", async (model) => {
   using tools = toolsFor(model);
   const outcome = await callTool(tools.generate, { prompt: "What is 5 + 3?", think: true, max_tokens: 1024 });
@@ -104,10 +94,13 @@ show("thinking is kept apart from the answer", having("thinking"), "thinking", a
 });
 
 show("an image from a file is looked at", having("vision"), "vision", async (model) => {
-  using tools = toolsFor(model);
-  const context = testContext({ scopes: ["llm:generate", "files:read"] });
-  const input = { prompt: "What colour is this?", images: ["red.png"], max_tokens: 32 };
-  assert.notEqual(structured(await callTool(tools.generate, input, context))["text"], "");
+  await withWorkspace(async ({ root, workspace }) => {
+    Deno.writeFileSync(`${root}/red.png`, Uint8Array.from(atob(redPixel), (it) => it.charCodeAt(0)));
+    using tools = toolsFor(model, workspace);
+    const context = testContext({ scopes: ["llm:generate", "files:read"] });
+    const input = { prompt: "What colour is this?", files: ["red.png"], max_tokens: 32 };
+    assert.notEqual(structured(await callTool(tools.generate, input, context))["text"], "");
+  });
 });
 
 show("llm_embed answers vectors", having("embedding"), "embedding", async (model) => {

@@ -5,12 +5,11 @@ import { environmentHasProxy } from "../../src/lib/environment_proxy.ts";
 import { parseOllamaHost } from "../../src/ollama/host.ts";
 import { createLocalModel } from "../../src/ollama/local_model.ts";
 import { createModelQueue } from "../../src/ollama/model_queue.ts";
-import { success } from "../../src/lib/result.ts";
-import { llmChatTool } from "../../src/tools/llm/llm_chat.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
 import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
 import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
-import { noSignal } from "../fixtures/ollama_calls.ts";
+import { noSignal, noWorkspace } from "../fixtures/ollama_calls.ts";
 
 const parsed = parseOllamaHost(process.env["OLLAMA_HOST"] ?? "");
 if (!parsed.ok) throw new Error(`OLLAMA_HOST: ${parsed.error}`);
@@ -63,7 +62,7 @@ export function real(path: string, body?: unknown): Promise<Response> {
 }
 
 /** The tools over one model of the real server. */
-export function toolsFor(model: string) {
+export function toolsFor(model: string, workspace?: Workspace) {
   const client = createClient();
   const local = createLocalModel({
     client,
@@ -72,11 +71,9 @@ export function toolsFor(model: string) {
     clock,
     random: Math.random,
   });
-  const pixel = Uint8Array.from(atob(redPixel), (it) => it.charCodeAt(0));
-  const options = { model: local, models: [model], clock, readImage: () => Promise.resolve(success(pixel)) } as const;
+  const options = { model: local, models: [model], clock, workspace: workspace ?? noWorkspace } as const;
   return {
     generate: llmGenerateTool(options),
-    chat: llmChatTool(options),
     models: llmModelsTool(options),
     embed: llmEmbedTool({ model: local, embeddingModels: [model] }),
     [Symbol.dispose]: () => client.close(),

@@ -9,7 +9,8 @@ import {
   codeOf,
   messageOf,
   type ModelChanges,
-  noImages,
+  noWorkspace,
+  parseInput,
   structured,
   testContext,
   testModel,
@@ -24,7 +25,7 @@ function toolFor(
 ): { readonly tool: Tool; readonly occupancy: () => { inFlight: number; waiting: number } } & Disposable {
   const local = testModel(ollama.url, limits);
   return {
-    tool: llmGenerateTool({ model: local.model, models: ["tinyllama", "phi3"], readImage: noImages, clock, pace }),
+    tool: llmGenerateTool({ model: local.model, models: ["tinyllama", "phi3"], workspace: noWorkspace, clock, pace }),
     occupancy: local.occupancy,
     [Symbol.dispose]: () => local[Symbol.dispose](),
   };
@@ -78,14 +79,65 @@ Deno.test("llm_generate refuses input outside its bounds before anything is sent
       { prompt: "x", max_tokens: 0 },
       { prompt: "x", max_tokens: 4097 },
       { prompt: "x", temperature: 2.1 },
+      { prompt: "x", options: { temperature: 2.1 } },
+      { prompt: "x", options: { tempreature: 1 } },
+      { prompt: "x", options: { max_tokens: 1 } },
+      { prompt: "x", temperature: 1, options: { temperature: 1 } },
+      { prompt: "x", temperature: 1, options: "hot" },
       { prompt: "x", stop: Array.from({ length: 9 }, () => "a") },
       { prompt: "x", format: "xml" },
+      { prompt: "x", files: Array.from({ length: 17 }, () => "a") },
+      { prompt: "x", messages: Array.from({ length: 101 }, () => ({ role: "user", content: "x" })) },
+      { prompt: "x", messages: [{ role: "root", content: "x" }] },
+      { prompt: "x", messages: [{ role: "user", content: "x", name: "y" }] },
       { prompt: "x", keep_alive: -1 },
       { prompt: "x", keep_alive: "forever" },
       { prompt: "x", keep_alive: "999h" },
     ]
-  ) assert.equal(it.tool.input.safeParse(input).success, false, JSON.stringify(input));
+  ) assert.ok(!parseInput(it.tool, input).ok, JSON.stringify(input));
   assert.equal(ollama.requests.length, 0);
+});
+
+Deno.test("llm_generate takes its options in one object, and by the names that they had beside it", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama", capabilities: ["completion", "thinking"] }] });
+  using it = toolFor(ollama);
+  const options = { temperature: 0, seed: 7, top_p: 0.5, top_k: 10, stop: ["END"], think: "low", keep_alive: 60 };
+  const { temperature, seed, ...others } = options;
+  for (const input of [{ options }, options, { temperature, seed, options: others }]) {
+    await call(it.tool, { prompt: "x", max_tokens: 5, ...input });
+  }
+  for (const { json } of ollama.requests) {
+    assert.deepEqual(json?.["options"], {
+      num_predict: 5,
+      temperature: 0,
+      seed: 7,
+      top_p: 0.5,
+      top_k: 10,
+      stop: ["END"],
+    });
+    assert.deepEqual([json?.["think"], json?.["keep_alive"]], ["low", 60]);
+  }
+  assert.equal(ollama.requests.length, 3);
+});
+
+Deno.test("llm_generate continues a conversation: system, earlier turns, then the prompt", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama);
+  const turns = [{ role: "user", content: "hello" }, { role: "assistant", content: "hi" }];
+  const context = testContext();
+  const outcome = await call(it.tool, { prompt: "rain?", system: "be brief", messages: turns }, context);
+  assert.equal(structured(outcome)["text"], "tinyllama heard: be brief\nhello\nhi\nrain?");
+  const [request] = ollama.requests;
+  assert.equal(request?.path, "/api/chat");
+  assert.deepEqual(request?.json?.["messages"], [
+    { role: "system", content: "be brief" },
+    ...turns,
+    { role: "user", content: "rain?" },
+  ]);
+  assert.equal(context.updates.map((update) => update.message ?? "").join(""), structured(outcome)["text"]);
+  using small = toolFor(ollama, { limits: { maxPromptBytes: 20 } });
+  const long = await call(small.tool, { prompt: "x", messages: [{ role: "user", content: "y".repeat(20) }] });
+  assert.match(messageOf(long), /21 bytes and may have 20/);
 });
 
 Deno.test("llm_generate reads Go durations as seconds", async () => {
@@ -252,21 +304,44 @@ Deno.test("llm_generate tells failures in words, with a code for the log", async
   });
 });
 
-Deno.test("llm_generate holds an answer against the schema, and refuses schemas that it cannot check", async () => {
+Deno.test("llm_generate hands a schema on and the JSON back, and judges neither", async () => {
   await using ollama = await startOllama({
     models: [{ name: "tinyllama" }, { name: "phi3", answer: () => '{"age":"old"}' }],
   });
   using it = toolFor(ollama);
-  const format = { type: "object", properties: { age: { type: "integer" } }, required: ["age"] };
-  assert.deepEqual(structured(await call(it.tool, { prompt: "age?", format }))["parsed"], { age: 1 });
-  assert.deepEqual(ollama.requests[0]?.json?.["format"], format);
-  const wrong = await call(it.tool, { prompt: "age?", model: "phi3", format });
-  assert.equal(codeOf(wrong), "model_failed");
-  assert.match(messageOf(wrong), /\/age: has to be integer/);
-  const before = ollama.requests.length;
-  const refused = await call(it.tool, { prompt: "age?", format: { patternProperties: {} } });
-  assert.equal(codeOf(refused), "invalid_request");
-  assert.equal(ollama.requests.length, before);
+  const schema = {
+    type: "object",
+    properties: { age: { type: "integer" }, name: { type: "string", pattern: "^(a+)+$" } },
+    patternProperties: { "^x": {} },
+  };
+  const given = { prompt: "age?", json_schema: schema };
+  assert.deepEqual(structured(await call(it.tool, given))["parsed"], { age: 1, name: "text" });
+  assert.deepEqual(ollama.requests[0]?.json?.["format"], schema);
+  assert.deepEqual(structured(await call(it.tool, { ...given, model: "phi3" }))["parsed"], { age: "old" });
+  for (const any of [{ json_schema: {} }, { format: "json" }]) {
+    assert.deepEqual(structured(await call(it.tool, { prompt: "blue", ...any }))["parsed"], { answer: "blue" });
+    assert.equal(ollama.requests.at(-1)?.json?.["format"], "json");
+  }
+});
+
+Deno.test("llm_generate refuses a schema over its bounds before it is sent", async () => {
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  using it = toolFor(ollama, { limits: { maxPromptBytes: 100_000 } });
+  const nested = (levels: number): unknown => JSON.parse(`${'{"not":'.repeat(levels)}{}${"}".repeat(levels)}`);
+  const rows: readonly (readonly [unknown, RegExp])[] = [
+    [nested(129), /more than 128 levels/],
+    [JSON.parse(`{"const":${"[".repeat(5000)}${"]".repeat(5000)}}`), /more than 128 levels/],
+    [{ type: Array(10_000).fill("string") }, /more than 10000 values/],
+    [{ anyOf: Array.from({ length: 79_000 }, () => ({ items: [] })) }, /more than 10000 values/],
+    [{ $ref: "#/".padEnd(100_000, "k") }, /may have 100000; shorten it/],
+  ];
+  for (const [schema, problem] of rows) {
+    const refused = await call(it.tool, { prompt: "x", json_schema: schema });
+    assert.equal(codeOf(refused), "invalid_request");
+    assert.match(messageOf(refused), problem);
+  }
+  assert.equal(ollama.requests.length, 0);
+  assert.ok((await call(it.tool, { prompt: "x", json_schema: nested(127) })).ok);
 });
 
 Deno.test("llm_generate refuses JSON that is nested too deeply to be passed on", async () => {

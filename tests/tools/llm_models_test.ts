@@ -3,7 +3,16 @@ import { describeModels, type ModelsReport } from "../../src/ollama/models_repor
 import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
 import { llmTools } from "../../src/tools/llm/llm_tools.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { ask, callTool, codeOf, gather, noImages, noSignal, structured, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  ask,
+  callTool,
+  codeOf,
+  gather,
+  noSignal,
+  noWorkspace,
+  structured,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 
 Deno.test("llm_models lists which models are installed, in memory and allowed", async () => {
   await using ollama = await startOllama({
@@ -41,8 +50,8 @@ Deno.test("llm_models fails with what to do when Ollama is down, which the resou
 Deno.test("llmTools() offers llm_embed only with an embedding model", async () => {
   await using ollama = await startOllama({ models: [] });
   using local = testModel(ollama.url);
-  const options = { model: local.model, models: ["tinyllama"], readImage: noImages, clock: () => 0 } as const;
-  assert.deepEqual(llmTools(options).map((tool) => tool.name), ["llm_generate", "llm_chat", "llm_models"]);
+  const options = { model: local.model, models: ["tinyllama"], workspace: noWorkspace, clock: () => 0 } as const;
+  assert.deepEqual(llmTools(options).map((tool) => tool.name), ["llm_generate", "llm_models"]);
   assert.deepEqual(
     llmTools({ ...options, embeddingModels: ["all-minilm"] }).map((tool) => tool.name).at(-1),
     "llm_embed",

@@ -1,7 +1,6 @@
 /** What a model wrote before a call ended early reaches the caller, marked and with the reason, whatever ended it. */
 import assert from "node:assert/strict";
 import type { ToolOutcome } from "../../src/mcp/tool.ts";
-import { llmChatTool } from "../../src/tools/llm/llm_chat.ts";
 import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { type Play, type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import {
@@ -9,7 +8,7 @@ import {
   codeOf,
   messageOf,
   type ModelChanges,
-  noImages,
+  noWorkspace,
   structured,
   testContext,
   testModel,
@@ -21,10 +20,9 @@ const never = new Promise<void>(() => {});
 
 function toolsFor(ollama: StandInOllama, limits: ModelChanges = {}) {
   const local = testModel(ollama.url, limits);
-  const options = { model: local.model, models: ["tinyllama", "phi3"], readImage: noImages, clock } as const;
+  const options = { model: local.model, models: ["tinyllama", "phi3"], workspace: noWorkspace, clock } as const;
   return {
     generate: llmGenerateTool(options),
-    chat: llmChatTool(options),
     [Symbol.dispose]: () => local[Symbol.dispose](),
   };
 }
@@ -114,7 +112,7 @@ Deno.test("llm_generate gives the thoughts of a model that had not come to its a
   assert.deepEqual(textsOf(outcome), ["The model had only thought so far:\nLet me see."]);
 });
 
-Deno.test("llm_generate gives the text that is no JSON, does not follow the schema, or was cut before its JSON was whole", async () => {
+Deno.test("llm_generate gives the text that is no JSON, or was cut before its JSON was whole", async () => {
   await using ollama = await startOllama({
     models: [{ name: "tinyllama", answer: () => "I would rather not." }, {
       name: "phi3",
@@ -125,8 +123,7 @@ Deno.test("llm_generate gives the text that is no JSON, does not follow the sche
   const schema = { type: "object", properties: { age: { type: "integer" } } };
   const rows = [
     [{ prompt: "x", format: "json" }, "model_failed", "I would rather not.", false],
-    [{ prompt: "x", format: schema, model: "phi3" }, "model_failed", '{"age": "old"}', false],
-    [{ prompt: "x", format: schema, model: "phi3", max_tokens: 1 }, "truncated", '{"age":', true],
+    [{ prompt: "x", json_schema: schema, model: "phi3", max_tokens: 1 }, "truncated", '{"age":', true],
   ] as const;
   for (const [input, code, text, truncated] of rows) {
     const outcome = await callTool(tools.generate, input);
@@ -163,17 +160,6 @@ Deno.test("llm_generate says in the text why an answer was cut: at max_tokens, i
   }
   const whole = await callTool(tools.generate, { prompt: "x" });
   assert.deepEqual([textsOf(whole), structured(whole)["problem"]], [["one two three four"], undefined]);
-});
-
-Deno.test("llm_chat gives the tool calls that a model made before its answer broke off", async () => {
-  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
-  using tools = toolsFor(ollama);
-  ollama.play("error_after_tool_call");
-  const outcome = await callTool(tools.chat, { messages: [{ role: "user", content: "rain?" }] });
-  assert.equal(codeOf(outcome), "model_failed");
-  const calls = [{ id: "call_stand_in", function: { name: "get_weather", arguments: {} } }];
-  assert.deepEqual(partOf(outcome)["tool_calls"], calls);
-  assert.deepEqual(textsOf(outcome), [JSON.stringify(calls)]);
 });
 
 Deno.test("llm_generate answers with what there is when its client would give up, and says so", async () => {

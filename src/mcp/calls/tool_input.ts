@@ -1,5 +1,6 @@
 /** Checks a call's arguments against the tool's schema and says in words what is wrong with them, all at once. */
 import type { z } from "zod";
+import { isObject } from "../../lib/is_object.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { RegisteredTool } from "../offers/tool_registry.ts";
 import { asSchemaTypes } from "./canonical_text.ts";
@@ -55,14 +56,16 @@ function withoutAliases(
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   if (aliases === undefined) return given;
-  let renamed: Record<string, unknown> | undefined;
-  for (const [alias, parameter] of Object.entries(aliases)) {
-    if (!Object.hasOwn(given, alias) || Object.hasOwn(given, parameter)) continue;
-    renamed ??= { ...given };
-    renamed[parameter] = given[alias];
-    delete renamed[alias];
+  let input = given;
+  for (const [alias, target] of Object.entries(aliases)) {
+    if (!Object.hasOwn(given, alias)) continue;
+    const [parameter = "", member] = target.split(".");
+    const holder = member === undefined ? input : input[parameter] ?? {};
+    if (!isObject(holder) || Object.hasOwn(holder, member ?? parameter)) continue;
+    const { [alias]: value, ...others } = input;
+    input = { ...others, [parameter]: member === undefined ? value : { ...holder, [member]: value } };
   }
-  return renamed ?? given;
+  return input;
 }
 
 /** A sentence for each argument that the tool does not have; none where its schema is open. */

@@ -1,15 +1,14 @@
 /** Collects what a model says into one answer, whole or as far as it came. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ToolContext } from "../../mcp/tool.ts";
-import type { CallsAhead, ModelCompletion, ModelEvent, ToolCall } from "../../ollama/port.ts";
-import { type ToolFailure, toToolFailure } from "./call.ts";
+import type { CallsAhead, ModelCompletion, ModelEvent } from "../../ollama/port.ts";
+import { type ToolFailure, toToolFailure } from "./model_call.ts";
 import { type ProgressPace, startProgress } from "./progress.ts";
 
 /** What a model wrote. */
 export interface ModelAnswer {
   readonly text: string;
   readonly thinking: string;
-  readonly toolCalls: readonly ToolCall[];
   /** Empty for an answer that failed. */
   readonly completion: ModelCompletion;
   /** Why the answer ended early, if it did. */
@@ -37,11 +36,9 @@ export async function followAnswer(
   let text = "";
   let thinking = "";
   let pieces = 0;
-  const toolCalls: ToolCall[] = [];
   const answer = (completion: ModelCompletion, failure: ToolFailure | null): ModelAnswer => ({
     text: text.toWellFormed(),
     thinking: thinking.toWellFormed(),
-    toolCalls,
     completion,
     failure,
     pieces,
@@ -54,7 +51,6 @@ export async function followAnswer(
           const visible = withoutControls(event.text);
           text += visible;
           thinking += withoutControls(event.thinking);
-          toolCalls.push(...event.toolCalls);
           pieces += 1;
           progress.token(visible);
           break;

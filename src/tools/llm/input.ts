@@ -1,9 +1,10 @@
-/** What the tools that ask the local model have in common: parameters, the model's names, and the options they make. */
+/** Parameters of the tools that ask the local model, and the options they make. */
 import { z } from "zod";
 import type { AnswerFormat, SamplingOptions, Think } from "../../ollama/port.ts";
+import { filesParameter } from "./files.ts";
 
 /** Spellings that people use and Ollama does not know, with the ones it does. */
-const aliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
+const modelAliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
 
 /** The `model` parameter: one of the operator's models, the first by default; known misspellings are understood. */
 export function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.ZodString> {
@@ -15,7 +16,7 @@ export function modelParameter(models: readonly [string, ...string[]]): z.ZodDef
 
 /** The name that Ollama knows a model by. */
 export function canonicalModel(name: string, models: readonly string[]): string {
-  const alias = Object.hasOwn(aliases, name) ? aliases[name] : undefined;
+  const alias = Object.hasOwn(modelAliases, name) ? modelAliases[name] : undefined;
   return alias !== undefined && models.includes(alias) && !models.includes(name) ? alias : name;
 }
 
@@ -33,35 +34,62 @@ function durationSeconds(value: unknown): unknown {
   return Math.round(seconds);
 }
 
-/** Parameters of every call that makes a model write. */
-export const samplingParameters = {
-  temperature: z.number().min(0).max(2).optional().describe("0 for the most likely answer, higher for more variety"),
-  max_tokens: z.int().min(1).max(4096).default(512).describe("The answer is cut after this many tokens"),
-  seed: z.int().optional().describe("The same seed gives the same answer"),
-  top_p: z.number().min(0).max(1).optional().describe("Choose among the tokens that make up this probability"),
-  top_k: z.int().min(1).max(1000).optional().describe("Choose among this many tokens"),
-  stop: z.array(z.string().min(1).max(200)).max(8).optional().describe("The answer ends before any of these texts"),
-  format: z.union([z.literal("json"), z.record(z.string(), z.unknown())]).optional()
-    .describe('"json" for any JSON, or a JSON schema that the answer has to follow; say so in the prompt too'),
-  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional()
-    .describe("Whether, or how much, a thinking model thinks first; its thoughts are kept apart from the answer"),
-  keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional()
-    .describe("How many seconds the model stays loaded afterwards; a duration such as 10m is understood too"),
-  timeout_ms: z.int().min(1).optional().describe(
-    "Stop after this many milliseconds and return the text so far; for clients that give up after a minute, 50000",
-  ),
+const options = z.strictObject({
+  temperature: z.number().min(0).max(2).optional(),
+  seed: z.int().optional(),
+  top_p: z.number().min(0).max(1).optional(),
+  top_k: z.int().min(1).max(1000).optional(),
+  stop: z.array(z.string().min(1).max(200)).max(8).optional(),
+  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional(),
+  keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional(),
+  timeout_ms: z.int().min(1).optional(),
+});
+
+/** Earlier turns of a conversation. */
+const maxTurns = 100;
+const turn = z.strictObject({
+  role: z.enum(["system", "user", "assistant"]),
+  content: z.string(),
+  files: filesParameter,
+});
+
+/** The parameters of `llm_generate`. */
+export function generateInput(models: readonly [string, ...string[]]) {
+  return z.object({
+    prompt: z.string().min(1).describe("What the model is asked"),
+    files: filesParameter.describe(
+      "Workspace files that it reads: text, also in part (app.log:-200), or images; needs files:read",
+    ),
+    model: modelParameter(models),
+    system: z.string().optional().describe("Who the model should be, and how it should answer"),
+    messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns, oldest first"),
+    json_schema: z.preprocess((value) => value === "json" ? {} : value, z.record(z.string(), z.unknown()).optional())
+      .describe("The answer is JSON that follows it, {} for any JSON; say so in the prompt too"),
+    max_tokens: z.int().min(1).max(4096).default(512).describe("The answer is cut after this many tokens"),
+    options: options.optional().describe(
+      "Sampling, stop texts, think, keep_alive in seconds, and timeout_ms, after which the text so far is the answer",
+    ),
+  });
+}
+
+/** Names that the parameters of `llm_generate` had before, or that callers guess. */
+export const generateAliases: Readonly<Record<string, string>> = {
+  images: "files",
+  format: "json_schema",
+  schema: "json_schema",
+  ...Object.fromEntries(Object.keys(options.shape).map((name) => [name, `options.${name}`])),
 };
 
-export type SamplingInput = z.output<z.ZodObject<typeof samplingParameters>>;
+export type GenerateInput = z.output<ReturnType<typeof generateInput>>;
 
-/** The same in the port's terms. */
-export function toModelOptions(input: SamplingInput): {
+/** Options and format in the port's terms. */
+export function toModelOptions({ max_tokens, json_schema: schema, options = {} }: GenerateInput): {
   readonly options: SamplingOptions;
   readonly format?: AnswerFormat;
   readonly think?: Think;
   readonly keepAliveSeconds?: number;
 } {
-  const { temperature, max_tokens, seed, top_p, top_k, stop, format, think, keep_alive } = input;
+  const { temperature, seed, top_p, top_k, stop, think, keep_alive } = options;
   return {
     options: {
       maxTokens: max_tokens,
@@ -71,7 +99,7 @@ export function toModelOptions(input: SamplingInput): {
       ...(top_k === undefined ? {} : { topK: top_k }),
       ...(stop === undefined ? {} : { stop }),
     },
-    ...(format === undefined ? {} : { format }),
+    ...(schema === undefined ? {} : { format: Object.keys(schema).length === 0 ? "json" : schema }),
     ...(think === undefined ? {} : { think }),
     ...(keep_alive === undefined ? {} : { keepAliveSeconds: keep_alive }),
   };

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import type { LocalModel } from "../../ollama/port.ts";
-import { callOf, toToolFailure } from "./call.ts";
+import { callOf, toToolFailure } from "./model_call.ts";
 import { modelParameter } from "./input.ts";
 
 interface LlmEmbedOptions {

@@ -1,18 +1,38 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
 import { z } from "zod";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { imagesParameter, loadImages } from "./image.ts";
-import { modelParameter, samplingParameters } from "./input.ts";
-import { answerFields } from "./outcome.ts";
-import { type LlmToolOptions, runModel } from "./run.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import type { ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "../../ollama/port.ts";
+import type { WorkspaceSource } from "../../workspace/port.ts";
+import { followAnswer } from "./answer.ts";
+import { fileLoader, type LoadFiles, withTexts } from "./files.ts";
+import { canonicalModel, generateAliases, type GenerateInput, generateInput, toModelOptions } from "./input.ts";
+import { isTooDeep, schemaProblem } from "./json_bounds.ts";
+import { callOf, type ToolFailure } from "./model_call.ts";
+import { answerFields, cutOf, toFailure, toSuccess } from "./outcome.ts";
+import { defaultProgressPace, type ProgressPace } from "./progress.ts";
 
-export function llmGenerateTool(options: LlmToolOptions): Tool {
-  const { models, readImage } = options;
+export interface LlmGenerateOptions {
+  readonly model: LocalModel;
+  /** The operator's allow list, as Ollama names them; the first is the default. */
+  readonly models: readonly [string, ...string[]];
+  readonly workspace: WorkspaceSource;
+  /** Only differences are used; `performance.now` serves best. */
+  readonly clock: Clock;
+  readonly pace?: ProgressPace;
+}
+
+/** Callers that take tasks get one for an answer that may be longer, so that no connection is held for minutes. */
+const longAnswerTokens = 1024;
+
+export function llmGenerateTool(options: LlmGenerateOptions): Tool {
   return defineTool({
     name: "llm_generate",
     title: "Ask the local model",
-    description: "Generates text with a language model that runs on the owner's machine. " +
-      "An answer that is cut or ends early says so; what the model writes may be wrong.",
+    description:
+      "Asks a small model on the owner's machine, also about workspace files that need not pass through your " +
+      "context: summarise, classify, extract. It may be wrong; an answer that is cut says so.",
     scopes: ["llm:generate"],
     annotations: {
       title: "Ask the local model",
@@ -21,27 +41,85 @@ export function llmGenerateTool(options: LlmToolOptions): Tool {
       idempotentHint: false,
       openWorldHint: false,
     },
-    input: z.object({
-      prompt: z.string().min(1).describe("What the model is asked"),
-      model: modelParameter(models),
-      system: z.string().optional().describe("Who the model should be, and how it should answer"),
-      images: imagesParameter,
-      ...samplingParameters,
-    }),
+    aliases: generateAliases,
+    input: generateInput(options.models),
     output: z.object(answerFields),
-    async run(input, context): Promise<ToolOutcome> {
-      const images = await loadImages(readImage, context.principal, input.images);
-      if (!images.ok) return { ok: false, ...images.error };
-      const question = {
-        prompt: input.prompt,
-        ...(input.system === undefined ? {} : { system: input.system }),
-        ...(images.value === undefined ? {} : { images: images.value }),
-      };
-      return await runModel(options, {
-        input,
-        context,
-        ask: (request, call) => options.model.generate({ ...request, ...question }, call),
-      });
-    },
+    run: (input, context) => generate(options, input, context),
   });
+}
+
+async function generate(options: LlmGenerateOptions, input: GenerateInput, context: ToolContext): Promise<ToolOutcome> {
+  const { models, model: local, clock, pace = defaultProgressPace } = options;
+  const { json_schema: schema, max_tokens: maxTokens } = input;
+  const problem = schema === undefined ? null : schemaProblem(schema);
+  if (problem !== null) {
+    return { ok: false, code: "invalid_request", message: `json_schema cannot be used: ${problem}.` };
+  }
+  const load = fileLoader(options.workspace, context.principal, local.maxPromptBytes);
+  const question = await toQuestion(input, load);
+  if (!question.ok) return { ok: false, ...question.error };
+  if (maxTokens > longAnswerTokens) await context.handOut();
+
+  const model = canonicalModel(input.model, models);
+  const request = { model, ...toModelOptions(input) };
+  const ask = (call: PrincipalCall): AsyncIterable<ModelEvent> =>
+    "messages" in question.value
+      ? local.chat({ ...request, ...question.value }, call)
+      : local.generate({ ...request, ...question.value }, call);
+  const answer = await followAnswer(
+    (onWait) => ask({ ...callOf(context, input.options?.timeout_ms), onWait }),
+    context,
+    { maxTokens, pace, clock },
+  );
+  const call = { model, maxTokens };
+  const cut = cutOf(answer, call);
+  if (answer.failure !== null && cut === null) return toFailure(answer.failure, answer, call);
+  if (schema === undefined) return toSuccess(answer, call, { problem: cut });
+  const parsed = parseAnswer(answer.text, cut);
+  return parsed.ok
+    ? toSuccess(answer, call, { parsed: parsed.value, problem: cut })
+    : toFailure(parsed.error, answer, call);
+}
+
+/** A prompt, or a conversation that ends with it. */
+type Question =
+  | { readonly prompt: string; readonly system?: string; readonly images?: readonly string[] }
+  | { readonly messages: readonly ChatMessage[] };
+
+async function toQuestion(
+  { prompt, system, files, messages }: GenerateInput,
+  load: LoadFiles,
+): Promise<Result<Question, ToolFailure>> {
+  const turns: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+  for (const { role, content, files: named } of messages ?? []) {
+    const loaded = await load(named);
+    if (!loaded.ok) return loaded;
+    turns.push({ role, content: withTexts(loaded.value.texts, content), ...imagesOf(loaded.value) });
+  }
+  const loaded = await load(files);
+  if (!loaded.ok) return loaded;
+  const last = { prompt: withTexts(loaded.value.texts, prompt), ...imagesOf(loaded.value) };
+  if (messages === undefined) return success({ ...last, ...(system === undefined ? {} : { system }) });
+  const { prompt: content, ...images } = last;
+  return success({ messages: [...turns, { role: "user", content, ...images }] });
+}
+
+function imagesOf({ images }: { readonly images: readonly string[] }): { readonly images?: readonly string[] } {
+  return images.length === 0 ? {} : { images };
+}
+
+/** The answer as JSON; a failure that says why it is none. Ollama holds the model to the schema. */
+function parseAnswer(text: string, cut: ToolFailure | null): Result<unknown, ToolFailure> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    if (cut === null) return failure(notJson("The model did not answer with JSON"));
+    return failure({ code: "truncated", message: `The JSON is not complete. ${cut.message}` });
+  }
+  return isTooDeep(value) ? failure(notJson("The model's JSON is nested too deeply")) : success(value);
+}
+
+function notJson(what: string): ToolFailure {
+  return { code: "model_failed", message: `${what}; describe the format in the prompt too, or use a larger model.` };
 }

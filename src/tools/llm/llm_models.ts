@@ -28,7 +28,7 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
     title: "List the local models",
     description:
       "Lists the language models of the owner's machine: which are installed, in memory, and allowed to be " +
-      "asked with llm_generate and llm_chat.",
+      "asked with llm_generate.",
     scopes: ["llm:generate"],
     annotations: { title: "List the local models", readOnlyHint: true, idempotentHint: true, openWorldHint: false },
     input: z.object({}),

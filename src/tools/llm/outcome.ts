@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
 import type { ModelAnswer } from "./answer.ts";
-import { hurriedCodes, type ToolFailure } from "./call.ts";
+import { hurriedCodes, type ToolFailure } from "./model_call.ts";
 
 /** What every answer says in its `structuredContent`. */
 export const answerFields = {
@@ -18,7 +18,7 @@ export const answerFields = {
   duration_ms: z.number(),
   load_ms: z.number(),
   tokens_per_second: z.number().optional(),
-  parsed: z.unknown().optional().describe("The answer as JSON, when a format was asked for"),
+  parsed: z.unknown().optional().describe("The answer as JSON, when a json_schema was given"),
 };
 
 /** Which call an answer belongs to. */
@@ -41,7 +41,7 @@ export function cutOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure | nu
   const only = text === "" && thinking !== "" ? " while the model was still thinking" : "";
   const remedy = only === ""
     ? "raise max_tokens, or ask for the rest in another call"
-    : "raise max_tokens, or set think to false";
+    : "raise max_tokens, or set options.think to false";
   return { code: "max_tokens", message: `The answer was cut at max_tokens (${call.maxTokens})${only}: ${remedy}.` };
 }
 
@@ -69,21 +69,19 @@ export function toFailure(failure: ToolFailure, answer: ModelAnswer, call: Answe
   };
 }
 
-function isEmpty({ text, thinking, toolCalls }: ModelAnswer): boolean {
-  return text === "" && thinking === "" && toolCalls.length === 0;
+function isEmpty({ text, thinking }: ModelAnswer): boolean {
+  return text === "" && thinking === "";
 }
 
-/** The text; the thoughts where there is none because the answer is not whole; the tool calls. */
-function written({ text, thinking, toolCalls, completion }: ModelAnswer): readonly ContentBlock[] {
+/** The text; the thoughts where there is none because the answer is not whole. */
+function written({ text, thinking, completion }: ModelAnswer): readonly ContentBlock[] {
   const isCut = completion.doneReason === undefined || completion.doneReason === "length";
   const onlyThoughts = text === "" && thinking !== "" && isCut;
-  const calls = toolCalls.length === 0 ? [] : [textBlock(JSON.stringify(toolCalls))];
-  if (onlyThoughts) return [textBlock(`The model had only thought so far:\n${thinking}`), ...calls];
-  return text === "" && calls.length > 0 ? calls : [textBlock(text), ...calls];
+  return [textBlock(onlyThoughts ? `The model had only thought so far:\n${thinking}` : text)];
 }
 
 function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFailure | null): Record<string, unknown> {
-  const { completion, toolCalls } = answer;
+  const { completion } = answer;
   const completionTokens = completion.completionTokens ?? answer.pieces;
   const evaluation = completion.evaluationMilliseconds ?? 0;
   return {
@@ -98,7 +96,6 @@ function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFai
     duration_ms: Math.round(answer.durationMilliseconds),
     load_ms: Math.round(completion.loadMilliseconds ?? 0),
     ...(evaluation > 0 ? { tokens_per_second: Math.round(completionTokens / evaluation * 1e5) / 100 } : {}),
-    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };
 }
 

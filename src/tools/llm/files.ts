@@ -1,0 +1,145 @@
+/** Workspace files for a model: texts go into the prompt under their names, images beside it. */
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import type { Principal } from "../../lib/principal.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { showName } from "../../workspace/file_display.ts";
+import { sniffMedia } from "../../workspace/media_type.ts";
+import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
+import {
+  type FileContent,
+  type Outcome,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceSource,
+} from "../../workspace/port.ts";
+import { type LineRequest, parseNamedLines } from "../files/read_request.ts";
+import { readTextPart, selectText } from "../files/read_text.ts";
+import { toFailure, toPathFailure } from "../files/refusal.ts";
+import type { ToolFailure } from "./model_call.ts";
+
+/** Files of one call, those of all its messages together. */
+const maxFiles = 16;
+/** Images of one call. */
+const maxImages = 8;
+/** What Ollama's models look at. */
+const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
+
+export const filesParameter = z.array(z.string().min(1)).max(maxFiles).optional();
+
+/** A text of the workspace under the name that the caller gave it. */
+export interface NamedText {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Files as a model gets them. */
+interface LoadedFiles {
+  readonly texts: readonly NamedText[];
+  /** Base64. */
+  readonly images: readonly string[];
+}
+
+/** Reads files, within the bounds of one call. */
+export type LoadFiles = (names: readonly string[] | undefined) => Promise<Result<LoadedFiles, ToolFailure>>;
+
+/** For one call: what it may read is counted over all that it loads. */
+export function fileLoader(source: WorkspaceSource, principal: Principal, maxTextBytes: number): LoadFiles {
+  let files = 0;
+  let images = 0;
+  let textBytes = 0;
+
+  const textOf = async (
+    workspace: Workspace,
+    path: WorkspacePath,
+    whole: Outcome<FileContent>,
+    lines: LineRequest,
+  ): Promise<Result<string, ToolFailure>> => {
+    if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText(path));
+    const request = { lines, cursor: undefined, encoding: undefined, maxBytes: maxTextBytes - textBytes + 1 };
+    const read = whole.ok
+      ? selectText(whole.value, request)
+      : whole.error.reason === "too_large"
+      ? await readTextPart(workspace, path, request)
+      : whole;
+    if (!read.ok) return failure(read.error.reason === "not_text" ? notText(path) : refused(path, read.error));
+    textBytes += read.value.contentBytes;
+    return textBytes > maxTextBytes ? failure(tooMuchText(path, maxTextBytes)) : success(read.value.content);
+  };
+
+  const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
+    const parsed = parseFilePath(name);
+    const whole = parsed.ok ? await workspace.read(parsed.value) : null;
+    if (whole?.ok && imageTypes.has(sniffMedia(whole.value.bytes)?.mimeType ?? "")) return success(whole.value.bytes);
+    // a file may be called so; only where there is none does the end of the name ask for lines
+    const isAbsent = whole === null || (!whole.ok && whole.error.reason === "not_found");
+    const named = isAbsent ? parseNamedLines(name) : null;
+    const path = named === null ? parsed : parseFilePath(named.filename);
+    if (!path.ok) return failure(withoutOk(toPathFailure("files", path.error)));
+    const found = named === null && whole !== null ? whole : await workspace.read(path.value);
+    const text = await textOf(workspace, path.value, found, named?.lines ?? {});
+    return text.ok ? success({ name: showName(name), text: text.value }) : text;
+  };
+
+  return async (names = []) => {
+    if (names.length === 0) return success({ texts: [], images: [] });
+    if (!principal.scopes.has("files:read")) return failure(withoutScope);
+    files += names.length;
+    if (files > maxFiles) return failure(invalid(`A call may name ${maxFiles} files; leave some out.`));
+    const workspace = workspaceOf(source, principal);
+    const loaded = { texts: [] as NamedText[], images: [] as string[] };
+    for (const name of names) {
+      const file = await load(workspace, name);
+      if (!file.ok) return file;
+      if ("name" in file.value) loaded.texts.push(file.value);
+      else loaded.images.push(toBase64(file.value));
+    }
+    images += loaded.images.length;
+    if (images > maxImages) return failure(invalid(`A call may hold ${maxImages} images; leave some out.`));
+    return success(loaded);
+  };
+}
+
+/** The prompt after the texts, each in a tag that none of them closes. */
+export function withTexts(texts: readonly NamedText[], prompt: string): string {
+  if (texts.length === 0) return prompt;
+  const underscores = texts.flatMap(({ text }) => [...text.matchAll(/<\/file(_*)/g)].map(([, run = ""]) => run.length));
+  const tag = underscores.length === 0 ? "file" : `file${"_".repeat(Math.max(...underscores) + 1)}`;
+  const blocks = texts.map(({ name, text }) => {
+    const end = text.endsWith("\n") ? "" : "\n";
+    return `<${tag} name=${JSON.stringify(name)}>\n${text}${end}</${tag}>\n`;
+  });
+  return `${blocks.join("\n")}\n${prompt}`;
+}
+
+const withoutScope: ToolFailure = {
+  code: "insufficient_scope",
+  message: "Reading workspace files needs the scope files:read: connect again and allow it, or leave out files.",
+};
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+function invalid(message: string): ToolFailure {
+  return { code: "invalid_request", message };
+}
+
+function notText(path: WorkspacePath): ToolFailure {
+  return invalid(`${JSON.stringify(showName(path.text))} is neither text nor a PNG, JPEG, WebP or GIF image.`);
+}
+
+function tooMuchText(path: WorkspacePath, maxBytes: number): ToolFailure {
+  const name = showName(path.text);
+  return invalid(
+    `The files have more than ${maxBytes} bytes of text: name lines, such as ${name}:1-200 or ${name}:-200.`,
+  );
+}
+
+function refused(path: WorkspacePath, refusal: Parameters<typeof toFailure>[2]): ToolFailure {
+  return withoutOk(toFailure("read file", path, refusal));
+}
+
+function withoutOk({ code, message }: ToolFailure): ToolFailure {
+  return { code, message };
+}
