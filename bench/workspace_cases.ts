@@ -140,7 +140,7 @@ export function workspaceCases(root: string): readonly Case[] {
     },
     {
       name: "list 1,000 of 10,000 with sizes",
-      ours: ours("file_list", { path: "many", details: true }),
+      ours: ours("file_list", { path: "many", show: "details" }),
       official: ours("list_directory_with_sizes", { path: at("many") }),
       bare: ["readDirSync, lstatSync", () => {
         for (const { name } of Deno.readDirSync(at("many"))) Deno.lstatSync(at(`many/${name}`));

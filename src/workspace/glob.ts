@@ -1,7 +1,9 @@
 /**
- * Glob patterns over workspace paths: `*` and `?` within a name, `**` for any number of names, `{a,b}` for either. All
- * other characters stand for themselves. Matching takes time proportional to pattern times path, whatever they hold.
+ * Glob patterns over workspace paths: `*` and `?` within a name, `**` for any number of names, `{a,b}` for either, and
+ * `[a-z]` for one character, though a name that is spelled so matches too. All other characters stand for themselves.
+ * Matching takes time proportional to pattern times path, whatever they hold.
  */
+import { boundedMap } from "../lib/bounded_map.ts";
 
 /** Says whether the names of a path match. */
 export type GlobMatcher = (segments: readonly string[]) => boolean;
@@ -20,17 +22,65 @@ export function parseGlob(pattern: string): GlobMatcher | null {
   return (segments) =>
     matchers.some((names) =>
       names.length === 1 && names[0] !== "**"
-        ? matchesName(names[0] ?? "", segments.at(-1) ?? "")
-        : matchesPath(names, segments)
+        ? matchesEither(names[0] ?? "", segments.at(-1) ?? "")
+        : matchesPath(names, segments, matchesEither)
     );
 }
 
-function matchesPath(names: readonly string[], segments: readonly string[]): boolean {
+function matchesEither(pattern: string, name: string): boolean {
+  return matchesName(pattern, name) || (pattern.includes("[") && matchesNameWithClasses(pattern, name));
+}
+
+/** Whether the names match a pattern of names, in which `**` stands for any number of them. */
+export function matchesPath(
+  names: readonly string[],
+  segments: readonly string[],
+  matches: (pattern: string, name: string) => boolean,
+): boolean {
   return matchSequence(names.length, segments.length, (index) => names[index] === "**", (index, at) => {
-    return matchesName(names[index] ?? "", segments[at] ?? "");
+    return matches(names[index] ?? "", segments[at] ?? "");
   });
 }
 
+/** Like {@link matchesName}; also `[abc]`, `[a-z]`, `[!a]` and a backslash before what stands for itself. */
+export function matchesNameWithClasses(pattern: string, name: string): boolean {
+  const steps = stepsOf(pattern);
+  return matchSequence(steps.length, name.length, (index) => steps[index] === wildcardStep, (index, at) => {
+    return steps[index]?.(name[at] ?? "") ?? false;
+  });
+}
+
+/** Whether a character may stand here. */
+type Step = (character: string) => boolean;
+
+const wildcardStep: Step = () => true;
+const maxKeptPatterns = 500;
+const keptSteps = boundedMap<string, readonly Step[]>(maxKeptPatterns);
+
+function stepsOf(pattern: string): readonly Step[] {
+  const kept = keptSteps.get(pattern);
+  if (kept !== undefined) return kept;
+  const steps: Step[] = [];
+  // what is no class, such as `[a`, is a character
+  for (const [part] of pattern.matchAll(/\\[^]|\[[!^]?\]?[^\]]*\]|[^]/g)) {
+    if (part === "*") steps.push(wildcardStep);
+    else if (part === "?") steps.push(() => true);
+    else if (part.startsWith("[") && part.length > 2) steps.push(classStep(part.slice(1, -1)));
+    else steps.push((character) => character === part.at(-1));
+  }
+  keptSteps.set(pattern, steps);
+  return steps;
+}
+
+function classStep(text: string): Step {
+  const isNegated = text.startsWith("!") || text.startsWith("^");
+  const ranges = Array.from((isNegated ? text.slice(1) : text).matchAll(/([^])-([^])|([^])/g), (
+    [, from, to, single],
+  ) => [from ?? single ?? "", to ?? single ?? ""] as const);
+  return (character) => ranges.some(([from, to]) => from <= character && character <= to) !== isNegated;
+}
+
+/** Whether the name matches a pattern of `*` and `?`. */
 export function matchesName(pattern: string, name: string): boolean {
   return matchSequence(pattern.length, name.length, (index) => pattern[index] === "*", (index, at) => {
     return pattern[index] === "?" || pattern[index] === name[at];

@@ -2,6 +2,7 @@
 import { success } from "../lib/result.ts";
 import { createFairTurns, type FairTurns } from "./text/fair_turns.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
+import type { Ignored } from "./ignored.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
 
 /** An entry that the walk met, with its names below the directory where the walk began. */
@@ -22,6 +23,8 @@ interface WalkOptions {
   readonly depth: number;
   readonly after?: WalkPosition;
   readonly details?: boolean;
+  /** What to pass over. */
+  readonly ignored?: Ignored | undefined;
   /** The turns of the work that the walk is a part of. Default: turns of its own. */
   readonly nextTurn?: FairTurns;
 }
@@ -47,7 +50,7 @@ const visitsPerTurn = 16;
 export async function* walk(
   workspace: Workspace,
   path: WorkspacePath,
-  { depth, after, details = false, nextTurn = createFairTurns() }: WalkOptions,
+  { depth, after, details = false, ignored, nextTurn = createFairTurns() }: WalkOptions,
 ): AsyncGenerator<Outcome<WalkedEntry>> {
   const open = (segments: readonly string[], last?: string): OpenDirectory => ({
     path: childPath(path, segments),
@@ -58,6 +61,7 @@ export async function* walk(
     hasMore: true,
   });
   const stack = resume(after, depth, open);
+  for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments);
   let visited = 0;
   let directory: OpenDirectory | undefined;
   while ((directory = stack.at(-1)) !== undefined) {
@@ -69,6 +73,7 @@ export async function* walk(
       const pause = ++visited % visitsPerTurn === 0 ? nextTurn() : undefined;
       if (pause !== undefined) await pause;
       const segments = [...directory.segments, entry.name];
+      if (ignored?.skips(segments, entry.kind === "directory")) continue;
       if (entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
       yield success({ ...entry, segments, mayHaveNext: stack.some(isUnfinished) });
       continue;
@@ -78,6 +83,7 @@ export async function* walk(
       continue;
     }
     const { last } = directory;
+    if (directory.entries.length === 0) await ignored?.enter(directory.segments);
     const listing = await workspace.list(directory.path, { details, ...last === undefined ? {} : { after: last } });
     if (!listing.ok && directory.segments.length === 0) yield listing;
     directory.entries = listing.ok ? listing.value.entries : [];

@@ -91,7 +91,7 @@ async function fillUp({ done, call, refused }: FileServer, words: RegExp): Promi
   assert.match(await refused("file_copy", { filename: "large-0", destination: "copy" }), words);
   assert.equal((await done("file_read", { filename: "kept" })).structured["content"], "old");
   const names = ["kept", ...Array.from({ length: written }, (_, index) => `large-${index}`)];
-  const { structured } = await done("file_list", { details: true });
+  const { structured } = await done("file_list", { show: "details" });
   const listed = structured["entries"] as readonly { readonly name: string; readonly size_bytes: number }[];
   assert.deepEqual(listed.map(({ name }) => name), names);
   for (const { name, size_bytes: size } of listed) assert.equal(size, name === "kept" ? 3 : content.length);

@@ -98,7 +98,7 @@ function otherWays(path: string): readonly [readonly Way[], readonly Way[]] {
     call("file_read", { filename: path, head: 3 }),
     call("file_read", { filename: path, embed: true }),
     call("file_read", { filename: path, files: [`${path}/secret.txt`] }),
-    call("file_list", { path, depth: 8, details: true }),
+    call("file_list", { path, depth: 8, show: "details" }),
     call("file_search", { path, query: "TOPSECRET" }),
     call("file_search", { pattern: path }),
     ["resources/read", { uri }],

@@ -61,7 +61,8 @@ export const fileAttacks: Attacks = {
     call("file_list", {
       path: random.pick([".", "hostile", "tree", deep]),
       depth: random.pick([1, 2, 64]),
-      details: random.chance(0.5),
+      show: random.pick(["names", "details", "summary", "duplicates"]),
+      sort: random.pick(["name", "size", "modified"]),
       limit: random.pick([1, 1000, 10_000]),
       ...random.pick([{}, { pattern: "**/*" }, { pattern: hostileText(random, sizeAround(random, 300, 10_000)) }]),
     }),

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
 import { fileReadTool } from "../../src/tools/files/file_read.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
@@ -104,73 +103,6 @@ Deno.test("images and audio come as media content, with their type", () =>
     const audio = await answerOf(read, { filename: "a.wav" });
     assert.deepEqual(audio.blocks[0], { type: "audio", data: wav.toBase64(), mimeType: "audio/wav" });
   }));
-
-Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>
-  withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
-    for (const directory of ["a", "a/b", "a/b/c", "d"]) Deno.mkdirSync(`${root}/${directory}`);
-    for (const file of ["a/1.txt", "a/b/2.txt", "a/b/c/3.md", "d/4.txt", "5.txt", "a.txt"]) {
-      Deno.writeTextFileSync(`${root}/${file}`, file);
-    }
-    Deno.symlinkSync("a", `${root}/l`);
-    const names = async (options: Record<string, unknown>): Promise<unknown> =>
-      (await answerOf(list, options)).text.split("\n");
-    const whole = [
-      "5.txt",
-      "a/",
-      "a/1.txt",
-      "a/b/",
-      "a/b/2.txt",
-      "a/b/c/",
-      "a/b/c/3.md",
-      "a.txt",
-      "d/",
-      "d/4.txt",
-      "l (link)",
-    ];
-    assert.deepEqual(await names({ depth: 64 }), whole);
-    assert.deepEqual(await names({ depth: 2 }), whole.filter((name) => name.split("/").filter(Boolean).length < 3));
-    assert.deepEqual(await names({ pattern: "*.txt" }), ["5.txt", "a/1.txt", "a/b/2.txt", "a.txt", "d/4.txt"]);
-    assert.deepEqual(await names({ pattern: "a/**/*.{md,txt}" }), ["a/1.txt", "a/b/2.txt", "a/b/c/3.md"]);
-    assert.deepEqual(await names({ path: "a", pattern: "b/*" }), ["b/2.txt", "b/c/"]);
-    assert.deepEqual(await names({ path: "l" }), ["1.txt", "b/"]);
-    for (let limit = 1; limit < 12; limit++) {
-      const seen: unknown[] = [];
-      let cursor: unknown;
-      do {
-        const { structured } = await answerOf(list, { depth: 64, limit, ...cursor === undefined ? {} : { cursor } });
-        const entries = structured["entries"] as { readonly name: string }[];
-        assert.ok(entries.length <= limit);
-        seen.push(...entries.map(({ name }) => name));
-        cursor = structured["next_cursor"];
-      } while (cursor !== undefined);
-      assert.deepEqual(seen, whole.map((name) => name.replace(/\/$| \(link\)$/, "")));
-    }
-    const [file] = (await answerOf(list, { pattern: "5.txt", details: true })).structured["entries"] as Record<
-      string,
-      unknown
-    >[];
-    assert.equal(file?.["size_bytes"], 5);
-    assert.match(String(file?.["modified_at"]), /^\d{4}-\d\d-\d\dT/);
-    assert.equal((await failureOf(list, { pattern: "" })).code, "invalid_arguments");
-    assert.equal((await failureOf(list, { cursor: "bm8" })).code, "invalid_arguments");
-    const climbing = btoa(JSON.stringify([true, ".."])).replaceAll("=", "");
-    assert.equal((await failureOf(list, { cursor: climbing, depth: 2 })).code, "invalid_arguments");
-  }));
-
-Deno.test("file_list gives as many entries as asked for, up to maxListEntries, and a cursor for the rest", () =>
-  withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
-    for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}`, "");
-    const lengthOf = async (options: Record<string, unknown>): Promise<number> => {
-      const { structured } = await answerOf(list, options);
-      assert.ok("next_cursor" in structured);
-      return (structured["entries"] as unknown[]).length;
-    };
-    assert.equal(await lengthOf({}), 20);
-    assert.equal(await lengthOf({ limit: 10_000 }), 20);
-    assert.equal(await lengthOf({ limit: 7 }), 7);
-  }, { limits: { maxListEntries: 20 } }));
 
 Deno.test("head, tail and ranges are right wherever the ends of the reads fall, also inside lines longer than one", () =>
   withWorkspace(async ({ root, workspace }) => {

@@ -248,7 +248,7 @@ const rows: readonly Row[] = [
     tool: "file_list",
     args: { path: ".", depth: 64 },
     accept: ["ok"],
-    contains: ["d/in.txt"],
+    contains: ["  in.txt"],
     notContains: ["self/self"],
   },
   {

@@ -1,50 +1,63 @@
-/** The tool `file_list`: the entries of a directory, or of a tree by name. */
+/** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import { z } from "zod";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { type GlobMatcher, parseGlob } from "../../workspace/glob.ts";
-import { parseDirectoryPath, type WorkspacePath } from "../../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
-import { walk, type WalkedEntry, type WalkPosition } from "../../workspace/walk.ts";
-import { toWalkCursor, toWalkCursorText } from "./cursor.ts";
-import { showName } from "../../workspace/file_display.ts";
-import { toTimestamp } from "./input.ts";
-import { toFailure, toPathFailure } from "./refusal.ts";
+import { createIgnored } from "../../workspace/ignored.ts";
+import { parseDirectoryPath } from "../../workspace/path.ts";
+import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { toWalkCursor } from "./cursor.ts";
+import { listDuplicates } from "./list_duplicates.ts";
+import { listPage } from "./list_page.ts";
+import { listSorted } from "./list_sorted.ts";
+import { summarize } from "./list_summary.ts";
+import { toPathFailure } from "./refusal.ts";
 
 const maxDepth = 64;
 const usualPageEntries = 1000;
 const maxPageEntries = 10_000;
-const visitsPerCheck = 256;
-/** Characters of names as JSON, after which a page ends: names may be long, and hold characters that JSON escapes. */
-const maxPageCharacters = 1_000_000;
+const maxExcludes = 20;
 
 const input = z.object({
-  path: z.string().default(".").describe("The directory's path in the workspace; the workspace itself if absent"),
-  pattern: z.string().optional().describe(
-    "Only entries that match: *.txt for names at any depth, src/**/*.{ts,js} for paths below the directory",
+  path: z.string().default(".").describe("Directory in the workspace; the workspace itself if absent"),
+  pattern: z.string().optional().describe("Only entries that match: *.txt for names, src/**/*.{ts,js} for paths below"),
+  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns of entries to leave out"),
+  depth: z.int().min(1).max(maxDepth).optional().describe("Levels; 1 for a plain listing, else all"),
+  show: z.enum(["names", "details", "summary", "duplicates"]).default("names").describe(
+    "details: size and time; summary: files, bytes and lines by extension; duplicates: equal files",
   ),
-  depth: z.int().min(1).max(maxDepth).optional().describe("How many levels to list; 1 if absent, all with a pattern"),
-  details: z.boolean().default(false).describe("Also sizes and times of change"),
-  limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("How many entries to give at most"),
-  cursor: z.string().optional().describe("Continue an earlier listing: its next_cursor"),
+  sort: z.enum(["name", "size", "modified"]).default("name").describe("size: largest first; modified: newest first"),
+  modified_after: z.string().optional().describe("Only files changed since, such as 2026-11-20 or 2026-11-20T09:00Z"),
+  limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries at most"),
+  include_ignored: z.boolean().default(false).describe("Enter .git, node_modules and what .gitignore names"),
+  cursor: z.string().optional().describe("Goes on where an earlier answer ended"),
 });
-type Input = z.output<typeof input>;
 
+const entry = z.object({
+  name: z.string().describe("Name, or path below the directory, exactly; escape it before showing it"),
+  kind: z.enum(["file", "directory", "link", "other"]),
+  size_bytes: z.int().optional(),
+  modified_at: z.string().optional(),
+});
+const skipped = z.object({ count: z.int(), directories: z.array(z.string()) });
 const output = z.object({
-  path: z.string().describe("The directory's path in the workspace; empty for the workspace itself"),
-  entries: z.array(z.object({
-    name: z.string().describe(
-      "The entry's name, or its path below the directory, exactly; escape it before showing it",
-    ),
-    kind: z.enum(["file", "directory", "link", "other"]).describe("What the entry is"),
-    size_bytes: z.int().optional().describe("A file's size"),
-    modified_at: z.string().optional().describe("When it was last changed (ISO 8601)"),
-  })).describe("The entries, sorted by name"),
-  next_cursor: z.string().optional().describe("There is more: call again with this cursor"),
+  path: z.string().describe("The directory; empty for the workspace itself"),
+  entries: z.array(entry).optional(),
+  next_cursor: z.string().optional(),
+  total: z.int().optional().describe("Entries there are, where they were all looked at"),
+  incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
+  skipped: skipped.optional().describe("Ignored entries that were passed over"),
+  files: z.int().optional(),
+  directories: z.int().optional(),
+  size_bytes: z.int().optional(),
+  lines: z.int().optional(),
+  extensions: z.array(z.object({ extension: z.string(), files: z.int(), size_bytes: z.int(), lines: z.int() }))
+    .optional(),
+  duplicates: z.array(z.object({ size_bytes: z.int(), names: z.array(z.string()) })).optional(),
 });
 
 interface FileListOptions {
-  /** After this time a listing gives what it has found, and a cursor. Default 10,000. */
+  /** After this time a listing answers with what it has found, and a cursor. */
   readonly maxListMilliseconds?: number;
   readonly clock?: Clock;
 }
@@ -57,95 +70,56 @@ export function fileListTool(
   return defineTool({
     name: "file_list",
     title: "List files",
-    description: "Lists a directory of the workspace, or the tree below it, sorted by name and in pages. " +
-      "Names of directories end in a slash; links are shown without their target.",
+    description: "Lists a directory, or the tree below it, indented (ls, tree, find, du, wc); sorts by size or time, " +
+      "filters by name and time, counts lines, finds equal files. Directories end in a slash.",
     scopes: ["files:read"],
     annotations: { title: "List files", readOnlyHint: true, openWorldHint: false },
+    aliases: { filename: "path", directory: "path", glob: "pattern" },
     input,
     output,
     async run(request, context) {
       const path = parseDirectoryPath(request.path);
       if (!path.ok) return toPathFailure("path", path.error);
-      const matches = request.pattern === undefined ? () => true : parseGlob(request.pattern);
-      if (matches === null) return invalid("the pattern is empty, too long or has too many alternatives");
+      const matches = matcherOf(request.pattern, request.exclude);
+      if (matches === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const after = request.cursor === undefined ? undefined : toWalkCursor(request.cursor);
       if (after === null) return invalid("the cursor is not one of an earlier result");
+      const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
+      if (Number.isNaN(modifiedAfter)) return invalid("modified_after is no date; write it as 2026-11-20T09:00Z");
+      const { show, sort, pattern } = request;
+      const isPlain = pattern === undefined && modifiedAfter === null && sort === "name" &&
+        (show === "names" || show === "details");
+      const depth = request.depth ?? (isPlain ? 1 : maxDepth);
+      const workspace = workspaceOf(source, context.principal);
       const deadline = clock() + maxListMilliseconds;
-      const isOver = (): boolean => clock() > deadline || context.signal.aborted;
-      return await listTree(workspaceOf(source, context.principal), path.value, request, matches, after, isOver);
+      const listing = {
+        workspace,
+        path: path.value,
+        depth,
+        limit: Math.min(request.limit, workspace.limits.maxListEntries),
+        matches,
+        modifiedAfter,
+        // a plain listing shows all that there is
+        ignored: depth === 1 || request.include_ignored ? undefined : await createIgnored(workspace, path.value),
+        isOver: () => clock() > deadline || context.signal.aborted,
+      };
+      if (show === "summary") return await summarize(listing);
+      if (show === "duplicates") return await listDuplicates(listing);
+      if (sort !== "name") return await listSorted(listing, sort);
+      return await listPage(listing, { details: show === "details" || modifiedAfter !== null, after });
     },
   });
 }
 
-async function listTree(
-  workspace: Workspace,
-  path: WorkspacePath,
-  { pattern, depth = pattern === undefined ? 1 : maxDepth, details, limit }: Input,
-  matches: GlobMatcher,
-  after: WalkPosition | undefined,
-  isOver: () => boolean,
-): Promise<ToolOutcome> {
-  const wanted = Math.min(limit, workspace.limits.maxListEntries);
-  const found: WalkedEntry[] = [];
-  let visited = 0;
-  let characters = 0;
-  let last: WalkPosition | undefined;
-  let isCut = false;
-  for await (const step of walk(workspace, path, { depth, details, ...after === undefined ? {} : { after } })) {
-    if (!step.ok) return toFailure("list directory", path, step.error);
-    visited++;
-    const { segments, kind, mayHaveNext } = step.value;
-    last = { segments, isDirectory: kind === "directory" };
-    if (matches(segments)) {
-      found.push(step.value);
-      characters += JSON.stringify(segments).length;
-    }
-    const isEnough = found.length === wanted || characters > maxPageCharacters ||
-      visited === workspace.limits.maxTreeEntries;
-    // asked for now and then only: short listings never pay for a signal
-    if (isEnough || (visited % visitsPerCheck === 0 && isOver())) {
-      isCut = mayHaveNext;
-      break;
-    }
-  }
-  const nextCursor = isCut && last !== undefined ? toWalkCursorText(last) : undefined;
-  const lines = found.map(toLine);
-  if (found.length === 0) lines.push(isCut ? "(none so far)" : "(no entries)");
-  if (nextCursor !== undefined) lines.push(`(there is more; go on with cursor ${nextCursor})`);
-  return {
-    ok: true,
-    content: [{ type: "text", text: lines.join("\n") }],
-    structuredContent: {
-      path: path.text,
-      entries: found.map(toEntry),
-      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
-    },
-  };
-}
-
-function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
-  const entry: Record<string, unknown> = { name: segments.join("/"), kind };
-  if (sizeBytes !== undefined) entry["size_bytes"] = sizeBytes;
-  if (modifiedAt !== undefined) entry["modified_at"] = toTimestamp(modifiedAt);
-  return entry;
-}
-
-function toLine({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): string {
-  const shown = showName(segments.join("/"));
-  const facts: string[] = [];
-  if (sizeBytes !== undefined) facts.push(`${sizeBytes} bytes`);
-  if (modifiedAt !== undefined) facts.push(toTimestamp(modifiedAt));
-  const details = facts.length === 0 ? "" : `  [${facts.join(", ")}]`;
-  switch (kind) {
-    case "file":
-      return `${shown}${details}`;
-    case "directory":
-      return `${shown}/${details}`;
-    case "link":
-      return `${shown} (link)${details}`;
-    case "other":
-      return `${shown} (pipe, socket or device)${details}`;
-  }
+function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {
+  const include = pattern === undefined ? () => true : parseGlob(pattern);
+  const excludes = exclude.map((text) => parseGlob(text));
+  if (include === null || excludes.includes(null)) return null;
+  if (excludes.length === 0) return include;
+  // what lies in an excluded directory is excluded
+  const isExcluded = (segments: readonly string[]): boolean =>
+    segments.some((_, index) => excludes.some((matches) => matches?.(segments.slice(0, index + 1))));
+  return (segments) => include(segments) && !isExcluded(segments);
 }
 
 function invalid(words: string): ToolOutcome {

@@ -1,0 +1,91 @@
+/** Groups of equal files in a tree, for `file_list`. Only files of the same size are read. */
+import { createHash } from "node:crypto";
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../../workspace/file_display.ts";
+import { childPath, type WorkspacePath } from "../../workspace/path.ts";
+import type { Workspace } from "../../workspace/port.ts";
+import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
+import type { WalkedEntry } from "../../workspace/walk.ts";
+import { pageBytes } from "./input.ts";
+import { collectEntries, cutNotice, type Listing, skippedParts, toSize } from "./list_walk.ts";
+import { toFailure } from "./refusal.ts";
+
+const readBytes = 262_144;
+
+/** Finds files of the same content; empty ones are not told. */
+export async function listDuplicates(listing: Listing): Promise<ToolOutcome> {
+  const { workspace, path, limit, isOver } = listing;
+  const collected = await collectEntries(listing);
+  if (!collected.ok) return toFailure("list directory", path, collected.error);
+  let { isCut } = collected.value;
+  const files = collected.value.entries.filter(({ kind, sizeBytes = 0 }) => kind === "file" && sizeBytes > 0);
+  const nextTurn = createFairTurns();
+  const buffer = new Uint8Array(readBytes);
+  const groups: { readonly sizeBytes: number; readonly names: readonly string[] }[] = [];
+  for (const [sizeBytes, sameSize] of Map.groupBy(files, ({ sizeBytes }) => sizeBytes ?? 0)) {
+    if (sameSize.length < 2) continue;
+    const byContent = new Map<string, WalkedEntry[]>();
+    for (const entry of sameSize) {
+      if (isOver()) {
+        isCut = true;
+        break;
+      }
+      const hash = await hashFile(workspace, childPath(path, entry.segments), { buffer, nextTurn, isOver });
+      if (hash === null) continue;
+      const same = byContent.get(hash);
+      if (same === undefined) byContent.set(hash, [entry]);
+      else same.push(entry);
+    }
+    for (const same of byContent.values()) {
+      if (same.length > 1) groups.push({ sizeBytes, names: same.map(({ segments }) => segments.join("/")) });
+    }
+  }
+  groups.sort((one, other) => other.sizeBytes * (other.names.length - 1) - one.sizeBytes * (one.names.length - 1));
+  const lines: string[] = [];
+  let characters = 0;
+  for (const { sizeBytes, names } of groups.slice(0, limit)) {
+    const line = `${names.length} files of ${toSize(sizeBytes)}: ${names.map(showName).join(", ")}`;
+    characters += line.length + 1;
+    if (characters > pageBytes && lines.length > 0) break;
+    lines.push(line.slice(0, pageBytes).toWellFormed());
+  }
+  const skipped = skippedParts(listing.ignored);
+  const text = [
+    ...(groups.length === 0 ? [`(no two of ${files.length} files are equal)`] : lines),
+    ...(lines.length < groups.length ? [`(the first ${lines.length} of ${groups.length} groups)`] : []),
+    ...skipped.lines,
+    ...(isCut ? [cutNotice] : []),
+  ].join("\n");
+  return {
+    ok: true,
+    content: [{ type: "text", text }],
+    structuredContent: {
+      path: path.text,
+      duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({ size_bytes: sizeBytes, names })),
+      ...(isCut ? { incomplete: true } : { total: groups.length }),
+      ...skipped.facts,
+    },
+  };
+}
+
+/** SHA-256 of a file; `null` when it cannot be read, or not in time. */
+async function hashFile(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { buffer, nextTurn, isOver }: {
+    readonly buffer: Uint8Array;
+    readonly nextTurn: FairTurns;
+    readonly isOver: () => boolean;
+  },
+): Promise<string | null> {
+  const digest = createHash("sha256");
+  let offsetBytes = 0;
+  for (;;) {
+    const read = await workspace.readInto(path, buffer, offsetBytes);
+    if (!read.ok || isOver()) return null;
+    await nextTurn();
+    digest.update(buffer.subarray(0, read.value.lengthBytes));
+    offsetBytes += read.value.lengthBytes;
+    if (read.value.lengthBytes === 0 || offsetBytes >= read.value.sizeBytes) return digest.digest("hex");
+  }
+}

@@ -1,0 +1,44 @@
+/** The largest or newest entries of a tree for `file_list`. */
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { WalkedEntry } from "../../workspace/walk.ts";
+import { pageBytes } from "./input.ts";
+import { collectEntries, cutNotice, type Listing, skippedParts, toEntry, toLine } from "./list_walk.ts";
+import { toFailure } from "./refusal.ts";
+
+/** Lists the first of the tree's entries in this order. By size, only files count. */
+export async function listSorted(listing: Listing, sort: "size" | "modified"): Promise<ToolOutcome> {
+  const collected = await collectEntries(listing);
+  if (!collected.ok) return toFailure("list directory", listing.path, collected.error);
+  const { entries, isCut } = collected.value;
+  const key = sort === "size"
+    ? ({ sizeBytes = 0 }: WalkedEntry) => sizeBytes
+    : ({ modifiedAt = 0 }: WalkedEntry) => modifiedAt;
+  const sorted = entries.filter(({ kind }) => sort === "modified" || kind === "file")
+    .sort((one, other) => key(other) - key(one));
+  const lines: string[] = [];
+  let characters = 0;
+  for (const entry of sorted.slice(0, listing.limit)) {
+    const line = toLine(entry, entry.segments.join("/"));
+    characters += line.length + 1;
+    if (characters > pageBytes && lines.length > 0) break;
+    lines.push(line);
+  }
+  const shown = lines.length;
+  const skipped = skippedParts(listing.ignored);
+  const text = [
+    ...(shown === 0 ? ["(no entries)"] : lines),
+    ...(shown < sorted.length ? [`(the first ${shown} of ${sorted.length})`] : []),
+    ...skipped.lines,
+    ...(isCut ? [cutNotice] : []),
+  ].join("\n");
+  return {
+    ok: true,
+    content: [{ type: "text", text }],
+    structuredContent: {
+      path: listing.path.text,
+      entries: sorted.slice(0, shown).map(toEntry),
+      ...(isCut ? { incomplete: true } : { total: sorted.length }),
+      ...skipped.facts,
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/** What a tree holds, for `file_list`: files, bytes and lines, by extension. */
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../../workspace/file_display.ts";
+import { childPath, type WorkspacePath } from "../../workspace/path.ts";
+import type { Workspace } from "../../workspace/port.ts";
+import { createFairTurns } from "../../workspace/text/fair_turns.ts";
+import { collectEntries, cutNotice, type Listing, skippedParts, toSize } from "./list_walk.ts";
+import { toFailure } from "./refusal.ts";
+
+const readBytes = 262_144;
+const newline = 0x0a;
+/** Of binary files, which have no lines, a NUL is among the first bytes. */
+const sniffedBytes = 8_192;
+const maxExtensions = 40;
+
+interface Total {
+  files: number;
+  sizeBytes: number;
+  lines: number;
+}
+
+/** Counts everything in the tree, reading the files for their lines. */
+export async function summarize(listing: Listing): Promise<ToolOutcome> {
+  const { workspace, path, isOver } = listing;
+  const collected = await collectEntries(listing);
+  if (!collected.ok) return toFailure("list directory", path, collected.error);
+  let { isCut } = collected.value;
+  const byExtension = new Map<string, Total>();
+  const all: Total = { files: 0, sizeBytes: 0, lines: 0 };
+  const nextTurn = createFairTurns();
+  const buffer = new Uint8Array(readBytes);
+  for (const { kind, segments, sizeBytes = 0 } of collected.value.entries) {
+    if (kind !== "file") continue;
+    isCut ||= isOver();
+    const lines = isCut ? 0 : await countLines(workspace, childPath(path, segments), buffer, isOver);
+    const extension = /[^.]\.([^.]{1,12})$/.exec(segments.at(-1) ?? "")?.[1]?.toLowerCase() ?? "";
+    const total = byExtension.get(extension) ?? { files: 0, sizeBytes: 0, lines: 0 };
+    byExtension.set(extension, total);
+    for (const each of [total, all]) {
+      each.files++;
+      each.sizeBytes += sizeBytes;
+      each.lines += lines;
+    }
+    await nextTurn();
+  }
+  const directories = collected.value.entries.filter(({ kind }) => kind === "directory").length;
+  const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
+  const skipped = skippedParts(listing.ignored);
+  const text = [
+    `${all.files} files in ${directories} directories, ${toSize(all.sizeBytes)} bytes, ${all.lines} lines`,
+    ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
+      `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${total.files} files, ${
+        toSize(total.sizeBytes)
+      }, ${total.lines} lines`
+    ),
+    ...(extensions.length > maxExtensions ? [`(and ${extensions.length - maxExtensions} further extensions)`] : []),
+    ...skipped.lines,
+    ...(isCut ? [cutNotice] : []),
+  ].join("\n");
+  return {
+    ok: true,
+    content: [{ type: "text", text }],
+    structuredContent: {
+      path: path.text,
+      files: all.files,
+      directories,
+      size_bytes: all.sizeBytes,
+      lines: all.lines,
+      extensions: extensions.slice(0, maxExtensions).map(([extension, total]) => ({
+        extension,
+        files: total.files,
+        size_bytes: total.sizeBytes,
+        lines: total.lines,
+      })),
+      ...(isCut ? { incomplete: true } : {}),
+      ...skipped.facts,
+    },
+  };
+}
+
+/** Line ends, and a last line without one; 0 for what is binary or cannot be read. */
+async function countLines(
+  workspace: Workspace,
+  path: WorkspacePath,
+  buffer: Uint8Array,
+  isOver: () => boolean,
+): Promise<number> {
+  let lines = 0;
+  let offsetBytes = 0;
+  let lastByte = newline;
+  for (;;) {
+    const read = await workspace.readInto(path, buffer, offsetBytes);
+    if (!read.ok) return 0;
+    const part = buffer.subarray(0, read.value.lengthBytes);
+    if (offsetBytes === 0 && part.subarray(0, sniffedBytes).includes(0)) return 0;
+    for (let at = part.indexOf(newline); at !== -1; at = part.indexOf(newline, at + 1)) lines++;
+    lastByte = part.at(-1) ?? lastByte;
+    offsetBytes += part.byteLength;
+    if (part.byteLength === 0 || offsetBytes >= read.value.sizeBytes || isOver()) break;
+  }
+  return lastByte === newline ? lines : lines + 1;
+}

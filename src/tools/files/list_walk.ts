@@ -1,0 +1,100 @@
+/** What the listings of `file_list` share: which entries, how they are shown, and what was passed over. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import { showName } from "../../workspace/file_display.ts";
+import type { GlobMatcher } from "../../workspace/glob.ts";
+import type { Ignored } from "../../workspace/ignored.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
+import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
+import { walk, type WalkedEntry } from "../../workspace/walk.ts";
+import { toTimestamp } from "./input.ts";
+
+/** What to list. */
+export interface Listing {
+  readonly workspace: Workspace;
+  readonly path: WorkspacePath;
+  readonly depth: number;
+  readonly limit: number;
+  readonly matches: GlobMatcher;
+  /** Milliseconds since the epoch; only files. */
+  readonly modifiedAfter: number | null;
+  readonly ignored: Ignored | undefined;
+  readonly isOver: () => boolean;
+}
+
+const visitsPerCheck = 256;
+
+/** All entries that are wanted, as far as the bounds allow. */
+export async function collectEntries(
+  listing: Listing,
+): Promise<Result<{ readonly entries: readonly WalkedEntry[]; readonly isCut: boolean }, WorkspaceRefusal>> {
+  const { workspace, path, depth, ignored, isOver } = listing;
+  const entries: WalkedEntry[] = [];
+  let visited = 0;
+  for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
+    if (!step.ok) return failure(step.error);
+    if (isWanted(listing, step.value)) entries.push(step.value);
+    visited++;
+    if (visited === workspace.limits.maxTreeEntries || (visited % visitsPerCheck === 0 && isOver())) {
+      return success({ entries, isCut: step.value.mayHaveNext });
+    }
+  }
+  return success({ entries, isCut: false });
+}
+
+/** Whether a listing names the entry. */
+export function isWanted(
+  { matches, modifiedAfter }: Listing,
+  { segments, kind, modifiedAt = 0 }: WalkedEntry,
+): boolean {
+  if (modifiedAfter !== null && (kind !== "file" || modifiedAt <= modifiedAfter)) return false;
+  return matches(segments);
+}
+
+/** The entry as structured content has it. */
+export function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
+  const entry: Record<string, unknown> = { name: segments.join("/"), kind };
+  if (sizeBytes !== undefined) entry["size_bytes"] = sizeBytes;
+  if (modifiedAt !== undefined) entry["modified_at"] = toTimestamp(modifiedAt);
+  return entry;
+}
+
+/** The entry's name, or path, with a mark of its kind, and what is known of it before. */
+export function toLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string): string {
+  const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socket or device)" };
+  const size = sizeBytes === undefined ? "" : `${toSize(sizeBytes).padStart(5)} `;
+  const time = modifiedAt === undefined ? "" : `${toTimestamp(modifiedAt).slice(0, 16)} `;
+  const gap = sizeBytes === undefined && modifiedAt !== undefined ? " ".repeat(6) : "";
+  return `${gap}${size}${time}${showName(name)}${marks[kind]}`;
+}
+
+/** A size as people write it: 340, 12K, 3.1M. */
+export function toSize(bytes: number): string {
+  if (bytes < 1000) return String(bytes);
+  let size = bytes;
+  for (const unit of ["K", "M", "G", "T"]) {
+    size /= 1000;
+    if (size < 9.95) return `${size.toFixed(1)}${unit}`;
+    if (size < 999.5) return `${Math.round(size)}${unit}`;
+  }
+  return `${Math.round(size)}T`;
+}
+
+/** What was passed over, as a line of the answer and as structured content; nothing where nothing was. */
+export function skippedParts(ignored: Ignored | undefined): {
+  readonly lines: readonly string[];
+  readonly facts: Readonly<Record<string, unknown>>;
+} {
+  const { count, names } = ignored?.skipped ?? { count: 0, names: [] };
+  if (count === 0) return { lines: [], facts: {} };
+  const shown = names.map((name) => `${showName(name)}/`).join(", ");
+  const more = names.length === 0 ? "" : `: ${shown}${count > names.length ? ", ..." : ""}`;
+  return {
+    lines: [
+      `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}; set include_ignored to see them)`,
+    ],
+    facts: { skipped: { count, directories: names } },
+  };
+}
+
+/** Says that a tree was too large to be looked at whole. */
+export const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or a pattern)";

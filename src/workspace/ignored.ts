@@ -1,0 +1,72 @@
+/** What searches and listings pass over unless they are asked to look: `.git`, `node_modules`, what `.gitignore` names. */
+import { Buffer } from "node:buffer";
+import { type IgnoreRules, maxIgnoreBytes, parseIgnoreRules } from "./ignore_rules.ts";
+import { childPath, type WorkspacePath } from "./path.ts";
+import type { Workspace } from "./port.ts";
+
+const alwaysIgnored: ReadonlySet<string> = new Set([".git", "node_modules"]);
+const rulesName = ".gitignore";
+/** Names of directories that an answer repeats. */
+const maxSkippedNames = 5;
+
+/** What was passed over so far. */
+export interface Skipped {
+  readonly count: number;
+  /** The first of them. */
+  readonly names: readonly string[];
+}
+
+/** Decides for one walk. Directories are entered in the order of the walk. */
+export interface Ignored {
+  /** To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start. */
+  enter(segments: readonly string[]): Promise<void>;
+  /** Whether the walk passes over the entry. */
+  skips(segments: readonly string[], isDirectory: boolean): boolean;
+  readonly skipped: Skipped;
+}
+
+/** Makes the decisions for a walk below `start`. A start that is itself ignored was asked for: nothing is then passed over. */
+export async function createIgnored(workspace: Workspace, start: WorkspacePath): Promise<Ignored> {
+  const rules: { readonly depth: number; readonly rules: IgnoreRules }[] = [];
+  const base = start.segments.length;
+  let count = 0;
+  const names: string[] = [];
+  const isIgnored = (path: readonly string[], isDirectory: boolean): boolean => {
+    if (isDirectory && alwaysIgnored.has(path.at(-1) ?? "")) return true;
+    for (const { depth, rules: decide } of rules.toReversed()) { // the nearest rules decide
+      if (path.length <= depth) continue; // rules of a directory that the walk has left
+      const verdict = decide(path.slice(depth), isDirectory);
+      if (verdict !== null) return verdict === "ignored";
+    }
+    return false;
+  };
+  const load = async (directory: readonly string[]): Promise<void> => {
+    while ((rules.at(-1)?.depth ?? -1) >= directory.length) rules.pop();
+    const text = await readRules(workspace, { text: directory.join("/"), segments: directory });
+    if (text !== null) rules.push({ depth: directory.length, rules: parseIgnoreRules(text) });
+  };
+  let isOff = false;
+  for (let depth = 0; depth < base; depth++) {
+    await load(start.segments.slice(0, depth));
+    isOff ||= isIgnored(start.segments.slice(0, depth + 1), true);
+  }
+  return {
+    async enter(segments) {
+      if (!isOff) await load([...start.segments, ...segments]);
+    },
+    skips(segments, isDirectory) {
+      if (isOff || !isIgnored([...start.segments, ...segments], isDirectory)) return false;
+      count++;
+      if (isDirectory && names.length < maxSkippedNames) names.push(segments.join("/"));
+      return true;
+    },
+    get skipped() {
+      return { count, names };
+    },
+  };
+}
+
+async function readRules(workspace: Workspace, directory: WorkspacePath): Promise<string | null> {
+  const read = await workspace.read(childPath(directory, [rulesName]), { offsetBytes: 0, lengthBytes: maxIgnoreBytes });
+  return read.ok ? Buffer.from(read.value.bytes).toString("utf8") : null;
+}

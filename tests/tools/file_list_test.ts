@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
+
+Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    for (const directory of ["a", "a/b", "a/b/c", "d"]) Deno.mkdirSync(`${root}/${directory}`);
+    for (const file of ["a/1.txt", "a/b/2.txt", "a/b/c/3.md", "d/4.txt", "5.txt", "a.txt"]) {
+      Deno.writeTextFileSync(`${root}/${file}`, file);
+    }
+    Deno.symlinkSync("a", `${root}/l`);
+    const names = async (options: Record<string, unknown>): Promise<unknown> =>
+      (await answerOf(list, options)).text.split("\n");
+    const whole = [
+      "5.txt",
+      "a/",
+      "  1.txt",
+      "  b/",
+      "    2.txt",
+      "    c/",
+      "      3.md",
+      "a.txt",
+      "d/",
+      "  4.txt",
+      "l (link)",
+    ];
+    const paths = ["5.txt", "a", "a/1.txt", "a/b", "a/b/2.txt", "a/b/c", "a/b/c/3.md", "a.txt", "d", "d/4.txt", "l"];
+    assert.deepEqual(await names({ depth: 64 }), whole);
+    assert.deepEqual(await names({ depth: 2 }), whole.filter((name) => !name.startsWith("    ")));
+    assert.deepEqual(await names({ pattern: "*.txt" }), [
+      "5.txt",
+      "a/",
+      "  1.txt",
+      "  b/",
+      "    2.txt",
+      "a.txt",
+      "d/",
+      "  4.txt",
+    ]);
+    assert.deepEqual(await names({ pattern: "a/**/*.{md,txt}" }), [
+      "a/",
+      "  1.txt",
+      "  b/",
+      "    2.txt",
+      "    c/",
+      "      3.md",
+    ]);
+    assert.deepEqual(await names({ path: "a", pattern: "b/*" }), ["b/", "  2.txt", "  c/"]);
+    assert.deepEqual(await names({ pattern: "*.txt", exclude: ["a", "5*"] }), ["a.txt", "d/", "  4.txt"]);
+    assert.deepEqual(await names({ path: "l" }), ["1.txt", "b/"]);
+    for (let limit = 1; limit < 12; limit++) {
+      const seen: unknown[] = [];
+      let cursor: unknown;
+      do {
+        const { structured } = await answerOf(list, { depth: 64, limit, ...cursor === undefined ? {} : { cursor } });
+        const entries = structured["entries"] as { readonly name: string }[];
+        assert.ok(entries.length <= limit);
+        seen.push(...entries.map(({ name }) => name));
+        cursor = structured["next_cursor"];
+      } while (cursor !== undefined);
+      assert.deepEqual(seen, paths);
+    }
+    const [file] = (await answerOf(list, { pattern: "5.txt", show: "details" })).structured["entries"] as Record<
+      string,
+      unknown
+    >[];
+    assert.equal(file?.["size_bytes"], 5);
+    assert.match(String(file?.["modified_at"]), /^\d{4}-\d\d-\d\dT/);
+    assert.equal((await failureOf(list, { pattern: "" })).code, "invalid_arguments");
+    assert.equal((await failureOf(list, { cursor: "bm8" })).code, "invalid_arguments");
+    const climbing = btoa(JSON.stringify([true, ".."])).replaceAll("=", "");
+    assert.equal((await failureOf(list, { cursor: climbing, depth: 2 })).code, "invalid_arguments");
+  }));
+
+Deno.test("file_list gives as many entries as asked for, up to maxListEntries, and a cursor for the rest", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}`, "");
+    const lengthOf = async (options: Record<string, unknown>): Promise<number> => {
+      const { structured } = await answerOf(list, options);
+      assert.ok("next_cursor" in structured);
+      return (structured["entries"] as unknown[]).length;
+    };
+    assert.equal(await lengthOf({}), 20);
+    assert.equal(await lengthOf({ limit: 10_000 }), 20);
+    assert.equal(await lengthOf({ limit: 7 }), 7);
+  }, { limits: { maxListEntries: 20 } }));
+
+Deno.test("file_list sorts by size and time, and filters by time", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    Deno.mkdirSync(`${root}/d`);
+    for (const [index, name] of ["a", "d/b", "d/c", "e"].entries()) {
+      Deno.writeTextFileSync(`${root}/${name}`, "x".repeat([1_234, 10, 98_765_4, 340][index] ?? 0));
+      Deno.utimeSync(`${root}/${name}`, 0, Date.UTC(2026, 10, 1 + index) / 1000);
+    }
+    Deno.utimeSync(`${root}/d`, 0, 0);
+    const largest = await answerOf(list, { sort: "size", limit: 3 });
+    assert.deepEqual(largest.text.split("\n"), [
+      " 988K 2026-11-03T00:00 d/c",
+      " 1.2K 2026-11-01T00:00 a",
+      "  340 2026-11-04T00:00 e",
+      "(the first 3 of 4)",
+    ]);
+    assert.deepEqual([largest.structured["total"], (largest.structured["entries"] as unknown[]).length], [4, 3]);
+    const newest = await answerOf(list, { sort: "modified", limit: 2 });
+    assert.deepEqual(newest.text.split("\n").map((line) => line.split(" ").at(-1)), ["e", "d/c", "5)"]);
+    const since = await answerOf(list, { modified_after: "2026-11-02T12:00Z" });
+    assert.deepEqual(since.text.split("\n"), ["d/", "   988K 2026-11-03T00:00 c", "  340 2026-11-04T00:00 e"]);
+    assert.equal((await failureOf(list, { modified_after: "yesterday" })).code, "invalid_arguments");
+  }));
+
+Deno.test("file_list counts files, bytes and lines by extension", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    Deno.mkdirSync(`${root}/d`);
+    const files: Record<string, string> = {
+      "a.ts": "1\n2\n",
+      "d/b.ts": "1\n2",
+      "d/c.TS": "",
+      Makefile: "x:\n",
+      ".env": "A=1\n",
+      "image.png": "\0\n\n",
+      "long.log": "line\n".repeat(200_000),
+    };
+    for (const [name, text] of Object.entries(files)) Deno.writeTextFileSync(`${root}/${name}`, text);
+    const { text, structured } = await answerOf(list, { show: "summary" });
+    assert.deepEqual(text.split("\n"), [
+      "7 files in 1 directories, 1.0M bytes, 200006 lines",
+      ".log: 1 files, 1.0M, 200000 lines",
+      "(none): 2 files, 7, 2 lines",
+      ".ts: 3 files, 7, 4 lines",
+      ".png: 1 files, 3, 0 lines",
+    ]);
+    assert.equal(structured["lines"], 200_006);
+    assert.equal((await answerOf(list, { show: "summary", pattern: "*.ts" })).structured["files"], 2);
+  }));
+
+Deno.test("file_list finds equal files, and reads only those of one size", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    Deno.mkdirSync(`${root}/d`);
+    const large = "x".repeat(600_000);
+    const files = { a: large, "d/b": large, c: `${large.slice(1)}y`, e: "same", f: "same", g: "diff", h: "", i: "" };
+    for (const [name, text] of Object.entries(files)) Deno.writeTextFileSync(`${root}/${name}`, text);
+    const { text, structured } = await answerOf(list, { show: "duplicates" });
+    assert.deepEqual(text.split("\n"), ["2 files of 600K: a, d/b", "2 files of 4: e, f"]);
+    assert.deepEqual(structured["duplicates"], [
+      { size_bytes: 600_000, names: ["a", "d/b"] },
+      { size_bytes: 4, names: ["e", "f"] },
+    ]);
+    assert.equal((await answerOf(list, { show: "duplicates", pattern: "g" })).text, "(no two of 1 files are equal)");
+  }));
+
+Deno.test("file_list passes over what is ignored when it goes below a directory, and says so", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    for (const directory of ["node_modules/x", "src", ".git"]) {
+      Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
+    }
+    for (const name of ["node_modules/x/a.js", "src/a.ts", "src/a.tmp"]) Deno.writeTextFileSync(`${root}/${name}`, "");
+    Deno.writeTextFileSync(`${root}/.gitignore`, "*.tmp\n");
+    const tree = await answerOf(list, { depth: 9 });
+    assert.deepEqual(tree.text.split("\n"), [
+      ".gitignore",
+      "src/",
+      "  a.ts",
+      "(3 ignored entries passed over: .git/, node_modules/, ...; set include_ignored to see them)",
+    ]);
+    assert.deepEqual(tree.structured["skipped"], { count: 3, directories: [".git", "node_modules"] });
+    assert.deepEqual((await answerOf(list, {})).text.split("\n"), [".git/", ".gitignore", "node_modules/", "src/"]);
+    assert.match((await answerOf(list, { depth: 9, include_ignored: true })).text, /a\.js/);
+    assert.equal((await answerOf(list, { path: "node_modules", depth: 9 })).text, "x/\n  a.js");
+  }));
+
+Deno.test("a sorted listing, a summary and a search for equal files say when the tree is too large for them", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const list = fileListTool(workspace);
+    for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}`, "x");
+    for (const request of [{ sort: "size" }, { show: "summary" }, { show: "duplicates" }]) {
+      const { text, structured } = await answerOf(list, request);
+      assert.match(text, /the tree is larger than what was looked at/);
+      assert.equal(structured["incomplete"], true);
+    }
+  }, { limits: { maxTreeEntries: 20 } }));
