@@ -1,15 +1,14 @@
-/** Commands of several actions, such as `token create`: finds the action that the words name. */
+/** Commands with several actions, such as `token create`. */
 import { didYouMean } from "../lib/closest_word.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Command, CommandContext, ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
-/** One action of a command. */
 export interface Action {
   readonly name: string;
-  /** What the words after it are, as its usage calls them. */
+  /** The names of the words after it, as in its usage. */
   readonly words: readonly string[];
-  /** Those of the command's own flags and switches that it takes. */
+  /** The command's own flags and switches that it takes. */
   readonly flags?: readonly string[];
   readonly run: (context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
 }
@@ -54,7 +53,7 @@ function mistakeIn(
   return foreign === undefined ? null : `${called} does not take --${foreign}`;
 }
 
-/** No control characters reach the terminal. */
+/** Control characters never reach the terminal. */
 function printable(word: string): string {
   return word.replaceAll(/\p{C}/gu, "?");
 }
@@ -70,7 +69,7 @@ export function administered<Operations>(
   ) => ExitStatus | Promise<ExitStatus>,
 ): Action["run"] {
   return async (context, words) => {
-    // A start of `serve` reads this file too, and must not wait for all that is behind it.
+    // Not imported above: every start of `serve` loads this file, and would wait for all that is behind it.
     const { withInstallation } = await import("./with_installation.ts");
     return await withInstallation(
       context,

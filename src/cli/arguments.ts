@@ -1,9 +1,8 @@
-/** Splits an argument list into words and flags, and says everything that is wrong with it at once. */
+/** Splits arguments into words and flags, and reports every mistake at once. */
 import { settings } from "../config/settings.ts";
 import type { ConfigProblem } from "../config/problem.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
-/** An argument list, taken apart. */
 interface ParsedArguments {
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, string | undefined>>;
@@ -49,7 +48,7 @@ export function parseArguments(
         if (inline === undefined) flags[name] = "on";
         else problems.push({ field: `--${name}`, hint: "takes no value" });
       } else if (!arg.startsWith("--") || !known.includes(name)) {
-        // Its value may be a secret that was meant for another flag, so it is not shown.
+        // Not shown: its value may be a secret meant for another flag.
         problems.push({ field: arg.split("=", 1)[0] ?? arg, hint: unknownFlag(name, [...known, ...switches]) });
         if (takesNext && !next.startsWith("-")) at += 1;
       } else if (inline === undefined && !takesNext) {

@@ -1,4 +1,4 @@
-/** What each known client has to be told to connect, in its own format. Pure. */
+/** The configuration of each known client, in its own format. Pure. */
 
 /** How a client reaches the server. */
 export type Connection =
@@ -7,26 +7,23 @@ export type Connection =
   /** As a child process. */
   | { readonly kind: "stdio"; readonly command: string; readonly args: readonly string[] };
 
-/** A configuration as a person or a script copies it. */
 export interface ClientConfiguration {
   /** Where it goes. */
   readonly place: string;
   /** Exactly what goes there. */
   readonly text: string;
-  /** What else there is to know. */
   readonly notes: readonly string[];
 }
 
-/** One client. `null` when it cannot connect in that way. */
 export interface ClientFormat {
   readonly name: string;
   readonly title: string;
+  /** `null` when it cannot connect in that way. */
   readonly configure: (connection: Connection) => ClientConfiguration | null;
 }
 
 const serverName = "portcullis";
 
-/** Every client whose format is known. */
 export const clientFormats: readonly ClientFormat[] = [
   { name: "claude-code", title: "Claude Code", configure: configureClaudeCode },
   { name: "claude-desktop", title: "Claude Desktop", configure: configureClaudeDesktop },
@@ -50,7 +47,7 @@ function configureClaudeCode(connection: Connection): ClientConfiguration {
   return { place, text: `${add} --header 'Authorization: Bearer \${${tokenVariable}}'`, notes: [] };
 }
 
-/** Its file knows local servers only; a server that the internet can reach is added in its settings. */
+/** Its file has only local servers; a server that the internet can reach is added in its settings. */
 function configureClaudeDesktop(connection: Connection): ClientConfiguration {
   const place = "claude_desktop_config.json (Settings > Developer > Edit Config)";
   if (connection.kind === "stdio") return { place, text: serversJson(processEntry(connection)), notes: [] };
@@ -71,10 +68,10 @@ function configureClaudeDesktop(connection: Connection): ClientConfiguration {
     ...(tokenVariable === undefined ? {} : { env: { [tokenVariable]: "Bearer THE_TOKEN" } }),
   };
   const notes = [
-    "mcp-remote (npm) stands between, since this file knows no HTTP; `connect claude-desktop --transport stdio` needs no such help.",
+    "mcp-remote (npm) is the bridge, since this file has no HTTP servers; `connect claude-desktop --transport stdio` needs no bridge.",
   ];
   if (tokenVariable !== undefined) {
-    notes.push("Replace THE_TOKEN; this file is the only place that Claude Desktop has.");
+    notes.push("Replace THE_TOKEN; Claude Desktop has no other place for it.");
   }
   return { place, text: serversJson(entry), notes };
 }

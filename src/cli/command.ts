@@ -1,4 +1,4 @@
-/** What a command is, and what it gets. */
+/** The commands of the program, and what they may use. */
 import type { Config } from "../config/config.ts";
 import type { FoundSetting } from "../config/find_setting.ts";
 import type { ConfigProblem } from "../config/problem.ts";
@@ -18,9 +18,9 @@ export interface CommandContext {
   readonly loadConfig: () => Result<Config, readonly ConfigProblem[]>;
   /** The text in force of one setting, with its source. */
   readonly findSetting: (setting: Setting<unknown>) => FoundSetting | undefined;
-  /** Standard output: only what a script wants to read. Never throws; a promise tells whether it was written. */
+  /** Standard output: only what a script wants to read. Never throws; the promise says whether it was written. */
   readonly print: (text: string) => void | Promise<boolean>;
-  /** Standard error: everything else. As `print`. */
+  /** Standard error: everything else. Otherwise as `print`. */
   readonly say: (text: string) => void | Promise<boolean>;
 }
 
@@ -40,15 +40,15 @@ export interface Command {
   readonly usage: readonly string[];
   /** Further lines of its help. */
   readonly remarks?: readonly string[];
-  /** What its first word can be, where that is known beforehand. */
+  /** What its first word can be, for completion. */
   readonly words?: readonly string[];
-  /** Any word after its name is a mistake. */
+  /** Words after its name are refused. */
   readonly takesNoWords?: true;
   /** Its own flags beside the settings. */
   readonly flags: Readonly<Record<string, Flag>>;
   /** Its own flags that take no value, with what they are for. */
   readonly switches?: Readonly<Record<string, string>>;
-  /** It serves others: it works on when its output cannot be written, and its end waits for no reader. */
+  /** A server keeps working when its output cannot be written, and does not wait for a reader at its end. */
   readonly isServer?: true;
   /** Where it cannot run, help and completions leave it out. */
   readonly isAvailable?: () => boolean;

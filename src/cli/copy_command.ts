@@ -1,4 +1,4 @@
-/** What `backup` and `restore` share: one directory beside the data directory, and one of them filled from the other. */
+/** What `backup` and `restore` share: checks, then one directory is copied into the other. */
 import { resolve } from "node:path";
 import type { Config } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
@@ -8,20 +8,18 @@ import { programName } from "../lib/program_name.ts";
 import type { Result } from "../lib/result.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 
-/** How one of the commands differs from the other. */
 export interface CopyCommand {
   readonly name: "backup" | "restore";
-  /** What to do instead where the entries are kept in another database. */
+  /** What to do instead where the entries are in another database. */
   readonly elsewhere: string;
   readonly copy: (
     directory: string,
     dataDir: string,
   ) => Promise<Result<readonly string[], { readonly path: string; readonly problem: string; readonly remedy: string }>>;
-  /** Said in the end, with the names of the files that are there now. */
+  /** The closing message. */
   readonly done: (files: string, directory: string, config: Config) => string;
 }
 
-/** Runs one of them. */
 export async function runCopyCommand(
   { name, elsewhere, copy, done }: CopyCommand,
   { words, loadConfig, say }: CommandContext,

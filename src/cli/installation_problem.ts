@@ -1,4 +1,4 @@
-/** An installation that cannot be opened, in words. */
+/** The message for an installation that cannot be opened. */
 import type { InstallationProblem } from "../composition/installation.ts";
 
 /** `error:` then `hint:`. */

@@ -1,4 +1,4 @@
-/** A passphrase from the caller: asked twice on a terminal, without echo; the first line of a pipe otherwise. */
+/** Reads a passphrase: asked twice on a terminal, without echo; else the first line of standard input. */
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** The passphrase, or why there is none. */
@@ -12,7 +12,6 @@ export async function readPassphrase(say: (text: string) => void): Promise<Resul
   return first === second ? success(first) : failure("the two entries differ");
 }
 
-/** What the caller of {@link readPassphrase} says of a failure. */
 export function passphraseMissing(why: string): string {
   return `error: ${why}\nhint: nothing was changed; try again\n`;
 }
@@ -21,15 +20,15 @@ const enter = ["\r", "\n"];
 const erase = ["\b", "\x7f"];
 const eraseLine = "\x15"; // Ctrl-U
 const interrupt = ["\x03", "\x04"]; // Ctrl-C, Ctrl-D
-/** Signals from elsewhere: Ctrl-C is a character here. */
+/** In raw mode, Ctrl-C is a character and no signal. */
 const endingSignals: readonly Deno.Signal[] = Deno.build.os === "windows" ? [] : ["SIGTERM", "SIGHUP"];
 
-/** `null` for an entry that was interrupted. The terminal shows what is typed again in each case. */
+/** `null` when interrupted. Echo is always switched on again. */
 async function askHidden(question: string, say: (text: string) => void): Promise<string | null> {
   const ended = Promise.withResolvers<null>();
   const end = (): void => ended.resolve(null);
   for (const signal of endingSignals) Deno.addSignalListener(signal, end);
-  Deno.stdin.setRaw(true); // before the question: nothing typed from then on is shown
+  Deno.stdin.setRaw(true); // before the question, so that nothing typed after it is shown
   try {
     say(question);
     return await Promise.race([readHidden(), ended.promise]);

@@ -1,6 +1,6 @@
 /**
- * Arguments to command to exit status. What is imported here is loaded before anything else happens, whichever command
- * was asked for, so each loads what it works with when it runs; Node's modules alone would double a start's time.
+ * Arguments to command to exit status. Every start loads what is imported here, so each command imports its work when it
+ * runs: Node's modules alone would double the time of a start.
  */
 import { describeProblems } from "../config/describe_problems.ts";
 import { didYouMean } from "../lib/closest_word.ts";
@@ -16,7 +16,7 @@ import { commands } from "./commands.ts";
 import { readSettings } from "./read_settings.ts";
 import { commandHelpText, helpText } from "./help.ts";
 
-/** How long a server's end waits for what it wrote last. */
+/** How long a server that ends waits for its last output to be read. */
 const serverFlushMilliseconds = 1_000;
 
 /** Runs the command that the arguments name; `serve` when they name none. */
@@ -30,7 +30,7 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
     return status;
   }
   await flushed;
-  // A reader that has seen enough, such as `head`, is told nothing more.
+  // A reader that left, such as `head`, is no error.
   if (stdout.state === "failed") {
     await stderr.write("error: standard output cannot be written\nhint: is the disk full?\n");
   }
@@ -68,7 +68,7 @@ async function runCommand(
     print(commandHelpText(command));
     return { status: 0 };
   }
-  // Again, now that the command is known: a flag of another command is an unknown one here.
+  // Parsed again with the flags of this command alone.
   const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
   const settings = readSettings(flags, say);
   const load: CommandContext["loadConfig"] = () => {
@@ -88,7 +88,7 @@ async function runCommand(
   return { status, isServer: command.isServer ?? false };
 }
 
-/** An error of the system that no command foresaw is told in words; anything else is a defect, and keeps its stack. */
+/** An unforeseen error of the system becomes a message; anything else is a bug, and keeps its stack. */
 async function runToEnd(command: Command, context: CommandContext): Promise<ExitStatus> {
   try {
     return await command.run(context);

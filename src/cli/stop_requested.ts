@@ -1,18 +1,17 @@
-/** Being told to stop, by a signal. */
+/** Stop requests by signal. */
 import type { Clock } from "../lib/time/clock.ts";
 
-/** What signals ask for. */
 interface StopRequest {
-  /** Resolves at the first signal: stop in good order. */
+  /** The first signal: drain and stop. */
   readonly asked: Promise<void>;
-  /** Resolves at a later one: end at once. */
+  /** A later signal: end at once. */
   readonly insisted: Promise<void>;
 }
 
-/** Ctrl-C reaches the whole process group, and `deno task` passes it on besides: one signal arrives as two. */
+/** Ctrl-C reaches the whole process group, and `deno task` forwards it too: one signal can arrive twice. */
 const sameSignalMilliseconds = 500;
 
-/** Listens for signals from here on. `elapsed` gives milliseconds. */
+/** Listens for signals from now on. `elapsed` is in milliseconds. */
 export function stopRequested(elapsed: Clock): StopRequest {
   const signals: readonly Deno.Signal[] = Deno.build.os === "windows"
     ? ["SIGINT", "SIGBREAK"]

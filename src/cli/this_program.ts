@@ -1,10 +1,10 @@
-/** How this very program is started again, by somebody who knows nothing of it. */
+/** The command line that starts this program again, for a client's configuration. */
 import { fileURLToPath } from "node:url";
 
-/** What the program needs when it runs from source; a compiled one has its permissions in it. */
+/** From source; a compiled program carries its permissions. */
 const sourceFlags = ["--no-prompt", "--allow-net", "--allow-env", "--allow-read", "--allow-write", "--allow-sys"];
 
-/** The command and its first arguments, by absolute paths. */
+/** The command and its first arguments, as absolute paths. */
 export function thisProgram(): { readonly command: string; readonly args: readonly string[] } {
   const command = Deno.execPath();
   if (Deno.build.standalone) return { command, args: [] };

@@ -1,8 +1,8 @@
-/** What a person sees on the console when the server starts. */
+/** The text on the console when the server starts. */
 import type { Config } from "../config/config.ts";
 import { version } from "../version.ts";
 
-/** Where things are, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
+/** Directories, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
 export function welcomeText(options: {
   readonly config: Config;
   readonly serverUrl: string;
@@ -36,7 +36,7 @@ export function welcomeText(options: {
   return lines.join("\n") + "\n";
 }
 
-/** Where what the server knows is kept; no address that may hold a password. */
+/** Names no address, which could hold a password. */
 function dataPlace({ database, dataDir }: Config): string {
   if (database === undefined) return dataDir;
   return database.kind === "postgres" ? "PostgreSQL" : "Deno KV";

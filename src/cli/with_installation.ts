@@ -1,4 +1,4 @@
-/** What the owner's commands share: the installation opened, the work done, the storage closed. */
+/** Opens the installation for one of the owner's commands, and closes the storage after it. */
 import { StorageFault } from "../lib/storage_fault.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { type Installation, openInstallation } from "../composition/installation.ts";
@@ -6,12 +6,12 @@ import { type Clock, systemClock } from "../lib/time/clock.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 import { installationProblem } from "./installation_problem.ts";
 
-/** What the owner's commands work on. */
+/** An open installation, with the clock of the command. */
 export interface OpenInstallation extends Installation {
   readonly clock: Clock;
 }
 
-/** Reports what is wrong when the installation cannot be opened. */
+/** Where the installation cannot be opened, says why and returns the exit status. */
 export async function withInstallation(
   { loadConfig, say }: CommandContext,
   work: (installation: OpenInstallation) => Promise<ExitStatus>,

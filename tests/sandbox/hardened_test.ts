@@ -78,15 +78,19 @@ Deno.test({
 });
 
 Deno.test({
-  name: "harden serves as serve does: one line when ready, status 0 at SIGTERM, files written and read by the tools",
+  name:
+    "harden serves as serve does, with a configuration file: one line when ready, status 0 at SIGTERM, files written and read by the tools",
   ignore,
   async fn() {
     await using place = await makeServerPlace();
     const token = await createToken(place.dataDir, "files:read files:write");
+    const settings = join(place.dataDir, "..", "settings.env");
+    await Deno.writeTextFile(settings, "PORT=0\n", { mode: 0o600 });
     const server = await startServer(place, {
       program: "main.ts",
       flags: launcherFlags,
       command: "harden",
+      args: ["--config", settings],
       env: { OLLAMA_HOST: "127.0.0.1:1" },
     });
     assert.match(server.stdout(), /^portcullis listening on http:\/\/127\.0\.0\.1:\d+\n$/);

@@ -1,4 +1,4 @@
-/** `backup`: the data directory, as it is now, to another directory. */
+/** `backup`: copies the data directory to another directory. */
 import type { Command } from "../command.ts";
 import { type CopyCommand, runCopyCommand } from "../copy_command.ts";
 

@@ -1,4 +1,4 @@
-/** `clients create|list|remove`: OAuth clients that the operator makes, and an eye on those that registered themselves. */
+/** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../../scopes.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
@@ -82,7 +82,7 @@ async function create(
   return 0;
 }
 
-/** The request that the flags describe, or what is wrong with them. */
+/** The request, or the error in its flags. */
 async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
   const { name = "", scope = "", grant = "client_credentials", jwks } = flags;
   const grants = itemsOf(grant);
@@ -120,7 +120,7 @@ async function list(clients: Clients, installation: OpenInstallation, context: C
       id,
       origin,
       new Date(registeredAt).toISOString(),
-      // Approvals of a client that the operator made are not recorded: it stays without one.
+      // Approvals of a client that the operator created are not recorded.
       origin === "operator" ? "-" : usedAt === null ? "never" : new Date(usedAt).toISOString(),
       grantTypes.join(","),
       name,

@@ -1,4 +1,4 @@
-/** `completions`: scripts that make a shell complete commands, their words and flags; generated from the same tables. */
+/** `completions`: scripts that complete commands, their words and flags in a shell, made from the list of commands. */
 import { didYouMean } from "../../lib/closest_word.ts";
 import { programName } from "../../lib/program_name.ts";
 import { commonFlags } from "../arguments.ts";
@@ -7,7 +7,7 @@ import type { Command, CommandContext, ExitStatus } from "../command.ts";
 const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];
 
-/** `commands` is asked when the command runs, so that the table can hold the command itself. */
+/** `commands` is called when the command runs, since the list contains the command itself. */
 export function createCompletionsCommand(commands: () => readonly Command[]): Command {
   return {
     name: "completions",

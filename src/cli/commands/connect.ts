@@ -1,4 +1,4 @@
-/** `connect`: prints the exact configuration with which a client reaches this server. */
+/** `connect`: prints the configuration with which a client reaches this server. */
 import type { Config } from "../../config/config.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import { parseServerUrl } from "../../config/parsers.ts";
@@ -16,7 +16,7 @@ import type { Command, CommandContext, ExitStatus } from "../command.ts";
 
 const clientNames = clientFormats.map(({ name }) => name);
 
-/** With a client's name, standard output is the configuration alone, so that a shell can send it to its file. */
+/** With a client's name, standard output is the configuration alone, to be redirected to a file. */
 export const connectCommand: Command = {
   name: "connect",
   summary: "print how a client connects, in its own format",
@@ -78,7 +78,6 @@ function section(
   return [`# ${title}: ${place}`, ...[...notes, ...moreNotes].map((note) => `# ${note}`), text, ""];
 }
 
-/** A way to the server, and what a client on it may lack. */
 interface Reached {
   readonly connection: Connection;
   readonly notes: readonly string[];
@@ -120,7 +119,7 @@ function reachUrl(url: string, tokenVariable: string | undefined): Result<Reache
 function reachConfigured(config: Config, tokenVariable: string | undefined): Result<Reached, string> {
   if (config.serverUrl === undefined && config.port === 0) {
     return failure(
-      "error: port 0 says nothing about the address\nhint: give the one that the server printed, with --url\n",
+      "error: with port 0, the address is not known before the start\nhint: give --url the address that the server printed\n",
     );
   }
   const which = config.clientMetadataDocuments

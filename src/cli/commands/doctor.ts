@@ -1,9 +1,9 @@
-/** `doctor`: looks at everything the server needs and says, a line each, whether it is well and what to do if not, then how many are. */
+/** `doctor`: checks everything that the server needs, one line each with its remedy, then a summary. */
 import type { Check } from "../../composition/doctor/check.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 
-/** Exits 0 when nothing is broken; a warning breaks nothing. */
+/** Exits with 0 unless something is broken; warnings do not count. */
 export const doctorCommand: Command = {
   name: "doctor",
   summary: "check settings, files, database, address, Ollama, ServiceNow",
@@ -21,7 +21,9 @@ async function runDoctor({ flags, loadConfig, print }: CommandContext): Promise<
     print(line({ name: "configuration", state: "broken", text }));
     return 1;
   }
-  print(line({ name: "configuration", state: "well", text: "every setting is usable" }));
+  const { configFile } = config.value;
+  const text = `every setting is usable${configFile === undefined ? "" : `; some are from ${configFile}`}`;
+  print(line({ name: "configuration", state: "well", text }));
   const { examine, playServicenow } = await import("../../composition/doctor/examination.ts"); // see action.ts
   const counts = { well: 1, note: 0, warning: 0, broken: 0 };
   const checks = flags["servicenow"] === undefined

@@ -1,8 +1,8 @@
-/** `hash-password`: a passphrase in, the value for OWNER_PASSWORD_HASH out. */
+/** `hash-password`: turns a passphrase into the value of OWNER_PASSWORD_HASH. */
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 
-/** Prints nothing but the hash on standard output. */
+/** Standard output is the hash alone. */
 export const hashPasswordCommand: Command = {
   name: "hash-password",
   summary: "print a passphrase's hash for OWNER_PASSWORD_HASH",

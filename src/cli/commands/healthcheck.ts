@@ -1,8 +1,8 @@
-/** `healthcheck`: asks the server on this machine how it is; for containers, which have no curl. */
+/** `healthcheck`: asks the server on this machine for its health, for containers without curl. */
 import { describeProblems } from "../../config/describe_problems.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 
-/** Exits 0 when `/health` of the configured port answers 200, else 1. */
+/** Exits with 0 when `/health` of the configured port answers 200, else with 1. */
 export const healthcheckCommand: Command = {
   name: "healthcheck",
   summary: "exit with 0 when the server on this machine is healthy",

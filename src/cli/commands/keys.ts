@@ -1,4 +1,4 @@
-/** `keys rotate|list|rotate-master`: a new signing key while tokens under the old one live on; a new master key. */
+/** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
 import { describeProblems } from "../../config/describe_problems.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { type Action, administered, runAction } from "../action.ts";
@@ -26,7 +26,7 @@ export const keysCommand: Command = {
 const actions: readonly Action[] = [
   { name: "rotate", words: [], flags: ["now"], run: administered(load, rotate) },
   { name: "list", words: [], run: administered(load, list) },
-  // Not administered: an installation that is in the middle of this opens for nothing else.
+  // Not administered: an interrupted rotation leaves an installation that only this action opens.
   { name: "rotate-master", words: [], run: rotateMaster },
 ];
 
@@ -39,7 +39,7 @@ async function rotate(
     const { kid, withdrawn } = await keys.replaceSigningKeys(installation);
     say(
       `key ${kid} signs from now on; ${withdrawn.length} withdrawn, and with them every access token: clients refresh\n` +
-        "other resource servers may accept the withdrawn keys for 5 minutes, the time for which they may cache the key set\n",
+        "other resource servers may accept the withdrawn keys for up to 5 minutes, while they cache the key set\n",
     );
     return 0;
   }
@@ -96,7 +96,7 @@ async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitSt
   const { signingKeys, links } = rotated.value;
   say(
     `master.key is new; sealed anew: ${signingKeys} signing keys, ${links} linked accounts\n` +
-      "clients stay signed in; backups from before open under the key that is in them; other instances need this one\n",
+      "clients stay signed in; older backups keep the key that is in them; give this key to other instances\n",
   );
   return 0;
 }

@@ -1,4 +1,4 @@
-/** `restore`: a backup becomes the data directory. */
+/** `restore`: makes a data directory out of a backup. */
 import type { Command } from "../command.ts";
 import { type CopyCommand, runCopyCommand } from "../copy_command.ts";
 
@@ -11,7 +11,7 @@ const restore: CopyCommand = {
   },
   done: (files, _, { dataDir }) =>
     `${files} are in ${dataDir}\n` +
-    "hint: what was revoked after the backup was made is valid again: revoke it once more",
+    "hint: what was revoked after the backup is valid again: revoke it once more",
 };
 
 /** Never overwrites anything. */

@@ -1,4 +1,4 @@
-/** `serve`: starts the server behind the permission wall, says where, and stops it in good order. */
+/** `serve`: starts the server behind the permission wall, prints its address, drains it when asked to stop. */
 import type { Config } from "../../config/config.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import {
@@ -23,8 +23,8 @@ export const serveCommand: Command = {
 };
 
 /**
- * Runs the server until it is told to stop. `entry` is the module of its worker, which calls `runServerInWorker`: a
- * program built on this one names its own there, with further tools.
+ * Runs the server until a signal stops it. `entry` is the module of its worker, which calls `runServerInWorker`; a
+ * program built on this one passes its own, with more tools.
  */
 export async function serve(
   { loadConfig, print, say }: Pick<CommandContext, "loadConfig" | "print" | "say">,
@@ -51,7 +51,7 @@ export async function serve(
     return 2;
   }
   const missing = missingParts(config); // while this thread may still connect
-  const { asked, insisted } = stopRequested(() => performance.now()); // a client may be answered before the start is told
+  const { asked, insisted } = stopRequested(() => performance.now()); // before the start is reported, which a client may precede
   const server = config.workers > 1 ? await startWorkers(config, entry, say) : startSandboxedServer(config, entry, say);
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
@@ -81,7 +81,6 @@ export async function serve(
   return 1;
 }
 
-/** Loaded only where it is used, as every command's work is. */
 async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
   const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemTimers }] = await Promise.all([
     import("../../composition/workers/sandboxed_workers.ts"),
@@ -97,7 +96,7 @@ async function startWorkers(config: Config, entry: URL, say: CommandContext["say
   });
 }
 
-/** How much longer than the time for requests in flight a server may take to close everything. */
+/** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */
 const unresponsiveMilliseconds = 10_000;
 
 function wait(milliseconds: number): Promise<"too late"> {

@@ -38,7 +38,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     say(installationProblem(installation.error));
     return 1;
   }
-  // Files and network stay whole here: under a grant of everything, Deno gives up only whole kinds.
+  // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
   const stdout = createOutput(Deno.stdout);

@@ -13,7 +13,7 @@ const scopeNames = scopeCatalogue.map(({ name }) => name);
 
 const defaultLifetimeSeconds = "3600";
 
-/** Works while the server runs, and before set-up: whoever can read the data directory is the owner. */
+/** Works beside a running server and before set-up: anyone who can read the data directory is the owner. */
 export const tokenCommand: Command = {
   name: "token",
   summary: "create, list and revoke access tokens for scripts",

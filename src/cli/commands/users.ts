@@ -1,4 +1,4 @@
-/** `users add|list|reset|disable|enable|sign-in-link`: the people beside the owner, and the owner's own passphrase. */
+/** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
 import { type Action, administered, runAction } from "../action.ts";
 import type { Command, CommandContext, ExitStatus } from "../command.ts";
 import { serverUrlFor } from "../../composition/server_url.ts";
@@ -12,7 +12,7 @@ const loadSignInLinks = () => import("../../authorization_server/people/sign_in_
 type SignInLinks = typeof import("../../authorization_server/people/sign_in_link.ts");
 type Users = typeof import("../../authorization_server/people/manage_users.ts");
 
-/** Works while the server runs; what it ends, ends with the next request. */
+/** Works beside a running server; what it ends is refused from the next request on. */
 export const usersCommand: Command = {
   name: "users",
   summary: "add, list and lock out the people who may sign in",
@@ -60,7 +60,7 @@ const actions: readonly Action[] = [
   },
 ];
 
-/** For a person whom guessing elsewhere keeps out of a browser that is new here. */
+/** For a person in a new browser while the throttle on guessed passphrases holds. */
 async function printSignInLink(
   { createSignInCode }: SignInLinks,
   installation: OpenInstallation,
@@ -73,7 +73,7 @@ async function printSignInLink(
     say(code.ok ? "" : `error: ${code.error.message}\n`);
     return 1;
   }
-  say("opens once, within 10 minutes; the passphrase is asked all the same\n");
+  say("opens once, within 10 minutes, and asks for the passphrase as always\n");
   print(`${serverUrlFor(config.value, config.value.port)}/oauth/sign-in?link=${code.value}\n`);
   return 0;
 }
