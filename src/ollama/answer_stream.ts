@@ -10,7 +10,7 @@ import { fromErrorLine } from "./status_error.ts";
 import { parseStreamLine } from "./wire.ts";
 
 /** The call that the answer belongs to. */
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly host: OllamaHost;
   readonly watch: CallWatch;
   readonly limits: OllamaLimits;

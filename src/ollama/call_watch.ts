@@ -38,7 +38,7 @@ export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions):
   const timeUp = new AbortController();
   const signal = AbortSignal.any([caller, timeUp.signal]);
   let timeUpReason: EndReason | undefined;
-  /** When the wait for the next piece began; undefined while a slow consumer makes us wait instead. */
+  /** When the wait for the next piece began; undefined while the consumer, not Ollama, is slow. */
   let waitingSince: number | undefined;
   let idleTimer: ReturnType<typeof setTimeout> | undefined;
   let begun = false;

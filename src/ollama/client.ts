@@ -26,7 +26,7 @@ import type {
 import { fromStatus } from "./status_error.ts";
 import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
 
-export interface OllamaClientOptions {
+interface OllamaClientOptions {
   readonly host: OllamaHost;
   /** For hosted Ollama. It is sent over https and to loopback, never in the clear to another machine. */
   readonly apiKey?: string | undefined;

@@ -32,7 +32,7 @@ export function ollamaFailure(code: OllamaFailureCode, message: string): OllamaF
   return { code, message };
 }
 
-/** Builds an {@link OllamaFailure} after which the same request may be sent again. */
+/** A failure after which the same request may be sent again. */
 export function retryableFailure(code: OllamaFailureCode, message: string): OllamaFailure {
   return { code, message, mayRetry: true };
 }

@@ -8,7 +8,7 @@ import type { ModelQueue, QueueRefusal } from "./model_queue.ts";
 import type { HostReport, LocalModel, ModelCall, ModelFailed, PrincipalCall } from "./port.ts";
 import { chatPromptBytes, embedPromptBytes, generatePromptBytes } from "./prompt_bytes.ts";
 
-export interface LocalModelOptions {
+interface LocalModelOptions {
   readonly client: OllamaClient;
   readonly queue: ModelQueue;
   /** How long a call may take, its time in the queue included. */

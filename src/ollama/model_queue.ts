@@ -8,26 +8,19 @@ import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type OllamaLimits, ollamaLimits } from "./limits.ts";
 import type { CallsAhead } from "./port.ts";
-import { countBy, turnOrder } from "./turn_order.ts";
+import { type Caller, countBy, turnOrder } from "./turn_order.ts";
 
 /** Why a call was not admitted. `full` may also come later, when a principal with fewer calls needed the place. */
 export type QueueRefusal = "full" | "timed_out" | "cancelled";
 
 /** A place at the model. */
 export interface Place {
-  /** Aborts when the call has to give its place to a person who has none. */
+  /** Aborts when the call must yield its place to a person who has none. */
   readonly signal: AbortSignal;
-  /** Gives the place to the next in turn; calling it again does nothing. */
+  /** Frees the place for the next in turn; idempotent. */
   release(): void;
 }
 
-/** Who calls: turns go round the people first, then round each person's clients, which no two people share. */
-export interface Caller {
-  readonly person: string;
-  readonly client: string;
-}
-
-/** How a call waits. */
 interface EnterOptions {
   readonly signal: AbortSignal;
   readonly maxWaitMs: number;
@@ -55,7 +48,7 @@ interface Running {
 }
 
 /** `clock` is used for differences only. */
-export interface ModelQueueOptions {
+interface ModelQueueOptions {
   readonly maxInFlight: number;
   readonly clock: Clock;
   readonly limits?: Pick<OllamaLimits, "maxWaiting" | "shareMs">;
@@ -64,7 +57,7 @@ export interface ModelQueueOptions {
 /** An empty queue. */
 export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
   const { maxWaiting, shareMs } = limits;
-  /** In the order of their arrival, but that a client's others go to the end when one of its calls is let in. */
+  /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */
   let waiters: Waiter[] = [];
   const running = new Set<Running>();
   let shareTimer: ReturnType<typeof setTimeout> | undefined;
@@ -95,7 +88,7 @@ export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: 
     };
   };
 
-  /** The turn of the person, then the client, with fewest calls running; among equals, of the one that came first. */
+  /** Admits the person, then the client, with the fewest running calls; among equals, the one that came first. */
   const next = (): void => {
     if (running.size >= maxInFlight) return;
     let chosen: Waiter | undefined;
@@ -116,7 +109,7 @@ export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: 
     chosen.settle(success(admit(caller)));
   };
 
-  /** Frees a place in a full room, when a person, or a client of the same person, has at least two more in it. */
+  /** Frees a place in a full queue, when a person, or a client of the same person, has at least two more in it. */
   const makeRoom = (caller: Caller): boolean => {
     for (const part of ["person", "client"] as const) {
       const counts = countBy(waiters, part);

@@ -17,7 +17,7 @@ export interface ModelEntry {
 }
 
 /** The server; `problem` says what to do about it. */
-export interface HostEntry {
+interface HostEntry {
   readonly address: string;
   readonly ok: boolean;
   readonly version?: string;

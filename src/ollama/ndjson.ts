@@ -22,7 +22,6 @@ interface LineSplitter {
 
 const newline = 0x0a;
 
-/** Builds a {@link LineSplitter} that refuses lines over `maxLineBytes`. */
 export function createLineSplitter(maxLineBytes: number): LineSplitter {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
   let pending = "";

@@ -1,4 +1,4 @@
-/** What Deno's fetch means when it throws: it gives no codes, only the words of the layers below in `cause.message`. */
+/** What an exception of Deno's fetch means. It has no code, only the words of the layers below in `cause.message`. */
 import { type OllamaFailure, ollamaFailure, retryableFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 

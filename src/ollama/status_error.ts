@@ -1,4 +1,4 @@
-/** What an answer with another status than 200 means: Ollama's own refusals, and those of whatever stands before it. */
+/** What a status other than 200 means: refusals by Ollama itself, or by a proxy in front of it. */
 import { isObject } from "../lib/is_object.ts";
 import { parseJson } from "../lib/parse_json.ts";
 import { type OllamaFailure, ollamaFailure, quoteUpstream, retryableFailure } from "./failure.ts";

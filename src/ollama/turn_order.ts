@@ -1,5 +1,10 @@
 /** The order in which waiting calls get their turns, if no others arrive: what a caller is told about its place. */
-import type { Caller } from "./model_queue.ts";
+
+/** Who calls: turns go round the people first, then round each person's clients, which no two people share. */
+export interface Caller {
+  readonly person: string;
+  readonly client: string;
+}
 
 interface Call {
   readonly caller: Caller;

@@ -1,4 +1,4 @@
-/** The resource `llm://models`: which models there are, loaded and allowed, as the tool `llm_models` tells it. */
+/** The resource `llm://models`: which models there are, loaded and allowed, as the tool `llm_models` reports them. */
 import type { ResourceFamily } from "../mcp/resource.ts";
 import { describeModels, type DescribeModelsOptions } from "../ollama/models_report.ts";
 

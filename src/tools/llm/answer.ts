@@ -5,7 +5,6 @@ import type { CallsAhead, ModelCompletion, ModelEvent } from "../../ollama/port.
 import { type ToolFailure, toToolFailure } from "./model_call.ts";
 import { type ProgressPace, startProgress } from "./progress.ts";
 
-/** What a model wrote. */
 export interface ModelAnswer {
   readonly text: string;
   readonly thinking: string;
@@ -18,7 +17,6 @@ export interface ModelAnswer {
   readonly durationMilliseconds: number;
 }
 
-/** How an answer is followed. */
 interface FollowOptions {
   readonly maxTokens: number;
   readonly pace: ProgressPace;

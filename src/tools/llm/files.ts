@@ -28,7 +28,7 @@ const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "ima
 export const filesParameter = z.array(z.string().min(1)).max(maxFiles).optional();
 
 /** A text of the workspace under the name that the caller gave it. */
-export interface NamedText {
+interface NamedText {
   readonly name: string;
   readonly text: string;
 }

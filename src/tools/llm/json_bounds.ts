@@ -1,15 +1,15 @@
 /** Bounds of JSON that a caller or a model wrote, checked before anything walks it by recursion. */
 
 /** Levels: deeper than anything meant for people. */
-export const maxJsonDepth = 128;
-/** Values of a schema. Ollama makes a grammar of it, which takes it long before this. */
-export const maxSchemaValues = 10_000;
+const maxJsonDepth = 128;
+/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
+const maxSchemaValues = 10_000;
 
 export function isTooDeep(value: unknown): boolean {
   return measure(value, Infinity) === "deep";
 }
 
-/** What makes a schema unfit to be sent, or null. Whether it is a schema is Ollama's to judge. */
+/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for Ollama to judge. */
 export function schemaProblem(schema: unknown): string | null {
   switch (measure(schema, maxSchemaValues)) {
     case "deep":

@@ -7,7 +7,7 @@ import { hurriedCodes, type ToolFailure } from "./model_call.ts";
 /** What every answer says in its `structuredContent`. */
 export const answerFields = {
   text: z.string().describe("What the model wrote"),
-  thinking: z.string().optional().describe("What it thought before, if it tells"),
+  thinking: z.string().optional().describe("What it thought before it answered, where the model reports that"),
   model: z.string(),
   done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
   truncated: z.boolean().describe("The answer is incomplete; problem says why"),
@@ -45,7 +45,7 @@ export function cutOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure | nu
   return { code: "max_tokens", message: `The answer was cut at max_tokens (${call.maxTokens})${only}: ${remedy}.` };
 }
 
-/** An answer as a success; a `problem` is told in the text too. */
+/** An answer as a success; a `problem` is part of the text too. */
 export function toSuccess(
   answer: ModelAnswer,
   call: AnsweredCall,

@@ -1,7 +1,7 @@
 /**
- * Tells the caller what the model has written so far: one update for about 100 ms or 1 KB of text, and a sign of life
- * while nothing comes, because clients give up on a silent call after a minute. `progress` counts tokens; the signs of
- * life before the first one lie between 0 and 1, since each update has to be greater than the last (MCP progress).
+ * Reports to the caller what the model has written so far: an update for each 100 ms or 1 KB of text, and a sign of life
+ * while nothing arrives, because clients give up on a silent call after a minute. `progress` counts tokens; the signs of
+ * life before the first one lie between 0 and 1, since each update must be greater than the last (MCP progress).
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ProgressUpdate } from "../../mcp/tool.ts";
@@ -14,7 +14,7 @@ export interface ProgressPace {
   readonly waitingMilliseconds: number;
 }
 
-/** The pace that the servers' clients get along with. */
+/** A pace that suits the known clients. */
 export const defaultProgressPace: ProgressPace = {
   flushMilliseconds: 100,
   flushCharacters: 1024,
