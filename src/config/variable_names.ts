@@ -19,9 +19,9 @@ export function warnOfMistypedNames(names: readonly string[]): string | null {
   const mistyped = names.slice(0, maxNamesCompared)
     .filter((name) => !known.has(name))
     .flatMap((name) => {
-      const closest = closestWord(name, settingNames);
-      // SSL_CERT_FILE and its like are others' variables; the first letter is seldom mistyped.
-      return closest !== null && closest[0] === name[0] ? [[name, closest] as const] : [];
+      // The first letter is seldom mistyped, and SSL_CERT_FILE and its like belong to others.
+      const closest = closestWord(name, settingNames.filter((each) => each[0] === name[0]));
+      return closest === null ? [] : [[name, closest] as const];
     });
   if (mistyped.length === 0) return null;
   const shown = mistyped.slice(0, maxNamesShown)

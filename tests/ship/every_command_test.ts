@@ -176,6 +176,11 @@ for (const form of programForms) {
       assert.ok(commands.includes("serve"));
       assert.deepEqual(commands.filter((command) => !installed.used.has(command)), [], "commands that were not tried");
       if (form === "binary") {
+        await Deno.symlink(prepared.env["PORTCULLIS_PROGRAM"] ?? "", `${home}/gate`);
+        const renamed = new Installed(`${home}/gate`, home);
+        assert.match((await renamed.run(["tokn"])).stderr, /see `gate --help`/);
+        assert.match(await renamed.succeed(["help", "token"]), /^gate token: /);
+        assert.match(await renamed.succeed(["completions", "bash"]), /complete -F _portcullis gate\n/);
         assert.deepEqual([...Deno.readDirSync(`${home}/tmp`)], [], "it keeps no code where others could put theirs");
       }
     } finally {
