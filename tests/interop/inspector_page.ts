@@ -33,7 +33,7 @@ export async function tryInspectorPage(): Promise<void> {
     await page.getByRole("button", { name: "Allow" }).click();
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByText("Tools", { exact: true }).first().click();
-    await page.getByText("Read a file").first().waitFor();
+    await page.getByText("Read files").first().waitFor();
   } finally {
     await browser.close();
     inspector.kill("SIGTERM");
