@@ -15,7 +15,7 @@ import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
 import { completeTls, type TlsConfig } from "./tls.ts";
 import { variableNames } from "./variable_names.ts";
 
-/** Who may register OAuth clients (RFC 7591): anyone, holders of the token, nobody. */
+/** Who may register OAuth clients (RFC 7591): anyone, holders of the token, no one. */
 type RegistrationMode = "open" | "token" | "off";
 
 /** How the ServiceNow instance is reached. */

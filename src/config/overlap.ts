@@ -1,6 +1,6 @@
 /**
  * Whether a path leads into a directory, by whatever way: links, other spellings, mounts. Directories are compared by
- * what they are (device and inode), and every directory that the path leads through counts, since whoever may change
+ * what they are (device and inode), and every directory that the path leads through counts, since a user who may change
  * one of them decides where the path ends.
  */
 import { parse } from "node:path";

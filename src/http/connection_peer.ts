@@ -10,7 +10,7 @@ interface Proxies {
   readonly notice: ProxyNotice;
 }
 
-/** Asks Deno for the address only when somebody wants it: most requests never do. A class, since closures cost. */
+/** Asks Deno for the address when it is first read: most requests never read it. A class, since closures cost. */
 export class ConnectionPeer implements Peer {
   readonly #request: Request;
   readonly #info: Deno.ServeHandlerInfo<Deno.NetAddr>;

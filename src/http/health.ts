@@ -18,7 +18,7 @@ export function createHealthEndpoint({ version, probeStorage }: HealthOptions): 
   });
 }
 
-/** `/health/live`: 200 for as long as the process answers at all. Whoever restarts on another answer restarts no healthy one. */
+/** `/health/live`: 200 while the process answers at all. A supervisor that restarts on any other status never kills a healthy process. */
 export function createLivenessEndpoint(): Endpoint {
   return onGet(() => respond(true, { status: "live" }));
 }

@@ -6,7 +6,7 @@ import type { Endpoint } from "../lib/endpoint.ts";
 interface HomeOptions {
   /** The address that agents are given. */
   readonly resource: string;
-  /** Whether anybody can sign in yet. */
+  /** Whether anyone can sign in yet. */
   readonly isSetUp: () => Promise<boolean>;
 }
 

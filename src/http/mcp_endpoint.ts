@@ -42,7 +42,7 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   /** A name for the request, for audit and log. */
   readonly createRequestId: () => string;
   readonly log: Log;
-  /** Hears of each token that is refused. */
+  /** Called for each refused token. */
   readonly onTokenRefused?: () => void;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */

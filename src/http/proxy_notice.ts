@@ -10,7 +10,7 @@ import { parseForwarded, parseXForwardedFor } from "./forwarded.ts";
 const clientsOfProxy = 3;
 const maxPeers = 64;
 
-/** Looks at where a request says that it came from. Anybody may say anything: nothing depends on it but one line. */
+/** Reads where a request says that it came from. Clients can forge this, so it causes one log line and no more. */
 export type ProxyNotice = (peer: string, headers: Headers) => void;
 
 export function createProxyNotice(log: Log): ProxyNotice {

@@ -5,7 +5,7 @@ import type { Storage, StorageKey } from "../storage/port.ts";
 
 /** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see circuit.ts. */
 const probeLifetimeMilliseconds = 1_000;
-/** How long whoever asks waits for the storage. */
+/** How long a caller waits for the storage. */
 const patienceMilliseconds = 900;
 type ProbeState = "waits" | "good" | "bad";
 const key: StorageKey = ["health", "write"];

@@ -1,6 +1,6 @@
 /**
- * Prompts that make ServiceNow records useful. Each hands the model its task and the record itself, read with the rights
- * of whoever asked: the record's text stands apart from the task, as what it is, data from others.
+ * Prompts that make ServiceNow records useful. Each hands the model its task and the record itself, read with the
+ * caller's rights. The record's text is kept apart from the task and marked as data from others.
  */
 import type { Principal } from "../lib/principal.ts";
 
@@ -84,7 +84,7 @@ export function servicenowPrompts(read: ReadResource): readonly Prompt[] {
     aboutRecord({
       name: "servicenow_incident_summary",
       title: "Summarise an incident",
-      description: "Where an incident stands, for somebody who takes it over.",
+      description: "The state of an incident, for a colleague who takes it over.",
     }, {
       table: "incident",
       argument: idArgument("incident", "Incident", "INC0010001"),

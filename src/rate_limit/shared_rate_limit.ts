@@ -29,7 +29,7 @@ interface SharedRateLimitOptions extends Rate {
   /** Names the limit in the storage; the same in every instance. */
   readonly name: string;
   readonly storage: Storage;
-  /** Turns a key into the text under which it is stored: addresses are nobody's business. */
+  /** Turns a key into the text under which it is stored: addresses are private. */
   readonly hideKey: (key: string) => string;
   /** When entries expire. */
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-/** What the guard needs from whoever issues the tokens: the resource server's side of that border. */
+/** The port to the issuer of the tokens, as the resource server sees it. */
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 

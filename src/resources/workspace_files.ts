@@ -11,7 +11,7 @@ import { listFiles } from "./workspace_listing.ts";
 const scope = "files:read";
 const maxSuggestions = 1_000;
 
-/** Builds the family; without `watches` nobody is told of changes. */
+/** Without `watches`, changes are not announced. */
 export function workspaceFilesResource(source: WorkspaceSource, watches?: WorkspaceWatches): ResourceFamily {
   return {
     name: "workspace_files",

@@ -41,7 +41,7 @@ export function describeWall(
   if (workers > 1) {
     sentences.push(
       "the main thread keeps files and network, to give a worker that it starts again its share; it runs no tool and " +
-        "answers nobody",
+        "answers no request",
     );
   }
   sentences.push(

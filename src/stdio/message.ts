@@ -1,4 +1,4 @@
-/** What the transport has to know of a message before anybody has judged it. */
+/** What the transport has to know of a message before it is judged. */
 import type { RpcId } from "../mcp/messages/jsonrpc.ts";
 
 /** The message's method, if it has one. */

@@ -54,7 +54,7 @@ function createLine(maxLineBytes: number): GrowingLine {
     add(part) {
       bytes += part.byteLength;
       if (bytes <= maxLineBytes) parts.push(part);
-      else parts = []; // what nobody will read takes no room
+      else parts = []; // what will not be read takes no room
     },
     take() {
       const taken = bytes > maxLineBytes ? tooLong : decode(parts);

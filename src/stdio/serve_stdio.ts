@@ -15,7 +15,7 @@ export interface StdioOptions {
   readonly mcp: McpServer;
   readonly input: ReadableStream<Uint8Array>;
   readonly output: WritableStream<Uint8Array>;
-  /** Whoever can start the program. */
+  /** The user who starts the program. */
   readonly principal: Principal;
   readonly createRequestId: () => string;
   readonly log: Log;
@@ -51,7 +51,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     try {
       await writer.write(encoder.encode(`${text}\n`));
     } catch {
-      outputGone.abort(); // nobody reads any more
+      outputGone.abort(); // the reader is gone
     }
   };
 

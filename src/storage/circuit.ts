@@ -1,7 +1,7 @@
 /**
- * Keeps a database that fails from keeping everybody waiting: after a failure, calls fail at once, until a probe
+ * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe
  * succeeds. The first call after a pause starts the probe and waits for it, so that the circuit closes with the first
- * caller who comes when all is well again, and nothing runs while nobody calls.
+ * caller after the recovery, and nothing runs without calls.
  */
 import { createPause } from "../lib/time/pause.ts";
 import { StorageFault } from "../lib/storage_fault.ts";

@@ -1,4 +1,4 @@
-/** Makes a database's file before the database does, so that nobody else may ever read it. */
+/** Makes a database's file before the database does, so that no other user can ever read it. */
 import { closeSync, openSync, statSync } from "node:fs";
 
 /**

@@ -51,7 +51,7 @@ function parsePostgresUrl(url: URL): Result<PostgresLocation, string> {
   }
   const sslmode = url.searchParams.get("sslmode");
   if (sslmode !== null && sslmode !== "disable" && !verifying.includes(sslmode)) {
-    // `prefer` and `allow` fall back to plain text when somebody in between asks for it.
+    // `prefer` and `allow` fall back to plain text when a man in the middle asks for it.
     return failure("must have sslmode=verify-full, or sslmode=disable");
   }
   const isLocal = host.startsWith("/") || loopback.test(host);
@@ -71,7 +71,7 @@ function parsePostgresUrl(url: URL): Result<PostgresLocation, string> {
     database,
     user,
     password,
-    // Stricter than libpq, where `require` takes any certificate, and so anybody's.
+    // Stricter than libpq, where `require` takes any certificate, an attacker's too.
     tls,
     ...(rootCertificatePath === null || rootCertificatePath === "system" ? {} : { rootCertificatePath }),
   });

@@ -22,7 +22,7 @@ export interface AbsentStorage {
   readonly kind: "absent";
 }
 
-/** Opens what is there, looks for damage and for one entry, and tries to write where that can be taken back. */
+/** Opens what is there, looks for damage and for one entry, and tries to write where that can be undone. */
 export async function examineStorage(
   { location, sqlitePath, lookFor, clock }: {
     readonly location?: DatabaseLocation;

@@ -15,7 +15,7 @@ export type StorageKey = readonly [string, ...string[]];
 /** One stored entry. `version` changes with every write and is never used again for the same key. */
 export interface StoredEntry {
   readonly key: StorageKey;
-  /** Plain JSON; whoever reads it parses it with a schema. */
+  /** Plain JSON; its reader parses it with a schema. */
   readonly value: unknown;
   readonly version: string;
 }
@@ -31,7 +31,7 @@ export interface Put {
   readonly key: StorageKey;
   /** What `JSON.stringify` makes of it is stored; `TypeError` when that is nothing. */
   readonly value: unknown;
-  /** The entry is absent from this instant on, by the clock of whoever reads. A fraction is rounded up. */
+  /** The entry is absent from this instant on, by the reader's clock. A fraction is rounded up. */
   readonly expiresAt?: number;
 }
 
@@ -76,8 +76,8 @@ export interface Storage {
   changeCount(): number | Promise<number>;
   /**
    * Calls `onChange` soon after the entry was written or taken out, by this instance or any other, until the returned
-   * function is called. One call may stand for several changes, and one may come without any, so whoever is called
-   * looks at the entry. No change after this call goes untold: where the way to the database was lost for a while, all
+   * function is called. One call may stand for several changes, and one may come without any, so the callback
+   * reads the entry. No change after this call goes untold: where the way to the database was lost for a while, all
    * watches are called once it is back. Neither expiry nor a sweep is a change.
    *
    * Only the families of watched_families.ts can be watched; `TypeError` for others. Fit for thousands of keys.

@@ -1,6 +1,6 @@
 /**
  * The families of entries, by the first part of their keys, that can be watched. Every instance announces changes of
- * these, whether anybody watches or not, so what is written often, or in bulk, is left out: on PostgreSQL, commits that
+ * these, watched or not, so what is written often, or in bulk, is left out: on PostgreSQL, commits that
  * announce something wait for each other.
  */
 const watchedFamilies: ReadonlySet<string> = new Set([

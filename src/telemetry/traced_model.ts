@@ -62,7 +62,7 @@ async function* traceEvents<T extends Event>(
     span.fail(error instanceof Error ? error.name : "_OTHER");
     throw error;
   } finally {
-    if (!isOver) span.fail("cancelled"); // whoever listened has left
+    if (!isOver) span.fail("cancelled"); // the listener has left
     await events.return();
     span.end();
   }

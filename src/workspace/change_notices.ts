@@ -5,7 +5,7 @@ import type { WorkspaceChange } from "./watch.ts";
 interface ChangeNotices {
   add(segments: readonly string[]): void;
   addAll(paths: Iterable<readonly string[]>): void;
-  /** Something changed, and nobody knows what. */
+  /** Something changed, and it is unknown what. */
   addUnknown(): void;
   /** Files appeared or disappeared, of which the paths are told besides. */
   addListChange(): void;

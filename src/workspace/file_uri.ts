@@ -1,6 +1,6 @@
 /**
  * Addresses of workspace files, `workspace:///` and the path, and what the template `workspace:///{+path}` makes of a
- * value. A file has one spelling: what differs from it only in its percent-encoding is nobody's address.
+ * value. A file has one spelling: a URI that differs in its percent-encoding alone names no file.
  */
 import { maxPathBytes, parseFilePath, type WorkspacePath } from "./path.ts";
 

@@ -215,7 +215,7 @@ export interface Workspace {
   close(): Promise<void>;
 }
 
-/** One workspace for everybody, or one for each principal. */
+/** One workspace for all, or one for each principal. */
 export type WorkspaceSource = Workspace | ((principal: Principal) => Workspace);
 
 /** The workspace that a principal uses. */

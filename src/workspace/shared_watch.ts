@@ -2,7 +2,7 @@
 import type { Principal } from "../lib/principal.ts";
 import type { WatchWorkspace, WorkspaceChange, WorkspaceWatch } from "./watch.ts";
 
-/** Hears of a change. */
+/** Is called with a change. */
 type ChangeListener = (change: WorkspaceChange) => void;
 
 export interface WorkspaceWatches {
@@ -26,7 +26,7 @@ interface SharedWatch {
   readonly watch: WorkspaceWatch | null;
 }
 
-/** Makes watches; none begins before somebody listens. */
+/** Makes watches; none begins before its first listener. */
 export function createWorkspaceWatches({ nameOf, open, onFailure }: WorkspaceWatchesOptions): WorkspaceWatches {
   const shared = new Map<string, SharedWatch>();
   const closing = new Set<Promise<void>>();

@@ -1,7 +1,7 @@
 /** The port for notices of changes: what watches a workspace tells which paths changed, some time after they did. */
 import type { WorkspacePath } from "./path.ts";
 
-/** Changes that happened within a short time, whoever made them. */
+/** Changes within a short time, by any process. */
 export interface WorkspaceChange {
   /** Entries that appeared, changed or disappeared, each once; a directory that disappeared stands for all in it. */
   readonly paths: readonly WorkspacePath[];

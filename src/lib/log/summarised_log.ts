@@ -1,5 +1,5 @@
 /**
- * Keeps strangers from filling the log: of lines that anybody can cause, the first few of each kind are written as they
+ * Keeps strangers from filling the log: of lines that anyone can cause, the first few of each kind are written as they
  * are, those after them are counted, and the count follows as one line. Everything else passes.
  */
 import { addressKey } from "../address_key.ts";

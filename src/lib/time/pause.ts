@@ -1,4 +1,4 @@
-/** Waiting that ends early when nobody waits any more. */
+/** A pause that ends early when its caller gives up. */
 import { systemTimers, type Timers } from "./timers.ts";
 
 /** Resolves after so many milliseconds, or at once when the signal aborts. */

@@ -1,5 +1,5 @@
 /**
- * The data directory: the database and the master key, for their owner alone. Whoever can read it is the owner of the
+ * The data directory: the database and the master key, for their owner alone. A user who can read it is the owner of the
  * installation, so it is refused when others could.
  */
 import { randomBytes } from "node:crypto";

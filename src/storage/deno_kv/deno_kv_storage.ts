@@ -28,7 +28,7 @@ export interface DenoKvStorageOptions {
   readonly clock: Clock;
   /** How long an operation waits for a file that another opening is writing. */
   readonly busyTimeoutMs?: number;
-  /** How often changes are looked for while somebody watches. Default 200 ms for a file, 1 s for the platform's KV. */
+  /** How often a watch polls. Default 200 ms for a file, 1 s for the platform's KV. */
   readonly watchIntervalMilliseconds?: number;
 }
 

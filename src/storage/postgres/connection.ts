@@ -30,7 +30,7 @@ export interface PostgresConnection {
   query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
   /** Runs a step again for as long as the server cannot be reached and nothing was done; calls `onWait` once if so. */
   whenReachable<T>(step: () => Promise<T>, onWait?: () => void): Promise<T>;
-  /** A pool of a single connection of its own, for listening; whoever asks for it ends it. */
+  /** A pool of a single connection of its own, for listening; the caller ends it. */
   connectListener(handlers: ListenerHandlers): Sql;
   close(): Promise<void>;
 }
@@ -191,7 +191,7 @@ export function errorCode(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code ?? "");
 }
 
-/** The library hangs the statement's parameters on its errors; whoever logs them would log what is stored. */
+/** The library attaches the statement's parameters to its errors: a log of these would hold stored values. */
 function withoutParameters(error: unknown): Error {
   const code = errorCode(error);
   const message = `PostgreSQL: ${error instanceof Error ? error.message : "failed"} (${code})`;

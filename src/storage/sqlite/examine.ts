@@ -1,4 +1,4 @@
-/** Examines a SQLite database beside whoever uses it. */
+/** Examines a SQLite database that may be in use. */
 import { DatabaseSync } from "node:sqlite";
 import { markKey } from "../bind_master_key.ts";
 import type { AbsentStorage, SoundStorage } from "../examine_storage.ts";

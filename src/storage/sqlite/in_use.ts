@@ -1,4 +1,4 @@
-/** Whether somebody has a SQLite database open. */
+/** Whether a process has a SQLite database open. */
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 

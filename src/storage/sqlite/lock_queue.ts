@@ -1,6 +1,6 @@
 /**
  * Steps that need a lock which other processes take too: in their order, each as soon as the lock is free. SQLite's own
- * waiting would keep the one thread that serves everybody.
+ * waiting would block the one thread that serves all callers.
  */
 
 import type { Timers } from "../../lib/time/timers.ts";
@@ -20,7 +20,7 @@ interface LockQueueOptions {
 
 /** The queue of one opening. */
 interface LockQueue {
-  /** Runs the step, in this turn of the event loop where nobody waits. Rejects with what it throws last. */
+  /** Runs the step, in this turn of the event loop if the queue is empty. Rejects with what it throws last. */
   run<T>(step: () => T): Promise<T>;
   /** Runs each step that still waits once more, for better or worse. */
   close(): void;

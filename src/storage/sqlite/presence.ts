@@ -4,7 +4,7 @@
  *
  * Three things are harmful here and so not done. To open and close the database again, as `Deno.watchFs` does for each
  * event: that drops SQLite's locks in this process (fcntl(2)). To look at the files by name: the server's thread may not
- * (sandbox/permissions.ts). To trust a change of the directory alone: anybody may put a file there.
+ * (sandbox/permissions.ts). To trust a change of the directory alone: others may put files there.
  */
 import { closeSync, fstatSync, lstatSync, openSync } from "node:fs";
 import { dirname } from "node:path";

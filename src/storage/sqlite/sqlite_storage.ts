@@ -28,7 +28,7 @@ export interface SqliteStorageOptions {
   readonly busyTimeoutMs?: number;
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
-  /** How often changes are looked for while somebody watches. Default 100 ms. */
+  /** How often a watch polls. Default 100 ms. */
   readonly watchIntervalMilliseconds?: number;
 }
 
@@ -77,7 +77,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const waiting = { isBusy, timeoutMilliseconds: busyTimeoutMs, timers: systemTimers };
   const [reads, writes] = [createLockQueue(waiting), createLockQueue(waiting)];
 
-  /** Runs `step` as one transaction, which it takes back by returning `false`. */
+  /** Runs `step` as one transaction, which it rolls back by returning `false`. */
   const transact = (step: () => boolean): boolean => {
     begin.run();
     try {
@@ -146,12 +146,12 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
         seenDataVersion = found;
       } catch (error) {
         if (!isBusy(error)) throw error;
-        changes += 1; // somebody may be writing; the read that follows waits
+        changes += 1; // another process may be writing; the read that follows waits
       }
       return changes;
     },
     async sweep() {
-      // In pieces: the thread is everybody's.
+      // In pieces: all callers share the thread.
       for (let total = 0;;) {
         const count = Number((await writes.run(() => removeExpired.run(clock()))).changes);
         total += count;

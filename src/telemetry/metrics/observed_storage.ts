@@ -4,7 +4,7 @@ import type { DatabaseLocation } from "../../storage/database_url.ts";
 import type { Batch, Storage, StorageKey } from "../../storage/port.ts";
 
 interface StorageObservers {
-  /** Hears of each operation that the database failed, not of a caller's mistakes. */
+  /** Called for each operation that the database failed, not of a caller's mistakes. */
   readonly onError?: () => void;
   readonly tracer?: Tracer;
   /** From `parseDatabaseUrl`; SQLite without it. */

@@ -26,7 +26,7 @@ export function servicenowAddAttachmentTool(servicenow: ServicenowRecords, files
     name: "servicenow_add_attachment",
     title: "Attach a file to a ServiceNow record",
     description: `Attaches a workspace file of at most ${maxAttachmentBytes} bytes to a ServiceNow ` +
-      "record, in the user's name. Everybody who sees the record can read it.",
+      "record, in the user's name. Everyone who sees the record can read it.",
     scopes: ["servicenow:write", "files:read"],
     annotations: {
       title: "Attach a file to a ServiceNow record",

@@ -10,7 +10,7 @@ export function servicenowAddCommentTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_add_comment",
     title: "Comment on a ServiceNow record",
     description: "Adds a comment or a work note to an incident or change request, in the user's name. " +
-      "Others are notified and it cannot be taken back.",
+      "Others are notified, and it cannot be undone.",
     scopes: ["servicenow:write"],
     annotations: {
       title: "Comment on a ServiceNow record",

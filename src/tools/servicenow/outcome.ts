@@ -58,7 +58,7 @@ export function fieldNames(fields: string | undefined): readonly string[] | unde
   return given(fields)?.split(",").map((name) => name.trim()).filter((name) => name !== "");
 }
 
-/** Cuts what is longer than anybody reads in an answer. */
+/** Cuts what is too long to read in an answer. */
 export function toRecordOutput(
   { sysId, fields, selfLink }: FoundRecord,
   maxCharacters = maxFieldCharacters,

@@ -18,7 +18,7 @@ import {
 
 const defaultLimit = 10;
 const maxOffset = 100_000;
-/** Values in a list are for choosing; whoever needs all of one reads the record. */
+/** Values in a list are for choosing; servicenow_get_record gives them whole. */
 const maxListedCharacters = 2_000;
 
 const filterParameters = {

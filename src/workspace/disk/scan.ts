@@ -108,7 +108,7 @@ function weightOf({ entries }: Kept): number {
 
 /** What changes with every change of the directory's entries; `null` when the last change is too young to tell. */
 export function stampOf({ dev, ino, ctime, mtime }: Deno.FileInfo, now: number): string | null {
-  // nobody can set the time of a change of status back, as they can that of the content
+  // the time of a status change cannot be set back, as that of the content can
   if (ino === null || ctime === null || mtime === null) return null;
   const changedAt = Math.max(ctime.getTime(), mtime.getTime());
   return now - changedAt < timeGrainMilliseconds ? null : `${dev} ${ino} ${ctime.getTime()} ${mtime.getTime()}`;

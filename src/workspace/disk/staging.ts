@@ -31,8 +31,8 @@ export interface Staging {
   /** Moves a taken entry that cannot be put back to where no start removes it. */
   keep(path: string): void;
   /**
-   * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step gives
-   * up control nowhere, so nobody waits long.
+   * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step does
+   * not yield, so the wait is short.
    */
   alone<T>(step: () => Outcome<T>): Outcome<T>;
   /** Drops this process's locks. */

@@ -68,7 +68,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
       if (files === null ? mayBeAnother : files !== undefined && files.has(name) !== isFile) notices.addListChange();
       if (isFile) files?.add(name);
       else files?.delete(name);
-      // even if a directory of this name is there: it may be another one, with the same inode, that nobody watches yet
+      // even if a directory of this name is there: it may be another one, with the same inode, that is not watched yet
       if (known.has(path) && (mayBeAnother || info?.isDirectory !== true)) {
         if (forgetDirectory(known, path)) notices.addListChange();
         if (kind === "rename") end(); // it may live on outside, and must not be watched there
@@ -85,7 +85,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
         if (!watched.has(directory)) end();
         if (!isFirst && !known.has(directory)) notices.addAll(namesBelow(root, directory));
       }
-      // nobody saw what happened between two watches, nor what happens beyond the limit
+      // changes between two watches, and beyond the limit, went unseen
       if (!isFirst || now.size === maxDirectories) notices.addUnknown();
       if (!haveSameFiles(known, now)) notices.addListChange();
       known = now;

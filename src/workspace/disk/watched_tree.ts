@@ -30,7 +30,7 @@ export function readWatchedTree(root: string, { maxDirectories, maxFiles, isHidd
   return tree;
 }
 
-/** Whether both hold the same files, as far as anybody knows. */
+/** Whether both hold the same files, as far as is known. */
 export function haveSameFiles(one: WatchedTree, other: WatchedTree): boolean {
   for (const path of new Set([...one.keys(), ...other.keys()])) {
     const [left, right] = [one, other].map((tree) => tree.has(path) ? tree.get(path) ?? null : new Set<string>());

@@ -9,12 +9,12 @@ const turnMilliseconds = 8;
 const restShare = 1 / 4;
 /** How many passes show whether others have anything to do at all. */
 const quietPasses = 6;
-/** Passes in which nobody did anything take less. */
+/** Idle passes take less. */
 const quietMilliseconds = 0.5;
 /** For how long after its turn some work counts as going on. */
 const rivalMilliseconds = 1_000;
 
-/** When nobody's turn is planned any more: turns of several long works follow each other with a rest after each. */
+/** When no turn is planned any more: the turns of several long tasks follow each other, with a rest after each. */
 let plannedUntil = 0;
 /** Who had the last turn, and when it ended. */
 let last: { readonly owner: FairTurns; readonly endedAt: number } | null = null;

@@ -16,7 +16,7 @@ export interface LinePattern {
   findCandidate(characters: string, from: number, to: number): number;
   /** The offset of the first match in a line, or -1. */
   find(line: string): number;
-  /** How many characters `find` goes through in one step that keeps nobody waiting. */
+  /** How many characters `find` searches in one step, so that other callers do not wait. */
   readonly stepCharacters: number;
 }
 

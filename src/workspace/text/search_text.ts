@@ -30,7 +30,7 @@ export interface Stretch {
   readonly end: number;
 }
 
-/** How much is passed over in one step that keeps nobody waiting. */
+/** How much one step searches, so that other callers do not wait. */
 const stretchBytes = 64 * 1024;
 const maxShownCharacters = 500;
 
