@@ -130,3 +130,24 @@ Deno.test("file_search hands a search that takes long out as a task, once, and a
       assert.equal(handedOut, expected);
     }
   }));
+
+Deno.test("file_search ends with the turn in which its caller goes away", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (let n = 0; n < 2_000; n++) Deno.writeTextFileSync(`${root}/${n}`, "abc\n");
+    const caller = new AbortController();
+    let afterwards = 0;
+    const counting = {
+      ...workspace,
+      readInto(...request: Parameters<typeof workspace.readInto>) {
+        if (caller.signal.aborted) afterwards++;
+        return workspace.readInto(...request);
+      },
+    };
+    const search = fileSearchTool(counting);
+    const context = { ...quietCaller, principal: principalOf("owner"), signal: caller.signal, progress: () => {} };
+    setTimeout(() => caller.abort(), 0);
+    const outcome = await search.run(search.input.parse({ query: "needle" }) as never, context);
+    assert.ok(outcome.ok && caller.signal.aborted);
+    assert.ok(outcome.structuredContent?.["next_cursor"] !== undefined);
+    assert.ok(afterwards <= 1, `${afterwards} further reads`);
+  }));

@@ -1,6 +1,6 @@
 /** The work of the tool `file_search`: walks the tree, searches its files, and remembers where it stopped. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { createFairTurns } from "../../workspace/text/fair_turns.ts";
+import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { GlobMatcher } from "../../workspace/glob.ts";
 import type { LinePattern } from "../../workspace/text/line_pattern.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
@@ -36,7 +36,9 @@ const maxAnswerCharacters = 1_000_000;
 export async function search(task: Search): Promise<ToolOutcome> {
   const { workspace, path, request, matchesName, pattern, cursor } = task;
   const matches: SearchMatch[] = [];
-  const nextTurn = createFairTurns();
+  const turns = createFairTurns();
+  let hasPaused = false;
+  const nextTurn: FairTurns = () => turns()?.then(() => void (hasPaused = true));
   const buffer = createSearchBuffer(workspace);
   let characters = 0;
   let searched = 0;
@@ -53,7 +55,9 @@ export async function search(task: Search): Promise<ToolOutcome> {
   ) {
     if (!step.ok) return toFailure("search", path, step.error);
     const entry = step.value;
-    const isOver = visited % visitsPerCheck === visitsPerCheck - 1 && task.isOver();
+    // a caller can only go away while others have their turn
+    const isOver = (hasPaused || visited % visitsPerCheck === visitsPerCheck - 1) && task.isOver();
+    hasPaused = false;
     const isEnough = matches.length >= request.limit || characters > maxAnswerCharacters;
     if (isEnough || visited === workspace.limits.maxTreeEntries || isOver) {
       next = { finished };
