@@ -13,7 +13,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   mcp: ["lib", "storage"],
   workspace: ["config", "lib", "storage"],
   ollama: ["config", "lib"],
-  servicenow: ["config", "lib", "storage"],
+  servicenow: ["authorization_server", "config", "lib", "storage"],
   tools: ["lib", "mcp", "workspace", "ollama", "servicenow"],
   resources: ["lib", "mcp", "ollama", "servicenow", "workspace"],
   prompts: ["lib", "mcp"],
@@ -52,7 +52,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { config: /^src\/config\/(setting|parsers)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   workspace: { config: /^src\/config\/(setting|parsers)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
-  servicenow: { config: /^src\/config\/(setting|parsers)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
+  servicenow: {
+    // The port that it implements.
+    authorization_server: /\/servicenow_port\.ts$/,
+    config: /^src\/config\/(setting|parsers)\.ts$/,
+    storage: /^src\/storage\/port\.ts$/,
+  },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
   tools: {

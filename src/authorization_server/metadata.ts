@@ -2,7 +2,7 @@
 import { assertionAlgorithms } from "./clients/client_assertion.ts";
 import type { AuthorizationServerDeps } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { methodNotAllowed } from "./refusal.ts";
+import { wrongMethod } from "./refusal.ts";
 import { usualScopes } from "./scope.ts";
 import type { SigningKeys } from "./keys/signing_keys.ts";
 import type { GrantTypeName } from "./token/token.ts";
@@ -60,7 +60,7 @@ export function createMetadataEndpoint(
   };
   return (request) =>
     Promise.resolve(
-      request.method === "GET" || request.method === "HEAD" ? documentFor(request) : methodNotAllowed("GET", "HEAD"),
+      request.method === "GET" || request.method === "HEAD" ? documentFor(request) : wrongMethod("GET", "HEAD"),
     );
 }
 
@@ -69,5 +69,5 @@ export function createJwksEndpoint(signingKeys: SigningKeys): Endpoint {
   return async (request) =>
     request.method === "GET" || request.method === "HEAD"
       ? publicJson({ keys: await signingKeys.published() })
-      : methodNotAllowed("GET", "HEAD");
+      : wrongMethod("GET", "HEAD");
 }

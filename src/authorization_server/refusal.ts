@@ -130,7 +130,7 @@ export function jsonResponse(
 }
 
 /** Logs a refusal with its reason and gives the answer that the client sees. */
-export function refuse(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
+export function refuseLogged(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
   log.write("audit", event, { outcome: "refused", reason, ...fields });
   const { error, status, description } = refusals[reason];
   return jsonResponse({ error, error_description: description }, { status, headers: headersOf(reason, status) });
@@ -147,7 +147,7 @@ function headersOf(reason: RefusalReason, status: number): Record<string, string
 }
 
 /** The answer to a wrong verb (RFC 9110 §15.5.6). */
-export function methodNotAllowed(...allowed: readonly string[]): Response {
+export function wrongMethod(...allowed: readonly string[]): Response {
   return jsonResponse({ error: "invalid_request", error_description: `Use ${allowed.join(" or ")}` }, {
     status: 405,
     headers: { allow: allowed.join(", ") },

@@ -43,7 +43,7 @@ import { createRateLimits } from "./rate_limits.ts";
 import { createResourceMetadataEndpoint } from "../resource_server/metadata.ts";
 import { createSpellings } from "../resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
-import { openServicenow, servicenowUseOf } from "./servicenow_wiring.ts";
+import { openServicenow } from "./servicenow_wiring.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
@@ -128,7 +128,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
     lifetimes: { ...config, ...bounds.lifetimes },
     limits: { ...bodyTimeout, ...bounds.authorizationServer },
-    ...(servicenow === null ? {} : { servicenow: servicenowUseOf(config, servicenow) }),
+    ...(servicenow === null
+      ? {}
+      : { servicenow: { instance: servicenow.signIn, signsPeopleIn: config.signIn === "servicenow" } }),
     ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
 

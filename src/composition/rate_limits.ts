@@ -1,5 +1,4 @@
 /** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
-import { Buffer } from "node:buffer";
 import type { Config } from "../config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
 import type { AgreedClock } from "../lib/time/agreed_clock.ts";
@@ -34,7 +33,7 @@ export function createRateLimits(
     readonly log: Log;
   },
 ): RateLimits {
-  const hideKey = (key: string): string => Buffer.from(secrets.authenticate("rate-limit", key)).toString("base64url");
+  const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);
   const shared: SharedRateLimiter[] = [];
   const limiter = (name: string, count: number, windowMs: number): RateLimiter => {
     if (!mayHaveSeveralInstances(config)) {

@@ -1,5 +1,4 @@
 /** The ServiceNow instance that a configuration names, wired: records, links, and what the other parts take of them. */
-import type { ServicenowUse } from "../authorization_server/people/servicenow_port.ts";
 import type { Config } from "../config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
 import { servicenowCallsPerMinute } from "./rate_limits.ts";
@@ -70,18 +69,4 @@ async function resealInBackground(
       (error) => log.write("error", "servicenow_reseal_failed", { error: String(error) }),
     );
   }
-}
-
-/** What the authorization server needs to link accounts, and to sign people in where the configuration says so. */
-export function servicenowUseOf(config: Config, { linkFlow, links, origin }: Servicenow): ServicenowUse {
-  return {
-    instance: {
-      origin,
-      begin: linkFlow.begin,
-      finish: linkFlow.finish,
-      status: (subject) => links.status(subject),
-      unlink: (subject) => links.unlink(subject),
-    },
-    signsPeopleIn: config.signIn === "servicenow",
-  };
 }

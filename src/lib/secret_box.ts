@@ -15,8 +15,8 @@ export interface SecretBox {
   seal(purpose: string, plaintext: string, context: string): string;
   /** The sealed text, or `null` when it was altered, sealed for another purpose or context, or under another key. */
   open(purpose: string, sealed: string, context: string): string | null;
-  /** HMAC-SHA-256 of `message`, 32 bytes. Compare with `timingSafeEqual`. */
-  authenticate(purpose: string, message: string): Uint8Array;
+  /** HMAC-SHA-256 of `message`, as base64url text. Compare with `equalInConstantTime`. */
+  authenticate(purpose: string, message: string): string;
 }
 
 /** Builds a {@link SecretBox} over a master key of 32 bytes; throws `RangeError` for any other length. */
@@ -59,7 +59,7 @@ export function createSecretBox(masterKey: Uint8Array): SecretBox {
       }
     },
     authenticate(purpose, message) {
-      return new Uint8Array(createHmac("sha256", keyFor(`mac/${purpose}`)).update(message, "utf8").digest());
+      return createHmac("sha256", keyFor(`mac/${purpose}`)).update(message, "utf8").digest("base64url");
     },
   };
 }

@@ -10,7 +10,8 @@ import { describeFailure } from "./failure.ts";
 import { createRecordChanges } from "./changes.ts";
 import { createFetchOnce } from "./fetch_once.ts";
 import { parseInstance } from "./instance.ts";
-import { createLinkFlow, type LinkFlow } from "./links/link_flow.ts";
+import type { InstanceSignIn } from "../authorization_server/people/servicenow_port.ts";
+import { createLinkFlow } from "./links/link_flow.ts";
 import { createLinkStore } from "./links/link_store.ts";
 import { createServicenowLinks, type ServicenowLinks } from "./links/links.ts";
 import { pause } from "../lib/time/pause.ts";
@@ -57,9 +58,8 @@ export interface ServicenowOptions {
 }
 
 export interface Servicenow extends ServicenowRecords {
-  readonly origin: string;
   readonly links: ServicenowLinks;
-  readonly linkFlow: LinkFlow;
+  readonly signIn: InstanceSignIn;
   /** Gives back what it holds open; it is not used afterwards. */
   close(): void;
 }
@@ -80,19 +80,23 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
   const callAs = createCallAs({ links, send, admit, clock: elapsed, ...times });
   const reader = createRecordReader({ callAs, instance });
   return {
-    origin: instance.origin,
     links,
-    linkFlow: createLinkFlow({
-      instance,
-      client,
-      ...(options.scope === undefined ? {} : { scope: options.scope }),
-      storage,
-      secrets,
-      links,
-      tokenEndpoint,
-      whoAmI: (accessToken, signal) => askWhoAmI({ transport, clock }, accessToken, signal),
-      clock,
-    }),
+    signIn: {
+      origin: instance.origin,
+      status: links.status,
+      unlink: links.unlink,
+      ...createLinkFlow({
+        instance,
+        client,
+        ...(options.scope === undefined ? {} : { scope: options.scope }),
+        storage,
+        secrets,
+        links,
+        tokenEndpoint,
+        whoAmI: (accessToken, signal) => askWhoAmI({ transport, clock }, accessToken, signal),
+        clock,
+      }),
+    },
     reader,
     search: createSearch({ callAs, instance }),
     changes: createRecordChanges({ callAs, reader, instance }),

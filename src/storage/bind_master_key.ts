@@ -2,7 +2,6 @@
  * Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
  * database without its key, would otherwise start, refuse every token, and seal new records that the others cannot open.
  */
-import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageProblem } from "./guarded_storage.ts";
@@ -18,7 +17,7 @@ export const wrongMasterKey: StorageProblem = {
 
 /** What shows which master key it is, and does not reveal it. */
 export function masterKeyMark(secrets: SecretBox): string {
-  return Buffer.from(secrets.authenticate("master-key-mark", "v1")).toString("base64url");
+  return secrets.authenticate("master-key-mark", "v1");
 }
 
 /** The mark of the key that the database is bound to; `null` before the first start. */

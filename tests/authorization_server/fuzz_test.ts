@@ -40,6 +40,7 @@ const names = [
 ];
 
 interface Known {
+  readonly server: Harness["server"];
   readonly clientId: string;
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -99,7 +100,7 @@ function requestsOf(known: Known): fc.Arbitrary<{ path: string; init: RequestIni
     json.map((body) => ({ body, type: "application/json" })),
     fc.uint8Array({ maxLength: 100 }).map((body) => ({ body, type: "application/x-www-form-urlencoded" })),
   );
-  const path = fc.constantFrom(...Object.keys(mount({} as Harness["server"])));
+  const path = fc.constantFrom(...Object.keys(mount(known.server)));
   return fc.record({ path, query: pairs, method: fc.constantFrom("GET", "POST", "PUT"), typed, headers }).map(
     (parts) => {
       const query = new URLSearchParams(parts.query);
@@ -120,7 +121,13 @@ Deno.test("no request makes an endpoint throw, answer 5xx, or redirect to where 
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   await register(harness);
-  const known = { clientId: client.client_id, accessToken: tokens.access_token, refreshToken: tokens.refresh_token };
+  const { server } = harness;
+  const known = {
+    server,
+    clientId: client.client_id,
+    accessToken: tokens.access_token,
+    refreshToken: tokens.refresh_token,
+  };
   const statuses = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(requestsOf(known), async ({ path, init }) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { users } from "../../src/authorization_server/records/user.ts";
+import { noPassphrase, users } from "../../src/authorization_server/records/user.ts";
 import { offeredScopes } from "../../src/scopes.ts";
 import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
@@ -48,13 +48,12 @@ async function openSignInPlace(signsPeopleIn: boolean): Promise<SignInPlace> {
     log: harness.deps.log,
     admit: () => ({ ok: true }),
   });
-  const { links, linkFlow, origin } = servicenow;
   const server = createAuthorizationServer({
     ...harness.deps,
     scopes: offeredScopes({ servicenow: "write" }),
     servicenow: {
       signsPeopleIn,
-      instance: { origin, begin: linkFlow.begin, finish: linkFlow.finish, status: links.status, unlink: links.unlink },
+      instance: servicenow.signIn,
     },
   });
   const fetchHere = fetchFrom(mount(server), issuer);
@@ -166,7 +165,14 @@ Deno.test("mode servicenow: no passphrase fits the account that a first sign-in 
   await signInByInstance(place, place.browser(), authorizePath(client.client_id), "ada");
   const stored = await users.read(place.harness.storage, `servicenow:${sysId("a1")}`);
   assert.equal(stored?.value.displayName, "Ada Lovelace");
-  assert.match(stored?.value.passwordHash ?? "", /^\$argon2id\$v=19\$m=47104,t=1,p=1\$[^$]{22}\$[^$]{43}$/);
+  assert.equal(stored?.value.passwordHash, noPassphrase);
+  const { servicenow: _, ...local } = place.harness.deps;
+  const browser = openBrowser({ fetch: fetchFrom(mount(createAuthorizationServer(local)), issuer) });
+  const csrf = hiddenField(await (await browser.get("/oauth/grants")).text(), "csrf");
+  for (const guess of ["", "ada", passphrase]) {
+    const answer = await browser.post("/oauth/sign-in", { csrf, username: stored?.value.id ?? "", passphrase: guess });
+    assert.equal(answer.status, 403, await answer.text());
+  }
 });
 
 Deno.test("mode servicenow: somebody disabled here does not come in, and leaves no tokens", async () => {

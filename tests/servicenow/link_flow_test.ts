@@ -7,13 +7,13 @@ const signal = new AbortController().signal;
 const otherBrowser = "c".repeat(43);
 
 async function callbackOf(place: Place, user = "ada"): Promise<URLSearchParams> {
-  const { url } = await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
+  const { url } = await place.servicenow.signIn.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   return new URL(await place.instance.approve(url, user)).searchParams;
 }
 
 Deno.test("begin() asks with state and PKCE S256, and puts no secret into the URL (RFC 7636 §4.3)", async () => {
   await using place = await openPlace();
-  const { url } = await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
+  const { url } = await place.servicenow.signIn.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   const { origin, pathname, searchParams } = new URL(url);
   assert.equal(origin + pathname, `${place.instance.origin}/oauth_auth.do`);
   assert.equal(searchParams.get("response_type"), "code");
@@ -22,14 +22,14 @@ Deno.test("begin() asks with state and PKCE S256, and puts no secret into the UR
   assert.match(searchParams.get("code_challenge") ?? "", /^[A-Za-z0-9_-]{43}$/);
   assert.match(searchParams.get("state") ?? "", /^[A-Za-z0-9_-]{43}$/);
   assert.ok(!url.includes(place.instance.client.clientSecret));
-  const again = await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
+  const again = await place.servicenow.signIn.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   assert.notEqual(new URL(again.url).searchParams.get("state"), searchParams.get("state"));
 });
 
 Deno.test("finish() links the account that signed in at the instance", async () => {
   await using place = await openPlace();
   const parameters = await callbackOf(place);
-  const finished = await place.servicenow.linkFlow.finish({
+  const finished = await place.servicenow.signIn.finish({
     parameters,
     browsers: [browser],
     subject: "owner",
@@ -46,9 +46,9 @@ Deno.test("finish() links the account that signed in at the instance", async () 
 Deno.test("finish() of a sign-in names the person by their account", async () => {
   await using place = await openPlace();
   const purpose = { kind: "sign_in", handle: "authorization request 7" } as const;
-  const { url } = await place.servicenow.linkFlow.begin({ browser, purpose });
+  const { url } = await place.servicenow.signIn.begin({ browser, purpose });
   const parameters = new URL(await place.instance.approve(url, "ben")).searchParams;
-  const finished = await place.servicenow.linkFlow.finish({ parameters, browsers: [browser], subject: null, signal });
+  const finished = await place.servicenow.signIn.finish({ parameters, browsers: [browser], subject: null, signal });
   assert.ok(finished.ok);
   assert.deepEqual(finished.value.purpose, purpose);
   assert.equal(finished.value.subject, `servicenow:${sysId("b2")}`);
@@ -59,14 +59,14 @@ Deno.test("finish() refuses any browser but the one that began (CVE-2026-27124)"
   await using place = await openPlace();
   for (const browsers of [[otherBrowser], []]) {
     const parameters = await callbackOf(place);
-    const finished = await place.servicenow.linkFlow.finish({
+    const finished = await place.servicenow.signIn.finish({
       parameters,
       browsers,
       subject: "owner",
       signal,
     });
     assert.deepEqual(finished, { ok: false, error: { reason: "other_browser" } });
-    const late = await place.servicenow.linkFlow.finish({ parameters, browsers: [browser], subject: "owner", signal });
+    const late = await place.servicenow.signIn.finish({ parameters, browsers: [browser], subject: "owner", signal });
     assert.deepEqual(late, { ok: false, error: { reason: "unknown_state" } });
   }
   assert.equal(place.instance.requests.filter(({ grantType }) => grantType !== null).length, 0);
@@ -77,7 +77,7 @@ Deno.test("finish() refuses another person than the one who began", async () => 
   await using place = await openPlace();
   for (const subject of ["somebody else", null]) {
     const parameters = await callbackOf(place);
-    const finished = await place.servicenow.linkFlow.finish({ parameters, browsers: [browser], subject, signal });
+    const finished = await place.servicenow.signIn.finish({ parameters, browsers: [browser], subject, signal });
     assert.deepEqual(finished, { ok: false, error: { reason: "other_person" } });
   }
 });
@@ -87,14 +87,14 @@ Deno.test("finish() takes a state once, in time, and in one instance of the serv
   const parameters = await callbackOf(place);
   const other = place.another();
   const outcomes = await Promise.all(
-    [place.servicenow, other, place.servicenow, other].map(({ linkFlow }) =>
-      linkFlow.finish({ parameters, browsers: [browser], subject: "owner", signal })
+    [place.servicenow, other, place.servicenow, other].map(({ signIn }) =>
+      signIn.finish({ parameters, browsers: [browser], subject: "owner", signal })
     ),
   );
   assert.equal(outcomes.filter(({ ok }) => ok).length, 1);
   const late = await callbackOf(place);
   place.advance(600);
-  const finished = await place.servicenow.linkFlow.finish({
+  const finished = await place.servicenow.signIn.finish({
     parameters: late,
     browsers: [browser],
     subject: "owner",
@@ -108,7 +108,7 @@ Deno.test("finish() refuses a code that was begun elsewhere: the verifier does n
   const mine = await callbackOf(place);
   const strange = await callbackOf(place, "ben");
   mine.set("code", strange.get("code") ?? "");
-  const finished = await place.servicenow.linkFlow.finish({
+  const finished = await place.servicenow.signIn.finish({
     parameters: mine,
     browsers: [browser],
     subject: "owner",
@@ -119,11 +119,11 @@ Deno.test("finish() refuses a code that was begun elsewhere: the verifier does n
 
 Deno.test("finish() tells a person's no from a broken callback", async () => {
   await using place = await openPlace();
-  const { url } = await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
+  const { url } = await place.servicenow.signIn.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   const denied = new URL(await place.instance.approve(url, "ada", "deny")).searchParams;
-  const { linkFlow } = place.servicenow;
+  const { signIn } = place.servicenow;
   const finish = (parameters: URLSearchParams) =>
-    linkFlow.finish({ parameters, browsers: [browser], subject: "owner", signal });
+    signIn.finish({ parameters, browsers: [browser], subject: "owner", signal });
   assert.deepEqual(await finish(denied), { ok: false, error: { reason: "denied" } });
   assert.deepEqual(await finish(new URLSearchParams()), { ok: false, error: { reason: "malformed" } });
   assert.deepEqual(await finish(new URLSearchParams("state=x&code=y")), { ok: false, error: { reason: "malformed" } });
@@ -145,7 +145,7 @@ Deno.test("finish() says when the instance is not there, and links nothing", asy
     await using place = await openPlace();
     const parameters = await callbackOf(place);
     place.instance.faults.play(fault, { path, times: 9 });
-    const finished = await place.servicenow.linkFlow.finish({
+    const finished = await place.servicenow.signIn.finish({
       parameters,
       browsers: [browser],
       subject: "owner",
@@ -160,18 +160,18 @@ Deno.test("finish() asks for the user's own record where the current user cannot
   await using place = await openPlace();
   const parameters = await callbackOf(place, "ben");
   place.instance.faults.play("not_found", { path: /current_user$/ });
-  const finished = await place.servicenow.linkFlow.finish({
+  const finished = await place.servicenow.signIn.finish({
     parameters,
     browsers: [browser],
     subject: "owner",
     signal,
   });
-  assert.equal(finished.ok && finished.value.account.sysId, sysId("b2"));
+  assert.equal(finished.ok && finished.value.account.userName, "ben");
 });
 
 Deno.test("what waits between the steps says neither the verifier nor for whom", async () => {
   await using place = await openPlace();
-  const { url } = await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
+  const { url } = await place.servicenow.signIn.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   const [entry] = await place.storage.list(["servicenow_link_state"], { limit: 2 });
   const challenge = new URL(url).searchParams.get("code_challenge");
   const texts = JSON.stringify(entry).match(/[A-Za-z0-9_-]{43,}/g) ?? [];
@@ -185,7 +185,7 @@ Deno.test("finish() refuses an answer that names another issuer, and takes the i
   const finish = async (issuers: readonly string[]) => {
     const parameters = await callbackOf(place);
     for (const issuer of issuers) parameters.append("iss", issuer);
-    const finished = await place.servicenow.linkFlow.finish({
+    const finished = await place.servicenow.signIn.finish({
       parameters,
       browsers: [browser],
       subject: "owner",

@@ -202,7 +202,7 @@ Deno.test("unlink() during a refresh wins: the new tokens are not stored", async
 Deno.test("a stolen database gives nothing without the key, and a row is of use to its own person only", async () => {
   await using place = await openPlace();
   await place.link("owner", "ada");
-  await place.servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject: "owner" } });
+  await place.servicenow.signIn.begin({ browser, purpose: { kind: "link", subject: "owner" } });
   const access = await place.servicenow.links.access("owner", { signal });
   assert.ok(access.ok);
   const files = await Promise.all(

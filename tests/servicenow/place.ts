@@ -78,9 +78,9 @@ export async function openPlace(): Promise<Place> {
     advance: (seconds) => void (now += seconds * 1_000),
     another,
     async link(subject, userName) {
-      const { url } = await servicenow.linkFlow.begin({ browser, purpose: { kind: "link", subject } });
+      const { url } = await servicenow.signIn.begin({ browser, purpose: { kind: "link", subject } });
       const callback = new URL(await instance.approve(url, userName));
-      const finished = await servicenow.linkFlow.finish({
+      const finished = await servicenow.signIn.finish({
         parameters: callback.searchParams,
         browsers: [browser],
         subject,

@@ -8,7 +8,7 @@ import {
 } from "./authorization_response.ts";
 import type { ClientDirectory } from "../clients/client_directory.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
-import { hiddenText } from "./hidden_text.ts";
+import { hiddenText } from "../hidden_text.ts";
 import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
 import { clientDocumentPage } from "../pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_page.ts";

@@ -4,7 +4,7 @@ import type { Storage } from "../../storage/port.ts";
 import { createCookies } from "./cookies.ts";
 import { hashSecret, randomSecret } from "../../lib/random_secret.ts";
 import { browserSessions } from "../records/browser_session.ts";
-import { knownBrowsers } from "../records/known_browser.ts";
+import { knownBrowsers } from "../records/marks.ts";
 import type { Account, UserDirectory } from "../people/user_directory.ts";
 
 const maxSessionSeconds = 28_800;

@@ -1,7 +1,7 @@
 /** `/oauth/consent`: the person's decision, and the authorization code that follows from it. */
-import { readBrowserForm } from "./browser_form.ts";
+import { readBrowserForm } from "./own_form.ts";
 import type { SignedIn } from "./browser_sessions.ts";
-import { clientStillThere } from "../clients/client_check.ts";
+import { clients, clientStillThere, unusedClientId, unusedClients } from "../records/client.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import {
   findPending,
@@ -14,11 +14,9 @@ import {
 } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { hashSecret, randomId } from "../../lib/random_secret.ts";
-import { unchanged } from "../records/record_family.ts";
+import { conflict, retryOnConflict, unchanged } from "../records/record_family.ts";
 import { authorizationCodeLifetimeSeconds, authorizationCodes } from "../records/authorization_code.ts";
-import { clients, unusedClientId, unusedClients } from "../records/client.ts";
 import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./repeated_decision.ts";
-import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 import type { Batch } from "../../storage/port.ts";
 
 export function createConsentEndpoint(deps: InteractionDeps): Endpoint {

@@ -1,9 +1,7 @@
 /** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in person's name, revoking it, and leaving. */
-import { Buffer } from "node:buffer";
-import { readBrowserForm } from "./browser_form.ts";
+import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./own_form.ts";
 import type { Browser } from "./browser_sessions.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
-import { csrfToken, foreignForm, isCsrfToken } from "./csrf.ts";
 import { type InteractionDeps, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { grantsPage, signedOutPage } from "../pages/grants_page.ts";
@@ -51,7 +49,7 @@ async function tokensOf({ storage, users }: InteractionDeps, userId: string): Pr
 
 /** Says in the address of the page that this browser has just revoked something; no link from elsewhere can say so. */
 function revokedMark({ secrets }: InteractionDeps, browser: Browser): string {
-  return Buffer.from(secrets.authenticate("revoked-note", browser.hash)).toString("base64url");
+  return secrets.authenticate("revoked-note", browser.hash);
 }
 
 export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {

@@ -1,11 +1,10 @@
 /** Shows the page that a waiting authorization request needs next: sign-in or consent. */
-import { Buffer } from "node:buffer";
 import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
 import type { AuthorizationServerDeps } from "../context.ts";
 import { type ConsentPage, consentPage } from "../pages/consent_page.ts";
 import { errorPage } from "../pages/error_page.ts";
 import { type SignInPage, signInPage } from "../pages/sign_in_page.ts";
-import { csrfToken } from "./csrf.ts";
+import { csrfToken } from "./own_form.ts";
 import { equalInConstantTime, hashSecret } from "../../lib/random_secret.ts";
 import type { Stored } from "../records/record_family.ts";
 import { type AuthorizationRequest, authorizationRequests } from "../records/authorization_request.ts";
@@ -69,7 +68,7 @@ export async function signedInFor(deps: InteractionDeps, waiting: Waiting, reque
 /** What only a consent page carries: that it was shown to this signed-in person, for this request. */
 function proofOf({ secrets }: InteractionDeps, { handle, request }: Waiting, account: Account): string {
   const parts = [handle, request.browserHash, account.id, account.credentialHash];
-  return Buffer.from(secrets.authenticate("consent-page", parts.join(" "))).toString("base64url");
+  return secrets.authenticate("consent-page", parts.join(" "));
 }
 
 /** Whom a posted consent page was shown to. Stands in for the session where sessions end with each decision. */

@@ -2,7 +2,6 @@
  * A decision that a browser sends twice: by a double click, a held Enter key, or its own retry. It shows the answer to
  * the second, so that has to be the same redirect. The code in it is derived, not stored; it can still be redeemed once.
  */
-import { Buffer } from "node:buffer";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Put, Storage } from "../../storage/port.ts";
@@ -22,7 +21,7 @@ interface RepeatDeps {
 
 /** The one code of a request. Only the page has the handle, and only we the key. */
 export function codeOf(secrets: SecretBox, handle: string): string {
-  return `pca_${Buffer.from(secrets.authenticate("authorization-code", handle)).toString("base64url")}`;
+  return `pca_${secrets.authenticate("authorization-code", handle)}`;
 }
 
 /** The answer to a decision. */

@@ -7,7 +7,7 @@ import type { KeysOfClient } from "./client_keys.ts";
 import type { PublicJwks } from "../keys/jwks.ts";
 import { hashSecret } from "../../lib/random_secret.ts";
 import type { Client } from "../records/client.ts";
-import { usedAssertions } from "../records/used_assertion.ts";
+import { usedAssertions } from "../records/marks.ts";
 
 /** The only `client_assertion_type` there is (RFC 7523 §2.2). */
 export const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";

@@ -11,7 +11,7 @@ import { isClientDocumentUrl } from "./client_document_url.ts";
 import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata_document.ts";
 import type { Lifetimes } from "../context.ts";
 import type { FetchDocument } from "../documents/document_fetcher.ts";
-import { hiddenText } from "../browser/hidden_text.ts";
+import { hiddenText } from "../hidden_text.ts";
 import type { DocumentProblem } from "../documents/public_document.ts";
 import { type Stored, unchanged } from "../records/record_family.ts";
 import { type Client, clients } from "../records/client.ts";

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
-import { withoutEmptyMembers } from "./client_metadata.ts";
-import { cleanClientName } from "./client_name.ts";
+import { cleanClientName, withoutEmptyMembers } from "./client_metadata.ts";
 import { holdsSecretKey, parsePublicJwks } from "../keys/jwks.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import type { Client } from "../records/client.ts";

@@ -2,7 +2,7 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/port.ts";
-import { cleanClientName } from "./client_name.ts";
+import { cleanClientName } from "./client_metadata.ts";
 import { parsePublicJwks } from "../keys/jwks.ts";
 import { hashSecret, randomId, randomSecret } from "../../lib/random_secret.ts";
 import { isUsableRedirectUri } from "./redirect_uri.ts";

@@ -2,14 +2,18 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { AuthorizationServerDeps, Registration } from "../context.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
-import { cleanClientName } from "./client_name.ts";
+import {
+  calledAddressesAreHttps,
+  cleanClientName,
+  type ClientMetadata,
+  parseClientMetadata,
+} from "./client_metadata.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
-import { calledAddressesAreHttps, type ClientMetadata, parseClientMetadata } from "./client_metadata.ts";
 import { holdsSecretKey, parsePublicJwks } from "../keys/jwks.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../../lib/random_secret.ts";
 import type { Client } from "../records/client.ts";
-import { jsonResponse, methodNotAllowed, type RefusalReason, refuse } from "../refusal.ts";
+import { jsonResponse, type RefusalReason, refuseLogged, wrongMethod } from "../refusal.ts";
 import { readJsonBody } from "../request_body.ts";
 import { knownScopes, parseScope } from "../scope.ts";
 import { storeRegisteredClient } from "./store_registered_client.ts";
@@ -21,8 +25,9 @@ const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
 export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint {
   const { registration, limits, log, clock } = deps;
   return async (request, peer) => {
-    if (request.method !== "POST") return methodNotAllowed("POST");
-    const refused = (reason: RefusalReason) => refuse(log, "client_registration", reason, { address: peer.address });
+    if (request.method !== "POST") return wrongMethod("POST");
+    const refused = (reason: RefusalReason) =>
+      refuseLogged(log, "client_registration", reason, { address: peer.address });
     if (registration.mode === "off") return refused("registration_off");
     const body = await readJsonBody(request, limits);
     if (!body.ok) return refused(body.error);

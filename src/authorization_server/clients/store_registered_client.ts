@@ -1,8 +1,7 @@
 /** Keeps registered clients within bounds: unused ones expire, and make room for new ones; used ones are never touched. */
 import type { AuthorizationServerDeps } from "../context.ts";
 import { type Client, clients, unusedClientId, unusedClients } from "../records/client.ts";
-import { unchanged } from "../records/record_family.ts";
-import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
+import { conflict, retryOnConflict, unchanged } from "../records/record_family.ts";
 
 /** Registered clients that no user has approved yet. */
 const maxUnusedClients = 1_000;

@@ -2,9 +2,8 @@
  * The life of signing keys: published, so that verifiers learn it; active; retired, until the last token that it signed
  * has ended; gone. A key that somebody else may have is withdrawn at once instead.
  */
-import { unchanged } from "../records/record_family.ts";
+import { conflict, retryOnConflict, unchanged } from "../records/record_family.ts";
 import { currentSigningKey, signingKeys, signingKidAt } from "../records/signing_key.ts";
-import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 import { makeSigningKey, type SigningKeyDeps } from "./signing_keys.ts";
 
 /** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */

@@ -5,7 +5,7 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Storage } from "../../storage/port.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { currentSigningKey, type SigningKey, signingKeys, signingKidAt } from "../records/signing_key.ts";
-import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
+import { conflict, retryOnConflict } from "../records/record_family.ts";
 
 /** What signing keys are kept with. */
 export interface SigningKeyDeps {

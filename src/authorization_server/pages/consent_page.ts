@@ -3,7 +3,7 @@ import { durationWords } from "../../lib/time/duration_words.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { scopeCatalogue, type ScopeDefinition } from "../../scopes.ts";
 import { pageResponse } from "../../lib/page/page.ts";
-import { nativeApplicationOf } from "../clients/native_redirect_uri.ts";
+import { nativeApplicationOf } from "../clients/redirect_uri.ts";
 
 export interface ConsentPage {
   readonly action: string;

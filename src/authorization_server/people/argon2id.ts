@@ -1,8 +1,7 @@
 /** Argon2id (RFC 9106) as PHC strings: what passphrases are hashed with wherever the runtime has it. */
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
-import type { PasswordAlgorithm } from "./password_algorithm.ts";
-import { toPhcBase64 } from "./password_algorithm.ts";
+import { type PasswordAlgorithm, toPhcBase64 } from "./password_algorithm.ts";
 
 /**
  * OWASP's first choice for Argon2id. Of its equals this one alone is above 32 MiB, from where on glibc gives the memory

@@ -11,7 +11,7 @@ import { hashSecret } from "../../lib/random_secret.ts";
 import { authorizationCodes } from "../records/authorization_code.ts";
 import { clients } from "../records/client.ts";
 import { grants } from "../records/grant.ts";
-import { signInLinks } from "../records/sign_in_link.ts";
+import { signInLinks } from "../records/marks.ts";
 import { judgeRefreshToken, parseRefreshToken } from "../token/refresh_token.ts";
 import { type Parameters, readParameters } from "../request_body.ts";
 

@@ -5,10 +5,9 @@ import type { Storage } from "../../storage/port.ts";
 import { deleteOperatorTokensOf } from "../token/operator_token.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
 import { randomId } from "../../lib/random_secret.ts";
-import { type Stored, unchanged } from "../records/record_family.ts";
+import { conflict, retryOnConflict, type Stored, unchanged } from "../records/record_family.ts";
 import { deleteGrants, subjectGrants } from "../records/grant.ts";
 import { ownerId, type User, users } from "../records/user.ts";
-import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 
 /** What the commands work on. */
 interface ManageUsersDeps {

@@ -3,15 +3,13 @@
  * The delay is an answer (429 and Retry-After), never a held connection, and it always ends. The counts are in the
  * storage: attempts that are spread over instances gain nothing, nor does waiting for a restart.
  */
-import { Buffer } from "node:buffer";
 import type { Admission } from "../../lib/admission.ts";
 import type { AgreedClock } from "../../lib/time/agreed_clock.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Storage } from "../../storage/port.ts";
-import { type Stored, unchanged } from "../records/record_family.ts";
+import { conflict, retryOnConflict, type Stored, unchanged } from "../records/record_family.ts";
 import { type SignInAttempts, signInAttempts } from "../records/sign_in_attempts.ts";
-import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 
 /** Counts attempts. An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
 export interface PasswordThrottle {
@@ -48,7 +46,7 @@ export function createPasswordThrottle(
   { storage, secrets, clock, agreedClock }: PasswordThrottleDeps,
 ): PasswordThrottle {
   const bucketsOf = (address: string, known: boolean): readonly Bucket[] => {
-    const id = Buffer.from(secrets.authenticate("sign-in-attempts", address)).toString("base64url");
+    const id = secrets.authenticate("sign-in-attempts", address);
     const own: Bucket = { id, freeFailures: 5, maxDelaySeconds: 300 };
     return known ? [own] : [own, everyone];
   };

@@ -1,7 +1,6 @@
 /** `/servicenow/link`: a signed-in person links an account of the ServiceNow instance, renews the link, or ends it. */
-import { readBrowserForm } from "../browser/browser_form.ts";
+import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "../browser/own_form.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
-import { csrfToken, foreignForm, isCsrfToken } from "../browser/csrf.ts";
 import { pathsOf, showSignIn } from "../browser/interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { seeOther } from "../../lib/page/page.ts";

@@ -1,26 +1,26 @@
-/** What the authorization server needs of the ServiceNow adapter. The composition root passes it in. */
+/** The sign-in of a ServiceNow instance, as the ServiceNow part implements it. */
 import type { Result } from "../../lib/result.ts";
 
-/** What a way through the instance's sign-in is for. */
+/** Why a user visits the instance's sign-in. */
 type InstanceVisit =
   | { readonly kind: "link"; readonly subject: string }
   | { readonly kind: "sign_in"; readonly handle: string };
 
-/** An account of the instance, as far as people are shown it. */
+/** An account of the instance, as pages show it. */
 interface LinkedAccount {
   readonly userName: string;
   readonly name: string;
 }
 
-/** Somebody who came back. The link between person and account is stored. */
+/** A user who came back. The link to the account is stored. */
 export interface FinishedVisit {
   readonly purpose: InstanceVisit;
-  /** Who it is here: the `sub` of their tokens. */
+  /** The `sub` of their tokens here. */
   readonly subject: string;
   readonly account: LinkedAccount;
 }
 
-/** Why somebody's return leads nowhere. */
+/** Why a return from the instance is refused. */
 export type VisitRefusal =
   | "malformed"
   | "unknown_state"
@@ -30,14 +30,13 @@ export type VisitRefusal =
   | "code_refused"
   | "unavailable";
 
-/** The instance's sign-in. `browser` is any text that only one browser can bring along. */
+/** `browser` is any text that only one browser can present. */
 export interface InstanceSignIn {
-  /** Of the instance. */
   readonly origin: string;
   begin(options: { readonly browser: string; readonly purpose: InstanceVisit }): Promise<{ readonly url: string }>;
   finish(callback: {
     readonly parameters: URLSearchParams;
-    /** Everything that the browser brings along. */
+    /** All that the browser presents. */
     readonly browsers: readonly string[];
     readonly subject: string | null;
     readonly signal: AbortSignal;
@@ -50,9 +49,8 @@ export interface InstanceSignIn {
   unlink(subject: string): Promise<boolean>;
 }
 
-/** How an installation uses its instance. */
 export interface ServicenowUse {
   readonly instance: InstanceSignIn;
-  /** People sign in at the instance, and not here. */
+  /** Whether users sign in at the instance, and not here. */
   readonly signsPeopleIn: boolean;
 }

@@ -2,8 +2,6 @@
  * Signing in by an account of the ServiceNow instance: the way there, and `/servicenow/callback`, which takes people
  * back. Only the browser that was sent is taken back (CVE-2026-27124), and whoever comes back still has to consent.
  */
-import { randomBytes } from "node:crypto";
-import { Buffer } from "node:buffer";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Storage } from "../../storage/port.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
@@ -19,7 +17,7 @@ import { redirectResponse, seeOther } from "../../lib/page/page.ts";
 import { servicenowProblemPage } from "../pages/servicenow_page.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { maxQueryCharacters } from "../request_body.ts";
-import { users } from "../records/user.ts";
+import { noPassphrase, users } from "../records/user.ts";
 import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
@@ -108,17 +106,11 @@ async function addUser(
   const user = {
     id,
     displayName: displayName.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "").slice(0, 100) || id,
-    passwordHash: unknownPasswordHash(),
+    passwordHash: noPassphrase,
     epoch: randomId(),
     disabled: false,
     createdAt: now,
     passwordChangedAt: now,
   };
   await storage.commit({ checks: [{ key: users.key(id), version: null }], puts: [users.put(id, user)] });
-}
-
-/** A hash like any other, of no passphrase that anybody knows. */
-function unknownPasswordHash(): string {
-  const random = (bytes: number): string => Buffer.from(randomBytes(bytes)).toString("base64").replace(/=+$/, "");
-  return `$argon2id$v=19$m=47104,t=1,p=1$${random(16)}$${random(32)}`;
 }

@@ -1,6 +1,5 @@
 /** `/setup`: the first start. The person with the link from the console chooses the owner's passphrase, once. */
-import { Buffer } from "node:buffer";
-import { readBrowserForm } from "../browser/browser_form.ts";
+import { readBrowserForm } from "../browser/own_form.ts";
 import type { AuthorizationServerDeps } from "../context.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import { pathsOf } from "../browser/interaction.ts";
@@ -36,7 +35,7 @@ export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promis
     if (await deps.users.hasOwner()) return null;
     const found = await setUpCodes.read(storage, "current");
     const seed = isShared && found !== null ? found.value.seed : randomId();
-    const code = Buffer.from(secrets.authenticate("set-up-link", seed)).toString("base64url");
+    const code = secrets.authenticate("set-up-link", seed);
     const issued = await storage.commit({
       checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
       puts: [

@@ -1,10 +1,9 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
 import { addressKey } from "../../lib/address_key.ts";
 import type { Browser } from "../browser/browser_sessions.ts";
-import { readBrowserForm } from "../browser/browser_form.ts";
+import { isCsrfToken, readBrowserForm } from "../browser/own_form.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
-import { isCsrfToken } from "../browser/csrf.ts";
-import { hiddenText } from "../browser/hidden_text.ts";
+import { hiddenText } from "../hidden_text.ts";
 import {
   type AccountPage,
   findPending,
@@ -17,7 +16,7 @@ import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { seeOther } from "../../lib/page/page.ts";
 import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
 import type { PasswordThrottle } from "./password_throttle.ts";
-import { ownerId } from "../records/user.ts";
+import { noPassphrase, ownerId } from "../records/user.ts";
 import { openSignInLink } from "./sign_in_link.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
@@ -103,14 +102,19 @@ async function checkPassphrase(
   }
   // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be told apart.
   const passphrase = form.get("passphrase") ?? "";
-  const isVerifiable = account !== null && await canVerify(account.passwordHash);
-  const verified = await passwords.verify(passphrase, isVerifiable ? account.passwordHash : await decoyHash());
+  const hash = account?.passwordHash ?? noPassphrase;
+  const isVerifiable = hash !== noPassphrase && await canVerify(hash);
+  const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
   if (verified === "busy") {
     log.write("audit", "sign_in", { outcome: "refused", reason: "busy", ...fields });
     return await showSignIn(deps, purpose, tooMany(userName, 2));
   }
-  if (!isVerifiable || !verified) {
-    const reason = account === null ? "unknown_user" : isVerifiable ? "wrong_passphrase" : "no_argon2id";
+  if (account === null || !isVerifiable || !verified) {
+    const reason = account === null
+      ? "unknown_user"
+      : isVerifiable || hash === noPassphrase
+      ? "wrong_passphrase"
+      : "no_argon2id";
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
     const what = await users.hasNamedUsers() ? "user name or the passphrase" : "passphrase";
     const problem = `The ${what} is wrong. Try again.`;

@@ -8,7 +8,7 @@ import type { Storage } from "../../storage/port.ts";
 import type { Browser, Browsers } from "../browser/browser_sessions.ts";
 import { noSuchUser, type UserProblem } from "./manage_users.ts";
 import { hashSecret, randomSecret } from "../../lib/random_secret.ts";
-import { signInLinks } from "../records/sign_in_link.ts";
+import { signInLinks } from "../records/marks.ts";
 import { ownerId, users } from "../records/user.ts";
 
 const lifetimeMilliseconds = 600_000;

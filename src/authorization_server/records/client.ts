@@ -1,6 +1,7 @@
 /** OAuth clients: registered by themselves (RFC 7591) or made by the operator. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import type { Storage, VersionCheck } from "../../storage/port.ts";
+import { defineRecordFamily, type RecordFamily, unchanged } from "./record_family.ts";
 
 const clientSchema = z.object({
   id: z.string(),
@@ -44,4 +45,14 @@ export const unusedClients: RecordFamily<{ clientId: string }> = defineRecordFam
 /** Where an unused client stands in {@link unusedClients}. */
 export function unusedClientId(client: Pick<Client, "id" | "registeredAt">): [string, string] {
   return [String(client.registeredAt).padStart(15, "0"), client.id];
+}
+
+/**
+ * The condition for a client that was authenticated a moment ago; `null` when it was removed since. A metadata document
+ * has no record before its first approval and after its last one ran out: then it has to stay without.
+ */
+export async function clientStillThere(storage: Storage, client: Client): Promise<VersionCheck | null> {
+  const stored = await clients.read(storage, client.id);
+  if (stored !== null) return unchanged(stored);
+  return client.origin === "metadata_document" ? { key: clients.key(client.id), version: null } : null;
 }

@@ -67,3 +67,17 @@ export function defineRecordFamily<Schema extends z.ZodType>(
 export function unchanged(stored: Stored<unknown>): VersionCheck {
   return { key: stored.key, version: stored.version };
 }
+
+/** What an attempt returns when its commit lost the race. */
+export const conflict: unique symbol = Symbol("conflict");
+
+const maxAttempts = 50;
+
+/** Repeats `attempt` until it gives anything but {@link conflict}; throws when the contention never ends. */
+export async function retryOnConflict<T>(attempt: () => Promise<T | typeof conflict>): Promise<T> {
+  for (let count = 0; count < maxAttempts; count++) {
+    const outcome = await attempt();
+    if (outcome !== conflict) return outcome as T;
+  }
+  throw new Error(`Storage contention: ${maxAttempts} attempts of one change were overtaken`);
+}

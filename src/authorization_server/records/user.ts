@@ -7,7 +7,7 @@ const userSchema = z.object({
   id: z.string(),
   /** What people are shown in place of an id that says nothing to them. */
   displayName: z.string().optional(),
-  /** Argon2id or scrypt, as a PHC string. */
+  /** Argon2id or scrypt, as a PHC string; or {@link noPassphrase}. */
   passwordHash: z.string(),
   /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
   epoch: z.string(),
@@ -23,3 +23,6 @@ export const users: RecordFamily<User> = defineRecordFamily("user", userSchema);
 
 /** The id of the person who owns this installation. */
 export const ownerId = "owner";
+
+/** The `passwordHash` of users who sign in at the ServiceNow instance. Earlier versions accept no passphrase for it. */
+export const noPassphrase = "";

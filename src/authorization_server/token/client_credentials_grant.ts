@@ -1,7 +1,7 @@
 /** The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made. */
 import { failure, success } from "../../lib/result.ts";
 import type { GrantTypeDeps } from "./authorization_code_grant.ts";
-import { clientStillThere } from "../clients/client_check.ts";
+import { clientStillThere } from "../records/client.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { type Grant, putsOfGrant } from "../records/grant.ts";
 import { grantExpiresAt } from "./refresh_token.ts";

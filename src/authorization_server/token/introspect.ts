@@ -6,7 +6,7 @@ import type { Endpoint } from "../../lib/endpoint.ts";
 import type { Client } from "../records/client.ts";
 import { grants } from "../records/grant.ts";
 import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./refresh_token.ts";
-import { jsonResponse, methodNotAllowed, refuse } from "../refusal.ts";
+import { jsonResponse, refuseLogged, wrongMethod } from "../refusal.ts";
 import { readParameters } from "../request_body.ts";
 import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
 import type { LivenessCheck } from "./verifier.ts";
@@ -25,19 +25,19 @@ const inactive = { active: false } as const;
 export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
   const { log, limits, authenticateClient } = deps;
   return async (request, peer) => {
-    if (request.method !== "POST") return methodNotAllowed("POST");
+    if (request.method !== "POST") return wrongMethod("POST");
     const fields = { address: peer.address };
     const parameters = await readParameters(request, limits);
-    if (!parameters.ok) return refuse(log, "introspection", parameters.error, fields);
+    if (!parameters.ok) return refuseLogged(log, "introspection", parameters.error, fields);
     const client = await authenticateClient(request, parameters.value, peer.address);
-    if (!client.ok) return refuse(log, "introspection", client.error, fields);
+    if (!client.ok) return refuseLogged(log, "introspection", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
     // RFC 7662 §2.1: without proof of who asks, anybody could try tokens out here.
     if (client.value.authentication === "none") {
-      return refuse(log, "introspection", "public_client_may_not_introspect", clientFields);
+      return refuseLogged(log, "introspection", "public_client_may_not_introspect", clientFields);
     }
     const token = parameters.value.get("token");
-    if (token === undefined) return refuse(log, "introspection", "missing_token", clientFields);
+    if (token === undefined) return refuseLogged(log, "introspection", "missing_token", clientFields);
     const answer = token.startsWith("pcr_")
       ? await describeRefreshToken(deps, client.value, token)
       : await describeAccessToken(deps, client.value, token);

@@ -3,7 +3,6 @@
  * MAC over its family, its number and the family's salt, so the successor of a token is always the same one: that is
  * what makes the grace window idempotent, between parallel requests and between processes.
  */
-import { Buffer } from "node:buffer";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Lifetimes } from "../context.ts";
 import { equalInConstantTime, hashSecret, matchesHash, randomSecret } from "../../lib/random_secret.ts";
@@ -46,7 +45,7 @@ export function parseRefreshToken(text: string): ParsedRefreshToken | null {
 /** The one token of that family with that number. */
 export function refreshTokenOf(secrets: SecretBox, grantId: string, salt: string, generation: number): string {
   const mac = secrets.authenticate("refresh-token", `${grantId}/${generation}/${salt}`);
-  return `pcr_${grantId}_${generation}_${Buffer.from(mac).toString("base64url")}`;
+  return `pcr_${grantId}_${generation}_${mac}`;
 }
 
 /** Starts a family; its first token has the number 1. */

@@ -1,8 +1,8 @@
 /** The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse. */
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { GrantTypeDeps } from "./authorization_code_grant.ts";
-import { clientStillThere } from "../clients/client_check.ts";
-import { type Stored, unchanged } from "../records/record_family.ts";
+import { type Client, clientStillThere } from "../records/client.ts";
+import { conflict, retryOnConflict, type Stored, unchanged } from "../records/record_family.ts";
 import { type Grant, grants, putsOfGrant, revokeGrant } from "../records/grant.ts";
 import {
   grantExpiresAt,
@@ -12,10 +12,8 @@ import {
   refreshTokenOf,
   rotateRefreshFamily,
 } from "./refresh_token.ts";
-import type { Client } from "../records/client.ts";
 import type { RefusalReason } from "../refusal.ts";
 import type { Parameters } from "../request_body.ts";
-import { conflict, retryOnConflict } from "../records/retry_on_conflict.ts";
 import { isWithinScopes, knownScopes, parseScope } from "../scope.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
 import { isLiveGrant } from "../people/user_directory.ts";

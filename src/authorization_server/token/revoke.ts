@@ -5,9 +5,9 @@ import type { AuthorizationServerDeps } from "../context.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import type { Client } from "../records/client.ts";
 import { grants, revokeGrant } from "../records/grant.ts";
-import { revokedTokens } from "../records/revoked_token.ts";
+import { revokedTokens } from "../records/marks.ts";
 import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
-import { methodNotAllowed, noStore, refuse } from "../refusal.ts";
+import { noStore, refuseLogged, wrongMethod } from "../refusal.ts";
 import { readParameters } from "../request_body.ts";
 
 interface RevokeDeps
@@ -29,20 +29,20 @@ type Outcome =
 export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
   const { log, limits, authenticateClient } = deps;
   return async (request, peer) => {
-    if (request.method !== "POST") return methodNotAllowed("POST");
+    if (request.method !== "POST") return wrongMethod("POST");
     const fields = { address: peer.address };
     const parameters = await readParameters(request, limits);
-    if (!parameters.ok) return refuse(log, "revocation", parameters.error, fields);
+    if (!parameters.ok) return refuseLogged(log, "revocation", parameters.error, fields);
     const client = await authenticateClient(request, parameters.value, peer.address);
-    if (!client.ok) return refuse(log, "revocation", client.error, fields);
+    if (!client.ok) return refuseLogged(log, "revocation", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
     const token = parameters.value.get("token");
-    if (token === undefined) return refuse(log, "revocation", "missing_token", clientFields);
+    if (token === undefined) return refuseLogged(log, "revocation", "missing_token", clientFields);
     const outcome = token.startsWith("pcr_")
       ? await revokeRefreshToken(deps, client.value, token)
       : await revokeAccessToken(deps, client.value, token);
     // RFC 7009 §2.1: somebody else's token is refused; §2.2: one that means nothing any more is fine.
-    if (outcome.kind === "foreign") return refuse(log, "revocation", "token_of_another_client", clientFields);
+    if (outcome.kind === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", clientFields);
     if (outcome.kind === "revoked") {
       const { what, grantId, subject } = outcome;
       log.write("audit", "revocation", { outcome: "revoked", what, grant: grantId, user: subject, ...clientFields });

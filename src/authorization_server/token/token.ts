@@ -2,8 +2,8 @@
 import type { ClientAuthenticator } from "../clients/client_authentication.ts";
 import type { AuthorizationServerDeps } from "../context.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
-import { hiddenText } from "../browser/hidden_text.ts";
-import { jsonResponse, methodNotAllowed, type RefusalReason, refuse } from "../refusal.ts";
+import { hiddenText } from "../hidden_text.ts";
+import { jsonResponse, type RefusalReason, refuseLogged, wrongMethod } from "../refusal.ts";
 import type { Result } from "../../lib/result.ts";
 import type { Client } from "../records/client.ts";
 import { type Parameters, readParameters } from "../request_body.ts";
@@ -36,9 +36,9 @@ export function createTokenEndpoint(
   const { secrets, log, limits, lifetimes, authenticateClient } = deps;
   const grantTypes = new Map<string, GrantType>(Object.entries(deps.grantTypes));
   return async (request, peer) => {
-    if (request.method !== "POST") return methodNotAllowed("POST"); // RFC 6749 §3.2
+    if (request.method !== "POST") return wrongMethod("POST"); // RFC 6749 §3.2
     const parameters = await readParameters(request, limits);
-    if (!parameters.ok) return refuse(log, "token", parameters.error, { address: peer.address });
+    if (!parameters.ok) return refuseLogged(log, "token", parameters.error, { address: peer.address });
     const name = parameters.value.get("grant_type") ?? "";
     const grantType = grantTypes.get(name);
     const fields = {
@@ -46,16 +46,16 @@ export function createTokenEndpoint(
       address: peer.address,
     };
     if (grantType === undefined) {
-      return refuse(log, "token", name === "" ? "missing_grant_type" : "unsupported_grant_type", fields);
+      return refuseLogged(log, "token", name === "" ? "missing_grant_type" : "unsupported_grant_type", fields);
     }
     const client = await authenticateClient(request, parameters.value, peer.address);
-    if (!client.ok) return refuse(log, "token", client.error, fields);
+    if (!client.ok) return refuseLogged(log, "token", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
     if (!(client.value.grantTypes as readonly string[]).includes(name)) {
-      return refuse(log, "token", "grant_type_not_registered", clientFields);
+      return refuseLogged(log, "token", "grant_type_not_registered", clientFields);
     }
     const issued = await grantType(client.value, parameters.value, peer);
-    if (!issued.ok) return refuse(log, "token", issued.error, clientFields);
+    if (!issued.ok) return refuseLogged(log, "token", issued.error, clientFields);
     const { grantId, subject, accessToken, refreshToken, scopes } = issued.value;
     log.write("audit", "token", { outcome: "issued", grant: grantId, user: subject, scopes, ...clientFields });
     return jsonResponse({

@@ -7,7 +7,7 @@ import type { Storage, StorageKey } from "../../storage/port.ts";
 import { operatorClientId } from "./operator_token.ts";
 import { grants } from "../records/grant.ts";
 import { operatorTokens } from "../records/operator_token.ts";
-import { revokedTokens } from "../records/revoked_token.ts";
+import { revokedTokens } from "../records/marks.ts";
 import { signingKeys } from "../records/signing_key.ts";
 import { users } from "../records/user.ts";
 

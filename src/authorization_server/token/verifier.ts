@@ -9,7 +9,7 @@ import type { AccessTokenClaims, AccessTokenProblem, AccessTokens } from "./acce
 import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { grants } from "../records/grant.ts";
 import { operatorTokens } from "../records/operator_token.ts";
-import { revokedTokens } from "../records/revoked_token.ts";
+import { revokedTokens } from "../records/marks.ts";
 import type { SigningKeys } from "../keys/signing_keys.ts";
 import { createTokenWatch, type TokenWatch } from "./token_watch.ts";
 import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";

@@ -1,7 +1,6 @@
 /**
- * The way of a person through the instance's sign-in and back: two steps, to be mounted by a page that links an
- * account and by the sign-in mode `servicenow`. What waits in between is stored here and tied to the browser that
- * started: a callback in any other browser is refused (CVE-2026-27124), so nobody can make somebody else finish a flow.
+ * A user's visit to the instance's sign-in, and the way back. Its state is stored and tied to the browser that started:
+ * a callback in any other browser is refused (CVE-2026-27124), so that no attacker can make a victim finish a visit.
  */
 import { z } from "zod";
 import { hashSecret, matchesHash, randomSecret } from "../../lib/random_secret.ts";
@@ -10,50 +9,12 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
+import type { InstanceSignIn } from "../../authorization_server/people/servicenow_port.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { instanceUrl, type ServicenowInstance } from "../instance.ts";
 import type { InstanceAccount } from "./link_record.ts";
 import type { ServicenowLinks } from "./links.ts";
 import type { InstanceClient, TokenEndpoint } from "../token_endpoint.ts";
-
-/** What a flow is for. `handle` names, to whoever started it, what goes on afterwards. */
-type LinkPurpose =
-  | { readonly kind: "link"; readonly subject: string }
-  | { readonly kind: "sign_in"; readonly handle: string };
-
-/** A flow that came to its end. The link is stored. */
-interface FinishedLink {
-  readonly purpose: LinkPurpose;
-  /** Whom the account belongs to here. */
-  readonly subject: string;
-  readonly account: InstanceAccount;
-}
-
-/** Why a callback leads nowhere. */
-type FinishRefusal =
-  | { readonly reason: "malformed" }
-  /** Never begun, too old, or already used. */
-  | { readonly reason: "unknown_state" }
-  | { readonly reason: "other_browser" }
-  /** Another person is signed in here than the one who began. */
-  | { readonly reason: "other_person" }
-  /** The person said no at the instance, or may not use this application there. */
-  | { readonly reason: "denied" }
-  | { readonly reason: "code_refused" }
-  | { readonly reason: "unavailable"; readonly failure: ServicenowFailure };
-
-/** The two steps. `browser` is the value of a cookie that only this browser has. */
-export interface LinkFlow {
-  /** Where to send the browser. */
-  begin(options: { readonly browser: string; readonly purpose: LinkPurpose }): Promise<{ readonly url: string }>;
-  /** Takes the callback. `subject` is who is signed in here, if anybody. */
-  finish(callback: {
-    readonly parameters: URLSearchParams;
-    readonly browsers: readonly string[];
-    readonly subject: string | null;
-    readonly signal: AbortSignal;
-  }): Promise<Result<FinishedLink, FinishRefusal>>;
-}
 
 interface LinkFlowOptions {
   readonly instance: ServicenowInstance;
@@ -81,7 +42,7 @@ const waitingSchema = z.object({
 });
 const sealPurpose = "servicenow-link-state";
 
-export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
+export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "begin" | "finish"> {
   const { instance, client, scope, storage, secrets, links, tokenEndpoint, whoAmI, clock } = options;
   return {
     async begin({ browser, purpose }) {
@@ -130,12 +91,10 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
       if (code === null) return failure({ reason: "malformed" });
       const tokens = await tokenEndpoint.redeemCode(code, verifier);
       if (!tokens.ok) {
-        return tokens.error.reason === "refused"
-          ? failure({ reason: "code_refused" })
-          : failure({ reason: "unavailable", failure: tokens.error });
+        return failure({ reason: tokens.error.reason === "refused" ? "code_refused" : "unavailable" });
       }
       const account = await whoAmI(tokens.value.accessToken, signal);
-      if (!account.ok) return failure({ reason: "unavailable", failure: account.error });
+      if (!account.ok) return failure({ reason: "unavailable" });
       const owner = purpose.kind === "link" ? purpose.subject : subjectOfAccount(account.value);
       try {
         await links.save(owner, tokens.value, account.value);
@@ -148,7 +107,7 @@ export function createLinkFlow(options: LinkFlowOptions): LinkFlow {
   };
 }
 
-/** Who somebody is here that signs in by their account of the instance. A sys_id is never given to another person. */
+/** The user that an account of the instance signs in as. An instance never reuses a sys_id. */
 function subjectOfAccount({ sysId }: InstanceAccount): string {
   return `servicenow:${sysId}`;
 }

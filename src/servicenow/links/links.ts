@@ -1,5 +1,6 @@
 /** The links of people to their accounts of the instance, and an access token for whoever asks. */
 import { failure, type Result, success } from "../../lib/result.ts";
+import type { InstanceSignIn } from "../../authorization_server/people/servicenow_port.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { type InstanceAccount, linkKey, type LinkSecrets } from "./link_record.ts";
 import { createRefreshLink, isGoodUntil, type RefreshOptions, toLinkSecrets } from "./refresh_link.ts";
@@ -12,17 +13,11 @@ interface LinkedAccess {
   readonly account: InstanceAccount;
 }
 
-/** What a person may know about their own link. */
-type LinkStatus =
-  | { readonly state: "none" }
-  | { readonly state: "expired" }
-  | { readonly state: "linked"; readonly account: InstanceAccount };
-
 /** The links. `subject` is the `sub` of a person's tokens here. */
 export interface ServicenowLinks {
   /** Links a person to an account, in place of what was linked before. */
   save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void>;
-  status(subject: string): Promise<LinkStatus>;
+  readonly status: InstanceSignIn["status"];
   /** A token to use now; never the one that the instance has just refused. */
   access(
     subject: string,

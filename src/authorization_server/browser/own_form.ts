@@ -1,8 +1,22 @@
-/** Tokens for forms that belong to no authorization request: a MAC over the browser that the page was sent to. */
-import { Buffer } from "node:buffer";
+/** Forms of our own pages: another site can neither post one nor make one. */
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Browser } from "./browser_sessions.ts";
 import { equalInConstantTime } from "../../lib/random_secret.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { Limits } from "../context.ts";
+import type { DeadEnd } from "../pages/error_page.ts";
+import { readForm } from "../request_body.ts";
+
+/** Reads a posted form. Browsers say where a form came from: another site's is refused unread. */
+export async function readBrowserForm(request: Request, limits?: Limits): Promise<Result<URLSearchParams, DeadEnd>> {
+  const site = request.headers.get("sec-fetch-site");
+  if (site !== null && site !== "same-origin" && site !== "none") {
+    await request.body?.cancel();
+    return failure("foreign_form");
+  }
+  const form = await readForm(request, limits);
+  return form.ok ? success(form.value) : failure("malformed_request");
+}
 
 /** The token that a page for this browser carries. */
 export function csrfToken(secrets: SecretBox, browser: Browser): string {
@@ -10,7 +24,7 @@ export function csrfToken(secrets: SecretBox, browser: Browser): string {
 }
 
 function tokenOf(secrets: SecretBox, browserHash: string): string {
-  return Buffer.from(secrets.authenticate("form", browserHash)).toString("base64url");
+  return secrets.authenticate("form", browserHash);
 }
 
 /** Whether a posted token was made for this browser. */
