@@ -6,7 +6,6 @@ import { maxOAuthBodyBytes } from "../authorization_server/request_body.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopbackHost } from "../config/parsers.ts";
-import { eventStreamOptionsOf } from "./configured_limits.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import {
   createHealthEndpoint,
@@ -145,17 +144,14 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds });
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const profiles = createProfiles({
-    defaultSetting: config.compatibility,
+    compatibility: config.compatibility,
     findClient: async (clientId) => {
       const client = await authorizationServer.describeClient(clientId);
       if (client === null) return null;
       clientNames.set(clientId, client.name);
-      return { setting: "auto", redirectHosts: client.redirectHosts };
+      return client;
     },
-    namePattern: config.publicClientPattern,
-    hostPattern: /(^|\.)service-now\.com$/i,
     toolFailureIsProtocolError: config.toolFailures === "error",
-    maxRememberedClients,
   });
 
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
@@ -208,7 +204,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       publicProfile: profiles.publicProfile,
       createRequestId: () => crypto.randomUUID(),
       publicInitialize: config.publicInitialize,
-      publicClientPattern: config.publicClientPattern,
       isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
       maxBodyBytes,
       maxPublicBodyBytes,
@@ -216,7 +211,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       intake,
       publicIntake: handshakeIntake,
       refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
-      eventStreams: { ...eventStreamOptionsOf(config), ...bounds.eventStreams },
+      eventStreams: bounds.eventStreams,
       log,
       onTokenRefused: () => metrics?.countRefusedToken(),
     }),

@@ -5,7 +5,7 @@
 import type { Lifetimes, Limits } from "../authorization_server/context.ts";
 import type { EventStreamOptions } from "../http/event_stream.ts";
 import type { RepeatBounds } from "../lib/log/summarised_log.ts";
-import type { McpLimits } from "../mcp/runtime.ts";
+import type { McpLimits } from "../mcp/limits.ts";
 import type { OllamaLimits } from "../ollama/limits.ts";
 import type { StorageBounds } from "../storage/open_storage.ts";
 import type { WorkspaceLimits } from "../workspace/port.ts";

@@ -1,7 +1,6 @@
 /** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
-import { mcpLimitsOf } from "./configured_limits.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -85,6 +84,7 @@ export function createProtocolServer(
     storage,
     clock,
     timers,
-    limits: { ...mcpLimitsOf(config), ...dependencies.bounds?.mcp },
+    toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
+    limits: dependencies.bounds?.mcp,
   });
 }

@@ -74,7 +74,6 @@ export async function runStdio(
       log,
       stop,
       maxLineBytes: maxMessageBytes(config),
-      maxInFlight: config.stdioMaxInFlight,
       finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
     });
     return success(null);

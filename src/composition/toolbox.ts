@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
-import { workspaceLimitsOf } from "./configured_limits.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -31,7 +30,7 @@ import { llmTools } from "../tools/llm/llm_tools.ts";
 import type { AccessPatterns } from "../workspace/access_rules.ts";
 import { createDiskWatch } from "../workspace/disk/watch.ts";
 import { openDiskWorkspace } from "../workspace/disk/disk_workspace.ts";
-import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { defaultWorkspaceLimits, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
 import {
   createWorkspaceWatches,
   type WorkspaceWatches,
@@ -150,7 +149,8 @@ async function workspaceOpener(
   config: Config,
   { storage, clock, bounds }: ToolboxDependencies,
 ): Promise<(directory: string | null) => Workspace> {
-  const limits = { ...workspaceLimitsOf(config), ...bounds?.workspace };
+  const { maxWriteBytes, workspaceQuotaBytes: maxTotalBytes = null } = config;
+  const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes, ...bounds?.workspace };
   const access = accessOf(config);
   if (config.workspaceStore === "storage") {
     const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");

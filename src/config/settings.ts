@@ -7,7 +7,7 @@ import { addressSettings } from "./settings/address.ts";
 import { clientSettings, signInSettings } from "../authorization_server/settings.ts";
 import { ollamaSettings } from "../ollama/settings.ts";
 import { operationSettings } from "./settings/operation.ts";
-import { protocolSettings } from "./settings/protocol.ts";
+import { mcpSettings } from "../mcp/settings.ts";
 import { servicenowSettings } from "../servicenow/settings.ts";
 import { storageSettings } from "./settings/storage.ts";
 import { workspaceSettings } from "../workspace/settings.ts";
@@ -19,7 +19,7 @@ type Settings =
   & typeof ollamaSettings
   & typeof signInSettings
   & typeof clientSettings
-  & typeof protocolSettings
+  & typeof mcpSettings
   & typeof servicenowSettings
   & typeof operationSettings;
 
@@ -31,7 +31,7 @@ export const settings: Settings = {
   ...ollamaSettings,
   ...signInSettings,
   ...clientSettings,
-  ...protocolSettings,
+  ...mcpSettings,
   ...servicenowSettings,
   ...operationSettings,
 };
@@ -45,7 +45,7 @@ export const settingSections:
     ["Local model", ollamaSettings],
     ["Sign-in and tokens", signInSettings],
     ["OAuth clients", clientSettings],
-    ["Protocol", protocolSettings],
+    ["Protocol", mcpSettings],
     ["ServiceNow", servicenowSettings],
     ["Limits, logs and stopping", operationSettings],
   ];

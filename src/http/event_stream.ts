@@ -2,12 +2,14 @@
 import type { Frame, FrameReader } from "../mcp/streams/message_stream.ts";
 
 /** How event streams are sent. */
-export interface EventStreamOptions {
-  /** A comment is sent when nothing was for so long, so that no proxy takes the connection for dead. */
-  readonly keepAliveMs: number;
+export const eventStreamOptions = {
+  /** A comment is sent after so long a silence, so that no proxy takes the connection for dead. */
+  keepAliveMs: 15_000,
   /** What a client waits before it comes back to a stream that lost its connection. */
-  readonly retryMs: number;
-}
+  retryMs: 1_000,
+};
+
+export type EventStreamOptions = Readonly<typeof eventStreamOptions>;
 
 const eventStreamHeaders = {
   "content-type": "text/event-stream",

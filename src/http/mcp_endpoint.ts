@@ -16,7 +16,7 @@ import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/sessions/profile.ts";
 import { holdBody, refuseStopping } from "./body_hold.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
-import type { EventStreamOptions } from "./event_stream.ts";
+import { type EventStreamOptions, eventStreamOptions } from "./event_stream.ts";
 import { HttpExchange, PublicHttpExchange } from "./http_exchange.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 import {
@@ -55,22 +55,19 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly publicIntake?: BodyIntake;
   /** Why a principal's next call would be refused, so that its body need not be read; `null` where it would not. */
   readonly refusalOfCalls?: (principal: Principal) => Throttled | null;
-  /** Those that are left out are {@link defaultEventStreamOptions}. */
-  readonly eventStreams?: EventStreamOptions;
+  /** Options other than {@link eventStreamOptions}. */
+  readonly eventStreams?: Partial<EventStreamOptions> | undefined;
 }
 
 /** The largest body of a caller without a token. */
 export const defaultMaxPublicBodyBytes = 65_536;
-
-/** Event streams as most proxies like them. */
-export const defaultEventStreamOptions: EventStreamOptions = { keepAliveMs: 15_000, retryMs: 1_000 };
 
 /** Answers one request to `/mcp`, of any HTTP method. */
 export type McpEndpoint = (request: Request, peer: Peer) => Promise<Response>;
 
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
-  const { eventStreams = defaultEventStreamOptions } = options;
+  const eventStreams = { ...eventStreamOptions, ...options.eventStreams };
   const { maxPublicBodyBytes = defaultMaxPublicBodyBytes, bodyTimeoutMs: timeoutMs = bodyTimeoutMs } = options;
   const bounds = { maxBytes: options.maxBodyBytes, timeoutMs };
   const toResponse = createAnswerEncoder({ challenge, eventStreams });

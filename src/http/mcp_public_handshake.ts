@@ -3,6 +3,7 @@
  * when `initialize` is answered 401: a handshake public to all would leave them stuck.
  */
 import { acceptsAnything, acceptsEventStream, acceptsJsonAlone } from "./mcp_accept.ts";
+import { serviceNowName } from "../mcp/sessions/profile.ts";
 import { clientIdentity } from "../mcp/sessions/initialize.ts";
 import { kindOfMessage, type RpcCall } from "../mcp/messages/jsonrpc.ts";
 
@@ -10,8 +11,6 @@ import { kindOfMessage, type RpcCall } from "../mcp/messages/jsonrpc.ts";
 export interface PublicHandshakeOptions {
   /** `auto`: to callers that read JSON alone, whose name matches, or on this machine; `always`; `never`. */
   readonly publicInitialize: "auto" | "always" | "never";
-  /** Names (`clientInfo.name`) of clients that test their connection without a token. */
-  readonly publicClientPattern: RegExp;
   /** Whether clients know the server by a loopback address. */
   readonly isOnLoopback: boolean;
 }
@@ -37,11 +36,11 @@ export function isPublicHandshake(options: PublicHandshakeOptions, body: unknown
 }
 
 function mayOpen(
-  { publicClientPattern, isOnLoopback }: PublicHandshakeOptions,
+  { isOnLoopback }: PublicHandshakeOptions,
   name: string,
   accept: string | null,
 ): boolean {
-  if (publicClientPattern.test(name)) return true;
+  if (serviceNowName.test(name)) return true;
   if (misreadsPublicHandshake.test(name) || acceptsEventStream(accept)) return false;
   return acceptsJsonAlone(accept) || (isOnLoopback && acceptsAnything(accept));
 }

@@ -23,7 +23,8 @@ import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
 import { noticesOf } from "./streams/resource_watch.ts";
 import { createModernRevision } from "./revisions/modern.ts";
 import type { ServerInfo } from "./revisions/revision.ts";
-import { type Admit, defaultMcpLimits, type McpLimits, type Runtime } from "./runtime.ts";
+import { type McpLimits, mcpLimits } from "./limits.ts";
+import type { Admit, Runtime } from "./runtime.ts";
 import { createSessionStreams } from "./streams/session_streams.ts";
 import { createSessions } from "./sessions/session.ts";
 import { createStreamResumption } from "./streams/stream_resumption.ts";
@@ -58,8 +59,10 @@ export interface McpServerOptions {
   readonly watchToken?: (principal: Principal, onRevoked: () => void) => () => void;
   readonly clock?: Clock;
   readonly timers?: Timers | undefined;
-  /** Those that are left out are {@link defaultMcpLimits}. */
-  readonly limits?: Partial<McpLimits>;
+  /** Limits other than {@link mcpLimits}. */
+  readonly limits?: Partial<McpLimits> | undefined;
+  /** A call that takes longer is aborted and answered as failed. */
+  readonly toolTimeoutMs: number;
 }
 
 export interface McpServer {
@@ -82,8 +85,8 @@ export interface McpServer {
 }
 
 export function createMcpServer(options: McpServerOptions): McpServer {
-  const { tools, log, secretBox, storage, clock = systemClock, timers = systemTimers } = options;
-  const limits: McpLimits = { ...defaultMcpLimits, ...options.limits };
+  const { tools, log, secretBox, storage, toolTimeoutMs, clock = systemClock, timers = systemTimers } = options;
+  const limits: McpLimits = { ...mcpLimits, ...options.limits };
   const prompts = options.prompts ?? createPromptRegistry([]);
   const resources = options.resources ?? createResourceRegistry([]);
   const features = {
@@ -95,7 +98,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
 
   const changes = createChangeHub();
   const sessions = createSessions({ secretBox, storage, clock, timers, log, ...limits });
-  const resumption = createStreamResumption({ storage, secretBox, clock, timers, log, limits });
+  const resumption = createStreamResumption({ storage, secretBox, clock, timers, log, limits, toolTimeoutMs });
   const streams = createStreamTable({
     limits,
     timers,
@@ -132,6 +135,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     timers,
     secretBox,
     limits,
+    toolTimeoutMs,
     streams,
     tasks,
     admit: options.admit,

@@ -22,11 +22,13 @@ export interface StdioOptions {
   /** Ends the input. */
   readonly stop: AbortSignal;
   readonly maxLineBytes: number;
-  /** How many messages may be worked on at once; requests beyond are refused. */
-  readonly maxInFlight: number;
+  /** Messages that are worked on at once; requests beyond are refused. */
+  readonly maxInFlight?: number;
   /** How long calls may still take when the input has ended, or the server is stopped. */
   readonly finishTimeoutMs: number;
 }
+
+const maxMessagesInFlight = 64;
 
 /** A message that is being worked on. */
 interface Flight {
@@ -36,7 +38,7 @@ interface Flight {
 
 /** Serves until the input ends or `stop` aborts; what still runs then is finished, or ended, before it resolves. */
 export async function serveStdio(options: StdioOptions): Promise<void> {
-  const { mcp, principal, log, stop, maxLineBytes, maxInFlight, finishTimeoutMs } = options;
+  const { mcp, principal, log, stop, maxLineBytes, maxInFlight = maxMessagesInFlight, finishTimeoutMs } = options;
   const encoder = new TextEncoder();
   const writer = options.output.getWriter();
   const outputGone = new AbortController();

@@ -76,6 +76,7 @@ export function startConformanceServer(
     log,
     audit: () => {},
     admit: () => ({ ok: true }),
+    toolTimeoutMs: 60_000,
     limits: { taskPollIntervalMs: 200 },
   });
   const wwwAuthenticate = "Bearer";
@@ -90,7 +91,6 @@ export function startConformanceServer(
     publicProfile: specProfile,
     createRequestId: () => crypto.randomUUID(),
     publicInitialize: "never",
-    publicClientPattern: /^$/,
     isOnLoopback: true,
     maxBodyBytes: 1_000_000,
     log,

@@ -26,7 +26,6 @@ export async function startFleet(databaseUrl: (directory: string) => string | un
     DATA_DIR: place.dataDir,
     WORKSPACE_STORE: "storage",
     MCP_RATE_LIMIT: "1000000",
-    STREAM_RESUME_ANSWER_MS: "60000", // the machine may be busy
     ...(url === undefined ? {} : { DATABASE_URL: url }),
   };
   const program = "tests/fleet/fleet_server.ts";

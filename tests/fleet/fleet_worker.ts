@@ -75,4 +75,6 @@ const gateState = defineTool({
   run: ({ gate }) => told(gates.get(gate)?.state ?? "unknown"),
 });
 
-runServerInWorker([greet, waitAtGate, openGate, gateState]);
+runServerInWorker([greet, waitAtGate, openGate, gateState], {
+  mcp: { resumeAnswerMs: 60_000 }, // the machine may be busy
+});

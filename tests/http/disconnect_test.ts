@@ -1,5 +1,6 @@
 /** What a lost connection does to a call, at the started server: it cancels on 2026-07-28, and not before. */
 import assert from "node:assert/strict";
+import type { Bounds } from "../../src/composition/bounds.ts";
 import { modernRequest, toolCall } from "../fixtures/mcp_call.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
@@ -22,11 +23,11 @@ interface Scene {
   readonly token: string;
 }
 
-async function withScene(env: Record<string, string>, use: (scene: Scene) => Promise<void>): Promise<void> {
+async function withScene(bounds: Bounds, use: (scene: Scene) => Promise<void>): Promise<void> {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => "spoken" }] });
   await using place = await makeServerPlace();
   const created = await runCommand(["token", "create", "--scope", "llm:generate", "--data-dir", place.dataDir]);
-  await using server = await startServer(place, { env: { OLLAMA_HOST: ollama.url, LLM_MAX_CONCURRENT: "1", ...env } });
+  await using server = await startServer(place, { bounds, env: { OLLAMA_HOST: ollama.url, LLM_MAX_CONCURRENT: "1" } });
   await use({ server, ollama, token: created.stdout.trim() });
 }
 
@@ -119,7 +120,7 @@ Deno.test("before 2026-07-28: a call goes on without its connection, and its ans
 });
 
 Deno.test("before 2026-07-28: a call whose caller does not come back ends with the resume window", async () => {
-  await withScene({ STREAM_RESUME_WINDOW: "1" }, async (scene) => {
+  await withScene({ mcp: { resumeWindowMs: 1_000 } }, async (scene) => {
     const session = await openSession(scene);
     const cases: Record<string, string>[] = [session, { accept: both }];
     for (const headers of cases) {

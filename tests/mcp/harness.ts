@@ -145,7 +145,8 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     serverInfo: { name: "portcullis", title: "Portcullis", version: "0.0.0" },
     instructions: "Use the files.",
     ...options,
-    limits: { toolTimeoutMs: 5_000, maxBatchLength: 5, ...options.limits },
+    toolTimeoutMs: options.toolTimeoutMs ?? 5_000,
+    limits: { maxBatchLength: 5, ...options.limits },
   });
   const endpoint = createMcpEndpoint({
     mcp,
@@ -161,7 +162,6 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     maxBodyBytes: 10_000,
     maxPublicBodyBytes: 1_000,
     publicInitialize: "auto",
-    publicClientPattern: /servicenow/i,
     isOnLoopback: false,
     ...options,
   });

@@ -80,7 +80,7 @@ Deno.test("a tool that waits is told when its caller hangs up, and not when a ca
       return { ok: false, code: "stopped", message: "stopped" };
     },
   });
-  const harness = createHarness({ tools: createToolRegistry([waiting]), limits: { toolTimeoutMs: 60_000 } });
+  const harness = createHarness({ tools: createToolRegistry([waiting]), toolTimeoutMs: 60_000 });
   await withServer(harness, async (port) => {
     const call = (long: boolean, signal?: AbortSignal): Promise<Response> => {
       const { message, headers } = modernRequest("tools/call", { name: "waiting", arguments: { long } });

@@ -5,7 +5,6 @@ import {
   createProfiles,
   type Profile,
   type ProfileOptions,
-  type RegisteredClient,
   serviceNowProfile,
   specProfile,
 } from "../../src/mcp/sessions/profile.ts";
@@ -13,37 +12,33 @@ import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
 import { createHarness, principalWith, rpc, toolCall } from "./harness.ts";
 
-const clients: Readonly<Record<string, RegisteredClient>> = {
-  plain: { setting: "auto", redirectHosts: ["claude.ai"] },
-  now: { setting: "auto", redirectHosts: ["dev1.service-now.com"] },
-  forced: { setting: "servicenow", redirectHosts: [] },
-  spared: { setting: "spec", redirectHosts: ["dev1.service-now.com"] },
+const clients: Readonly<Record<string, { readonly redirectHosts: readonly string[] }>> = {
+  plain: { redirectHosts: ["claude.ai"] },
+  now: { redirectHosts: ["dev1.service-now.com"] },
+  likeNow: { redirectHosts: ["not-service-now.com", "service-now.com.example"] },
 };
 
 function profilesWith(options: Partial<ProfileOptions> = {}): ReturnType<typeof createProfiles> {
   return createProfiles({
-    defaultSetting: "auto",
+    compatibility: "auto",
     findClient: (clientId) => Promise.resolve(clients[clientId] ?? null),
-    namePattern: /servicenow/i,
-    hostPattern: /\.service-now\.com$/,
     toolFailureIsProtocolError: false,
-    maxRememberedClients: 10,
+    maxClients: 10,
     ...options,
   });
 }
 
 const as = (clientId: string) => ({ ...principalWith([]), clientId });
 
-Deno.test("a client's profile is its own setting, or the default, or follows from its redirect host and name", async () => {
+Deno.test("a client's profile is COMPATIBILITY's, or follows from its redirect hosts and name", async () => {
   const auto = profilesWith();
-  const spec = profilesWith({ defaultSetting: "spec" });
-  const all = profilesWith({ defaultSetting: "servicenow" });
+  const spec = profilesWith({ compatibility: "spec" });
+  const all = profilesWith({ compatibility: "servicenow" });
   const name = async (profile: Promise<Profile>): Promise<string> => (await profile).name;
   const cases: [string, string, string, string][] = [
     ["plain", "spec", "spec", "servicenow"],
     ["now", "servicenow", "spec", "servicenow"],
-    ["forced", "servicenow", "servicenow", "servicenow"],
-    ["spared", "spec", "spec", "spec"],
+    ["likeNow", "spec", "spec", "servicenow"],
     ["unknown", "spec", "spec", "servicenow"],
   ];
   for (const [clientId, ...names] of cases) {
@@ -55,18 +50,18 @@ Deno.test("a client's profile is its own setting, or the default, or follows fro
     "servicenow",
   ]);
   auto.noteName(as("plain"), "ServiceNow Universal MCP Client");
-  auto.noteName(as("spared"), "ServiceNow");
+  for (const profiles of [spec, all]) profiles.noteName(as("plain"), "ServiceNow");
   assert.equal(await name(auto.of(as("plain"))), "servicenow");
-  assert.equal(await name(auto.of(as("spared"))), "spec");
+  assert.deepEqual([await name(spec.of(as("plain"))), await name(all.of(as("plain")))], ["spec", "servicenow"]);
 });
 
 Deno.test("clients are looked up once, and forgotten when there are too many", async () => {
   let asked = 0;
   const profiles = profilesWith({
-    maxRememberedClients: 2,
+    maxClients: 2,
     findClient: () => {
       asked += 1;
-      return null;
+      return Promise.resolve(null);
     },
   });
   for (const clientId of ["a", "a", "b", "b", "c", "a"]) await profiles.of(as(clientId));

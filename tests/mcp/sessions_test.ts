@@ -106,7 +106,7 @@ Deno.test("a session that another instance ended is noticed at the next request"
 
 Deno.test("a session expires, and its version stands in for an absent header", async () => {
   let now = 1_000_000;
-  const harness = createHarness({ clock: () => now, limits: { sessionLifetimeSeconds: 60 } });
+  const harness = createHarness({ clock: () => now, limits: { sessionLifetimeMs: 60_000 } });
   const session = await harness.openSession("2025-11-25");
   const { "mcp-protocol-version": _, ...withoutVersion } = session;
   const call = rpc("tools/call", { name: "echo", arguments: {} });

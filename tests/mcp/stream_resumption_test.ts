@@ -23,7 +23,8 @@ Deno.test("a request that its client gave up before it was stored is withdrawn o
     secretBox: createSecretBox(randomBytes(32)),
     clock: Date.now,
     log: { write: (_level, event) => assert.fail(event), flush: () => {} },
-    limits: { resumeWindowMs: 60_000, resumeAnswerMs: 60_000, toolTimeoutMs: 60_000 },
+    limits: { resumeWindowMs: 60_000, resumeAnswerMs: 60_000 },
+    toolTimeoutMs: 60_000,
   });
   const to = { onFrame: () => assert.fail("a frame"), onEnd: () => assert.fail("an end") };
   const request = resumption.ask({ resumeId: "stream", after: 0 }, principalWith([]), to);

@@ -162,7 +162,8 @@ Deno.test("2026-07-28: a long call's JSON begins with blanks for callers that re
   });
   const harness = createHarness({
     tools: createToolRegistry([slow]),
-    limits: { beginAnswerAfterMs: 10, toolTimeoutMs: 60_000 },
+    limits: { beginAnswerAfterMs: 10 },
+    toolTimeoutMs: 60_000,
     eventStreams: { keepAliveMs: 5, retryMs: 7 },
   });
   const ends: [boolean, () => void][] = [

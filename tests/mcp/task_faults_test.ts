@@ -98,8 +98,8 @@ Deno.test("a call that is answered while its task is being stored leaves no task
     },
   };
   const { tool, open } = gated();
-  const limits = { maxTasksPerPrincipal: 1, toolTimeoutMs: 20 };
-  const harness = createHarness({ storage: slow, tools: createToolRegistry([tool]), limits });
+  const limits = { maxTasksPerPrincipal: 1 };
+  const harness = createHarness({ storage: slow, tools: createToolRegistry([tool]), limits, toolTimeoutMs: 20 });
   const late = await (await send(harness, "tools/call", { name: "long", arguments: {} })).json();
   assert.equal(late.result.isError, true);
   gate.resolve();

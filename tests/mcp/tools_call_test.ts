@@ -75,7 +75,7 @@ Deno.test("tools/call treats a result that breaks the output schema as a failure
 });
 
 Deno.test("tools/call stops a tool that takes too long", async () => {
-  const { post, audit } = createHarness({ limits: { toolTimeoutMs: 20 } });
+  const { post, audit } = createHarness({ toolTimeoutMs: 20 });
   const result = await resultOf(await post(toolCall("wait"))) as { content: { text: string }[] };
   assert.match(result.content[0]?.text ?? "", /^The call took longer than 0.02 s and was stopped$/);
   assert.equal(audit[0]?.outcome, "tool_error");
@@ -84,7 +84,7 @@ Deno.test("tools/call stops a tool that takes too long", async () => {
 Deno.test("tools/call gives what a tool has when it is stopped, and drops what breaks the output schema", async () => {
   const stopped = (partial: Extract<ToolOutcome, { ok: false }>["partial"]) =>
     createHarness({
-      limits: { toolTimeoutMs: 20 },
+      toolTimeoutMs: 20,
       tools: createToolRegistry([defineTool({
         name: "count",
         title: "Count",

@@ -104,13 +104,11 @@ Deno.test("a configuration arrives whole in another thread", () => {
     SERVER_URL: "https://mcp.example",
     DCR_AUTH_TOKEN: "0123456789abcdef",
     ALLOWED_ORIGINS: "https://a.example",
-    PUBLIC_CLIENT_PATTERN: "now|assist",
     DATABASE_URL: "postgres://u:p@localhost/d",
     OLLAMA_HOST: "http://user:pass@a:1",
   });
   const arrived = structuredClone(config);
   assert.deepEqual(arrived, config);
-  assert.ok(arrived.publicClientPattern.test("Now Assist"));
 });
 
 Deno.test("storagePaths() has the data directory and a KV file outside it, in each spelling", () => {

@@ -62,6 +62,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     env: environment(options, ollama.url),
     bounds: {
       authorizationServer: { maxUnusedClients: 100_000 },
+      mcp: { taskTtlMs: 86_400_000, maxTasksPerPrincipal: 1_000 },
       lifetimes: { refreshGraceSeconds: options.refreshGraceSeconds },
     },
     onLog: requireCleanLog,
@@ -120,10 +121,8 @@ function environment({ database }: SoakOptions, ollamaUrl: string): Record<strin
   return {
     OLLAMA_HOST: ollamaUrl,
     ACCESS_TOKEN_LIFETIME: "86400",
-    TASK_LIFETIME: "86400",
     MCP_RATE_LIMIT: "1000000",
     OAUTH_RATE_LIMIT: "1000000",
-    MAX_TASKS_PER_USER: "1000",
     LOG_FORMAT: "json",
     TRUST_PROXY: "1",
     ...(database === undefined ? {} : { DATABASE_URL: database.url }),

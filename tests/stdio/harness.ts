@@ -51,7 +51,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
     log,
     secretBox: createSecretBox(new Uint8Array(32)),
     storage: createMemoryStorage(),
-    limits: { toolTimeoutMs: 10_000 },
+    toolTimeoutMs: 10_000,
   });
   const served = serveStdio({
     mcp: {

@@ -1,4 +1,5 @@
 /** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
+import { mcpLimits } from "../../mcp/limits.ts";
 import { ownerId, users } from "../../authorization_server/records/user.ts";
 import type { Config } from "../../config/config.ts";
 import { describeFormerSettings } from "../../config/former_settings.ts";
@@ -116,16 +117,17 @@ async function postgresConnections(workers: number): Promise<string> {
 const otherDescriptors = 512;
 const mostDescriptorsTried = 20_000;
 
-function* examineConnections({ host, maxStreams, workers, trustedProxies }: Config): Generator<Check> {
+function* examineConnections({ host, workers, trustedProxies }: Config): Generator<Check> {
   const name = "connections";
-  const needed = Math.min(maxStreams * workers + otherDescriptors, mostDescriptorsTried);
+  const streams = mcpLimits.maxStreams * workers;
+  const needed = Math.min(streams + otherDescriptors, mostDescriptorsTried);
   const found = openableDescriptors(needed);
-  const text = `${maxStreams * workers} streams need about ${needed} descriptors`;
+  const text = `${streams} streams need about ${needed} descriptors`;
   yield found >= needed ? { name, state: "well", text: `${text}, which can be had here` } : {
     name,
     state: "warning",
     text: `${text}, and no more than ${found} can be had here`,
-    remedy: "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server, or lower MAX_STREAMS",
+    remedy: "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server",
   };
   if (isLoopbackHost(host) || trustedProxies !== undefined) return;
   yield {

@@ -55,7 +55,7 @@ async function settle<Outcome>(
 ): Promise<McpAnswer> {
   const { runtime, session, request, principal } = call;
   const { timers } = runtime;
-  const { toolTimeoutMs, beginAnswerAfterMs } = runtime.limits;
+  const { toolTimeoutMs, limits: { beginAnswerAfterMs } } = runtime;
   const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
   const stopTimeout = timers.after(toolTimeoutMs, () => {
     context.abort(new DOMException("The call took too long", "TimeoutError"));

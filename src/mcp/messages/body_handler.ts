@@ -9,7 +9,7 @@ import type { MessageHandler } from "./message_handler.ts";
 import { type ClassificationRefusal, classifyBatch, classifyMessage } from "../revisions/classify.ts";
 import { defaultLegacyRevision } from "../revisions/legacy.ts";
 import type { Revision } from "../revisions/revision.ts";
-import type { McpLimits } from "../runtime.ts";
+import type { McpLimits } from "../limits.ts";
 import type { Session, Sessions } from "../sessions/session.ts";
 import { sessionNotFound } from "../streams/session_streams.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";

@@ -14,7 +14,7 @@ import type { RpcCall } from "../messages/jsonrpc.ts";
 interface RequestStateOptions {
   readonly secretBox: SecretBox;
   readonly clock: Clock;
-  readonly requestStateLifetimeSeconds: number;
+  readonly requestStateLifetimeMs: number;
 }
 
 const purpose = "mcp-request-state";
@@ -27,7 +27,7 @@ export function sealRequestState(
   principal: Principal,
   answers: Readonly<Record<string, unknown>>,
 ): string {
-  const expiresAt = options.clock() + options.requestStateLifetimeSeconds * 1000;
+  const expiresAt = options.clock() + options.requestStateLifetimeMs;
   return options.secretBox.seal(purpose, JSON.stringify({ expiresAt, answers }), contextOf(call, principal));
 }
 

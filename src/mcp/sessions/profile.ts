@@ -48,28 +48,21 @@ export const serviceNowProfile: Profile = {
   answerWithinMs: serviceNowAnswerWithinMs,
 };
 
-/** The setting of one client, or of the server: `auto` looks at the client. */
-type ProfileSetting = "spec" | "servicenow" | "auto";
+/** ServiceNow's clients, by the name that they call themselves (`clientInfo.name`) and by their redirect hosts. */
+export const serviceNowName = /servicenow/i;
+const serviceNowHost = /(^|\.)service-now\.com$/i;
 
-/** What is known of an OAuth client before it says anything. */
-export interface RegisteredClient {
-  readonly setting: ProfileSetting;
-  readonly redirectHosts: readonly string[];
-}
+const maxRememberedClients = 10_000;
 
-/** How profiles are chosen. */
 export interface ProfileOptions {
-  /** For clients whose own setting is `auto`, and for callers without a token. */
-  readonly defaultSetting: ProfileSetting;
+  /** `auto` looks at the client, and takes a caller without a token for ServiceNow's. */
+  readonly compatibility: "spec" | "servicenow" | "auto";
   /** Reads a client's registration; `null` when there is none. Asked once per client and process. */
-  readonly findClient: (clientId: string) => RegisteredClient | null | Promise<RegisteredClient | null>;
-  /** Names (`clientInfo.name`) and redirect hosts of ServiceNow. */
-  readonly namePattern: RegExp;
-  readonly hostPattern: RegExp;
-  /** Opt-in: ServiceNow's clients get -32603 for a tool that fails. */
+  readonly findClient: (clientId: string) => Promise<{ readonly redirectHosts: readonly string[] } | null>;
+  /** ServiceNow's clients get -32603 for a tool that fails. */
   readonly toolFailureIsProtocolError: boolean;
   /** How many clients' choices are remembered. */
-  readonly maxRememberedClients: number;
+  readonly maxClients?: number;
 }
 
 interface Profiles {
@@ -80,38 +73,31 @@ interface Profiles {
   noteName(principal: Principal, clientName: string | null): Profile;
 }
 
-export function createProfiles(options: ProfileOptions): Profiles {
-  const { defaultSetting, maxRememberedClients } = options;
-  const serviceNow: Profile = {
-    ...serviceNowProfile,
-    toolFailureIsProtocolError: options.toolFailureIsProtocolError,
-  };
-  const settled = boundedMap<string, { readonly profile: Profile; readonly fixed: boolean }>(maxRememberedClients);
-
-  const remember = (clientId: string, profile: Profile, fixed: boolean): Profile => {
-    settled.set(clientId, { profile, fixed });
+export function createProfiles(
+  { compatibility, findClient, toolFailureIsProtocolError, maxClients = maxRememberedClients }: ProfileOptions,
+): Profiles {
+  const serviceNow: Profile = { ...serviceNowProfile, toolFailureIsProtocolError };
+  if (compatibility !== "auto") {
+    const profile = compatibility === "servicenow" ? serviceNow : specProfile;
+    return { of: () => Promise.resolve(profile), publicProfile: profile, noteName: () => profile };
+  }
+  const chosen = boundedMap<string, Profile>(maxClients);
+  const choose = (clientId: string, isServiceNow: boolean): Profile => {
+    const profile = isServiceNow ? serviceNow : specProfile;
+    chosen.set(clientId, profile);
     return profile;
   };
-  const choose = (clientId: string, client: RegisteredClient | null): Profile => {
-    const own = client?.setting ?? "auto";
-    const setting = own === "auto" ? defaultSetting : own;
-    if (setting !== "auto") return remember(clientId, setting === "servicenow" ? serviceNow : specProfile, true);
-    const matches = client?.redirectHosts.some((host) => options.hostPattern.test(host)) ?? false;
-    return remember(clientId, matches ? serviceNow : specProfile, matches);
-  };
-
   return {
-    publicProfile: defaultSetting === "spec" ? specProfile : serviceNow,
-    async of(principal) {
-      const { clientId } = principal;
-      const known = settled.get(clientId);
-      if (known !== undefined) return known.profile;
-      return choose(clientId, await options.findClient(clientId));
+    publicProfile: serviceNow,
+    async of({ clientId }) {
+      const known = chosen.get(clientId);
+      if (known !== undefined) return known;
+      const client = await findClient(clientId);
+      return choose(clientId, client?.redirectHosts.some((host) => serviceNowHost.test(host)) ?? false);
     },
     noteName({ clientId }, clientName) {
-      const known = settled.get(clientId) ?? { profile: specProfile, fixed: false };
-      if (known.fixed || clientName === null || !options.namePattern.test(clientName)) return known.profile;
-      return remember(clientId, serviceNow, false);
+      if (clientName !== null && serviceNowName.test(clientName)) return choose(clientId, true);
+      return chosen.get(clientId) ?? specProfile;
     },
   };
 }

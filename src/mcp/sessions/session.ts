@@ -13,6 +13,7 @@ import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
+import type { McpLimits } from "../limits.ts";
 import { type LogLevel, logLevels } from "../log_level.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
 import { legacyRevisions } from "../revisions/legacy.ts";
@@ -25,17 +26,12 @@ export interface Session extends SessionState {
   readonly subscriptions: ReadonlySet<string>;
 }
 
-interface SessionOptions {
+interface SessionOptions extends Pick<McpLimits, "sessionLifetimeMs" | "maxCachedSessions" | "maxSubscriptions"> {
   readonly secretBox: SecretBox;
   readonly storage: Storage;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
   readonly log: Log;
-  readonly sessionLifetimeSeconds: number;
-  /** How many sessions are kept opened in memory. */
-  readonly maxCachedSessions: number;
-  /** How many resources a session may watch. */
-  readonly maxSubscriptions: number;
 }
 
 /** The sessions of all clients. */
@@ -141,7 +137,7 @@ export function createSessions(options: SessionOptions): Sessions {
         [...capabilities].sort().join(" "),
         subject,
         clientId,
-        clock() + options.sessionLifetimeSeconds * 1000,
+        clock() + options.sessionLifetimeMs,
       ];
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },

@@ -17,6 +17,7 @@ import { createIssuedIds, issuedIdLength } from "./issued_id.ts";
 import type { RpcId } from "../messages/jsonrpc.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
 import type { FrameReader, MessageStream } from "./message_stream.ts";
+import type { McpLimits } from "../limits.ts";
 import type { Session } from "../sessions/session.ts";
 import { createPipeSender, receiveFromPipe } from "./stored_pipe.ts";
 
@@ -76,13 +77,9 @@ interface StreamResumptionOptions {
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
   readonly log: Log;
-  readonly limits: {
-    readonly resumeWindowMs: number;
-    /** How long other instances have to say that they have a stream. */
-    readonly resumeAnswerMs: number;
-    /** The longest that a call, and so its stream, lasts. */
-    readonly toolTimeoutMs: number;
-  };
+  readonly limits: Pick<McpLimits, "resumeWindowMs" | "resumeAnswerMs">;
+  /** The longest that a call, and so its stream, lasts. */
+  readonly toolTimeoutMs: number;
 }
 
 const beatMs = 5_000;
@@ -94,7 +91,7 @@ const silenceMs = 30_000; // an instance that says nothing for so long is dead
 const requestShape = z.object({ pipe: z.string(), after: z.number(), scopes: z.array(z.string()) });
 
 export function createStreamResumption(options: StreamResumptionOptions): StreamResumption {
-  const { storage, secretBox, clock, timers = systemTimers, log, limits } = options;
+  const { storage, secretBox, clock, timers = systemTimers, log, limits, toolTimeoutMs } = options;
   const ids = {
     answer: createIssuedIds(secretBox, "mcp-answer-stream"),
     notices: createIssuedIds(secretBox, "mcp-notice-stream"),
@@ -193,7 +190,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         },
         onEnd: end,
       });
-      const expiresAt = clock() + limits.toolTimeoutMs + limits.resumeWindowMs;
+      const expiresAt = clock() + toolTimeoutMs + limits.resumeWindowMs;
       const value = { pipe, after, scopes: [...principal.scopes] };
       const asked = storage.commit({ puts: [{ key, value, expiresAt }] });
       asked.catch((error) => {

@@ -4,19 +4,9 @@ import type { Principal } from "../../lib/principal.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { RpcId } from "../messages/jsonrpc.ts";
+import type { McpLimits } from "../limits.ts";
 import type { Session } from "../sessions/session.ts";
 import type { StreamContent, StreamPosition, StreamResumption } from "./stream_resumption.ts";
-
-export interface StreamLimits {
-  readonly maxStreams: number;
-  readonly maxStreamsPerPrincipal: number;
-  /** How many messages may wait in one stream, or be kept to be sent again. */
-  readonly maxQueuedMessages: number;
-  /** How long a stream without its client, or one that is complete, can be resumed. */
-  readonly resumeWindowMs: number;
-  /** How many characters complete streams may keep in all, to be sent again; the oldest are forgotten first. */
-  readonly maxReplayCharacters: number;
-}
 
 interface StreamRequest {
   readonly principal: Principal;
@@ -34,7 +24,10 @@ interface StreamRequest {
 }
 
 interface StreamTableOptions {
-  readonly limits: StreamLimits;
+  readonly limits: Pick<
+    McpLimits,
+    "maxStreams" | "maxStreamsPerPrincipal" | "maxQueuedMessages" | "resumeWindowMs" | "maxReplayCharacters"
+  >;
   readonly resumption: StreamResumption;
   /** Calls back when a stream of this principal and session must end, until the returned function is called. */
   readonly watchEnd: (principal: Principal, session: Session | null, onEnd: () => void) => () => void;

@@ -9,6 +9,7 @@ import { hasScopes, type Principal } from "../../lib/principal.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import type { ChangeHub } from "../streams/change_hub.ts";
 import type { Storage } from "../../storage/port.ts";
+import type { McpLimits } from "../limits.ts";
 import { createKeptResults } from "./kept_results.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
 import { newTaskRecord } from "./task_ends.ts";
@@ -26,12 +27,10 @@ interface TasksOptions {
   readonly timers?: Timers | undefined;
   readonly log: Log;
   readonly changes: ChangeHub;
-  readonly limits: {
-    readonly taskTtlMs: number;
-    readonly taskPollIntervalMs: number;
-    readonly maxTasksPerPrincipal: number;
-    readonly taskHeartbeatMs: number;
-  };
+  readonly limits: Pick<
+    McpLimits,
+    "taskTtlMs" | "taskPollIntervalMs" | "maxTasksPerPrincipal" | "taskHeartbeatMs"
+  >;
 }
 
 /** The tasks of all clients. */

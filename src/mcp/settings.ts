@@ -1,0 +1,32 @@
+/** How MCP is spoken, and to whom. */
+import { parseChoice, parseInteger } from "../config/parsers.ts";
+import { day, required } from "../config/setting.ts";
+
+/** Settings under the heading Protocol. */
+export const mcpSettings = {
+  compatibility: required({
+    env: "COMPATIBILITY",
+    default: "auto",
+    parse: parseChoice(["auto", "spec", "servicenow"]),
+    help: "whose habits answers follow where ServiceNow's differ from the specification; auto looks at each client",
+  }),
+  toolFailures: required({
+    env: "TOOL_FAILURES",
+    default: "result",
+    parse: parseChoice(["result", "error"]),
+    help:
+      "how ServiceNow's clients are told that a tool failed: as a result with isError, or as the JSON-RPC error -32603 of its guide",
+  }),
+  publicInitialize: required({
+    env: "PUBLIC_INITIALIZE",
+    default: "auto",
+    parse: parseChoice(["auto", "always", "never"]),
+    help: "who may do the MCP handshake without a token",
+  }),
+  toolTimeoutSeconds: required({
+    env: "TOOL_TIMEOUT",
+    default: "600",
+    parse: parseInteger(1, day),
+    help: "seconds after which a tool call is stopped",
+  }),
+};
