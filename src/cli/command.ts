@@ -25,7 +25,7 @@ export interface CommandContext {
 }
 
 /** A flag that takes a value. */
-export interface Flag {
+interface Flag {
   /** What the value is, as help shows it after the flag. */
   readonly value: string;
   /** What it is for, and what is accepted. */

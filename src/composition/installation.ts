@@ -31,7 +31,7 @@ export interface InstallationProblem {
 }
 
 /** How the storage is opened. */
-export interface StorageOptions {
+interface StorageOptions {
   /** For a server, which goes on while its database is lost. */
   readonly log?: Log;
   readonly bounds?: StorageBounds;

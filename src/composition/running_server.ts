@@ -8,7 +8,7 @@ import { canVerify } from "../authorization_server/people/password_hash.ts";
 import type { Config } from "../config/config.ts";
 import { warnOfFormerSettings } from "../config/former_settings.ts";
 import { ConnectionPeer } from "../http/connection_peer.ts";
-import { createProxyNotice, type ProxyNotice } from "../http/proxy_notice.ts";
+import { createProxyNotice, type ProxyNotice } from "../http/proxy/proxy_notice.ts";
 import { openInstallation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";

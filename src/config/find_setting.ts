@@ -21,7 +21,7 @@ export interface ConfigSources {
 }
 
 /** One of the sources. */
-export type SettingSource = "flag" | "environment" | "file" | "default";
+type SettingSource = "flag" | "environment" | "file" | "default";
 
 /** A value as text, before its parser. */
 export interface FoundSetting {

@@ -20,7 +20,7 @@ export type CallAs = (
 ) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
 /** A call with its attempts, its waits and a new token. ServiceNow's agents give up after 30 s, and a tool makes at most two calls. */
-export const callTimeoutMs = 14_000;
+const callTimeoutMs = 14_000;
 /** The longest that a user's calls are refused here because the instance said to come back later. */
 const maxPauseSeconds = 3_600;
 const maxPausedUsers = 10_000;

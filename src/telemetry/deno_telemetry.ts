@@ -4,7 +4,7 @@
  */
 
 /** Where a span belongs, as OpenTelemetry's JavaScript API has it. */
-export interface SpanContext {
+interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;
   readonly traceFlags: number;
@@ -16,7 +16,7 @@ export interface ParentSpan {
   spanContext(): SpanContext;
 }
 
-export interface RecordedSpan extends ParentSpan {
+interface RecordedSpan extends ParentSpan {
   setAttribute(name: string, value: unknown): RecordedSpan;
   setStatus(status: { readonly code: number }): RecordedSpan;
   updateName(name: string): RecordedSpan;

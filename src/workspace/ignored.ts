@@ -10,7 +10,7 @@ const rulesName = ".gitignore";
 const maxSkippedNames = 5;
 
 /** What was passed over so far. */
-export interface Skipped {
+interface Skipped {
   readonly count: number;
   /** The first of them. */
   readonly names: readonly string[];

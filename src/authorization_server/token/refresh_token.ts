@@ -32,7 +32,7 @@ type RefreshVerdict =
 const pattern = /^pcr_([0-9a-f]{32})_([1-9]\d{0,8})_[A-Za-z0-9_-]{43}$/;
 const maxRotationsKept = 32;
 /** Hosted clients refresh from several machines, up to 90 s apart. */
-export const refreshGraceSeconds = 120;
+const refreshGraceSeconds = 120;
 /** A refresh token ends this long after its last use. */
 export const refreshIdleLifetimeSeconds = 1_209_600;
 

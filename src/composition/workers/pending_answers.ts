@@ -1,5 +1,5 @@
 /** Questions that were posted to another thread, waiting for their answers. */
-export interface PendingAnswers<Answer> {
+interface PendingAnswers<Answer> {
   /** Posts a question with a number of its own; its answer never comes where the other thread ends first. */
   ask(post: (id: number) => void): Promise<Answer>;
   answer(id: number, answer: Answer): void;

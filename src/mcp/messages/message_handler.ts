@@ -20,7 +20,7 @@ import type { Runtime } from "../runtime.ts";
 import { noteInitialized } from "../sessions/initialize.ts";
 
 /** What is known of a message before it is read. */
-export type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle">;
+type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle">;
 
 export type MessageHandler = (message: unknown, context: MessageContext) => Promise<McpAnswer>;
 

@@ -5,7 +5,7 @@ import { Buffer, isAscii, isUtf8 } from "node:buffer";
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
 
 /** A decoded file. A byte order mark is the first character of the text, so that what is written back stays the same. */
-export interface DecodedText {
+interface DecodedText {
   readonly text: string;
   readonly encoding: TextEncoding;
 }

@@ -13,7 +13,7 @@ export interface TextPosition {
 }
 
 /** Some lines of a file. */
-export interface TextLines {
+interface TextLines {
   readonly bytes: Uint8Array;
   readonly from: TextPosition;
   /** Where the file goes on; `null` at its end. */

@@ -9,7 +9,7 @@ import type { Eventually, Outcome, ReadPart, Workspace } from "../port.ts";
 import { type LineMatch, searchText } from "./search_text.ts";
 
 /** How to search. */
-export interface FileSearch {
+interface FileSearch {
   readonly pattern: LinePattern;
   readonly contextLines: number;
   /** Only lines after this one. */
@@ -25,14 +25,14 @@ export interface FileSearch {
 }
 
 /** What was found. */
-export interface FileMatches {
+interface FileMatches {
   readonly matches: readonly LineMatch[];
   /** The last line that was searched, when the search stopped before the end of the file. */
   readonly stoppedAfter: number | null;
 }
 
 /** The memory into which one file after another is read: what most files fit into, and one piece of a larger one. */
-export interface SearchBuffer {
+interface SearchBuffer {
   readonly head: Buffer;
   piece: Buffer | null;
 }

@@ -13,7 +13,7 @@ export interface LineMatch {
 }
 
 /** How to search. */
-export interface SearchOptions {
+interface SearchOptions {
   readonly pattern: LinePattern;
   /** How many lines to give before and after each match. */
   readonly contextLines: number;
@@ -24,7 +24,7 @@ export interface SearchOptions {
 }
 
 /** What one stretch of the text gave. */
-export interface Stretch {
+interface Stretch {
   readonly matches: readonly LineMatch[];
   /** The offset after its last line. */
   readonly end: number;
