@@ -48,7 +48,9 @@ export const modelAttacks: Attacks = {
     }),
   llm_embed: (random) =>
     call("llm_embed", {
-      texts: Array.from({ length: sizeAround(random, 64, 1_000) }, () => hostileText(random, 200)),
+      path: `${hostileText(random, 20)}:-9`,
+      files: Array.from({ length: sizeAround(random, 16, 1_000) }, () => hostileText(random, 200)),
+      query: hostileText(random, sizeAround(random, 262_144, 1_000_000)),
     }),
   llm_models: () => call("llm_models", {}),
 };

@@ -103,11 +103,17 @@ show("an image from a file is looked at", having("vision"), "vision", async (mod
   });
 });
 
-show("llm_embed answers vectors", having("embedding"), "embedding", async (model) => {
-  using tools = toolsFor(model);
-  const { embeddings } = structured(await callTool(tools.embed, { texts: ["red", "blue"] })) as {
-    embeddings: number[][];
-  };
-  assert.equal(embeddings.length, 2);
-  assert.equal(embeddings[0]?.length, embeddings[1]?.length);
+show("llm_embed finds the passage that is meant", having("embedding"), "embedding", async (model) => {
+  await withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(
+      `${root}/animals.txt`,
+      `The cat sleeps on the sofa.${" ".repeat(600)}\nThe engine needs oil.\n`,
+    );
+    using tools = toolsFor(model, workspace);
+    const context = testContext({ scopes: ["llm:generate", "files:read"] });
+    const { matches } = structured(
+      await callTool(tools.embed, { path: "animals.txt", query: "a pet that rests" }, context),
+    ) as { matches: { start_line: number }[] };
+    assert.deepEqual(matches.map(({ start_line }) => start_line), [1, 2]);
+  });
 });

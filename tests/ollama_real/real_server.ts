@@ -75,7 +75,7 @@ export function toolsFor(model: string, workspace?: Workspace) {
   return {
     generate: llmGenerateTool(options),
     models: llmModelsTool(options),
-    embed: llmEmbedTool({ model: local, embeddingModels: [model] }),
+    embed: llmEmbedTool({ ...options, embeddingModels: [model] }),
     [Symbol.dispose]: () => client.close(),
   };
 }

@@ -27,10 +27,15 @@ const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "ima
 
 export const filesParameter = z.array(z.string().min(1)).max(maxFiles).optional();
 
-/** A text of the workspace under the name that the caller gave it. */
-interface NamedText {
+/** A text of the workspace. */
+export interface NamedText {
+  /** As the caller wrote it. */
   readonly name: string;
   readonly text: string;
+  /** The file without the lines that the name asks for. */
+  readonly file: string;
+  /** Where the text begins in the file; null for the end of a file too large to count its lines. */
+  readonly startLine: number | null;
 }
 
 /** Files as a model gets them. */
@@ -54,7 +59,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     path: WorkspacePath,
     whole: Outcome<FileContent>,
     lines: LineRequest,
-  ): Promise<Result<string, ToolFailure>> => {
+  ): Promise<Result<Omit<NamedText, "name">, ToolFailure>> => {
     if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText(path));
     const request = { lines, cursor: undefined, encoding: undefined, maxBytes: maxTextBytes - textBytes + 1 };
     const read = whole.ok
@@ -64,7 +69,9 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       : whole;
     if (!read.ok) return failure(read.error.reason === "not_text" ? notText(path) : refused(path, read.error));
     textBytes += read.value.contentBytes;
-    return textBytes > maxTextBytes ? failure(tooMuchText(path, maxTextBytes)) : success(read.value.content);
+    if (textBytes > maxTextBytes) return failure(tooMuchText(path, maxTextBytes));
+    const { content: text, startLine } = read.value;
+    return success({ text, file: showName(path.text), startLine });
   };
 
   const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
@@ -75,10 +82,10 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     const isAbsent = whole === null || (!whole.ok && whole.error.reason === "not_found");
     const named = isAbsent ? parseNamedLines(name) : null;
     const path = named === null ? parsed : parseFilePath(named.filename);
-    if (!path.ok) return failure(withoutOk(toPathFailure("files", path.error)));
+    if (!path.ok) return failure(toPathFailure("files", path.error));
     const found = named === null && whole !== null ? whole : await workspace.read(path.value);
     const text = await textOf(workspace, path.value, found, named?.lines ?? {});
-    return text.ok ? success({ name: showName(name), text: text.value }) : text;
+    return text.ok ? success({ name: showName(name), ...text.value }) : text;
   };
 
   return async (names = []) => {
@@ -103,8 +110,10 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
 /** The prompt after the texts, each in a tag that none of them closes. */
 export function withTexts(texts: readonly NamedText[], prompt: string): string {
   if (texts.length === 0) return prompt;
-  const underscores = texts.flatMap(({ text }) => [...text.matchAll(/<\/file(_*)/g)].map(([, run = ""]) => run.length));
-  const tag = underscores.length === 0 ? "file" : `file${"_".repeat(Math.max(...underscores) + 1)}`;
+  let tag = "file";
+  for (const { text } of texts) {
+    for (const [, name = ""] of text.matchAll(/<\/(file_*)/g)) if (name.length >= tag.length) tag = `${name}_`;
+  }
   const blocks = texts.map(({ name, text }) => {
     const end = text.endsWith("\n") ? "" : "\n";
     return `<${tag} name=${JSON.stringify(name)}>\n${text}${end}</${tag}>\n`;
@@ -137,9 +146,5 @@ function tooMuchText(path: WorkspacePath, maxBytes: number): ToolFailure {
 }
 
 function refused(path: WorkspacePath, refusal: Parameters<typeof toFailure>[2]): ToolFailure {
-  return withoutOk(toFailure("read file", path, refusal));
-}
-
-function withoutOk({ code, message }: ToolFailure): ToolFailure {
-  return { code, message };
+  return toFailure("read file", path, refusal);
 }

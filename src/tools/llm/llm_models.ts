@@ -30,7 +30,13 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
       "Lists the language models of the owner's machine: which are installed, in memory, and allowed to be " +
       "asked with llm_generate.",
     scopes: ["llm:generate"],
-    annotations: { title: "List the local models", readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: {
+      title: "List the local models",
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
     input: z.object({}),
     output: report,
     async run(_input, { signal }): Promise<ToolOutcome> {

@@ -12,6 +12,6 @@ export function llmTools(
   return [
     llmGenerateTool(options),
     llmModelsTool(options),
-    ...(first === undefined ? [] : [llmEmbedTool({ model: options.model, embeddingModels: [first, ...others] })]),
+    ...(first === undefined ? [] : [llmEmbedTool({ ...options, embeddingModels: [first, ...others] })]),
   ];
 }
