@@ -56,6 +56,7 @@ onSources.test("deno.json has what the server imports and no more; deno.dev.json
   }
   const [locked, allLocked] = [await read("deno.lock"), await read("deno.dev.lock")];
   assert.deepEqual(Object.keys(locked["npm"] ?? {}).map((name) => name.split("@")[0]), [
+    "diff",
     "hono",
     "jose",
     "postgres",

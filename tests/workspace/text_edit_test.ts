@@ -1,57 +1,89 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { replaceText } from "../../src/workspace/text/edit.ts";
+import { differenceOf } from "../../src/workspace/text/diff.ts";
+import { type EditRefusal, replaceText } from "../../src/workspace/text/edit.ts";
 
-const bounds = { name: "n.txt", maxBytes: 1_000_000, maxDiffCharacters: 50_000 };
+const maxBytes = 1_000_000;
 
-Deno.test("replaceText() replaces one exact occurrence and shows it as a unified diff", () => {
-  const text = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
-  const edited = replaceText(text, { oldText: "five", newText: "5\n5½", all: false }, bounds);
-  assert.deepEqual(edited, {
-    ok: true,
-    value: {
-      text: "one\ntwo\nthree\nfour\n5\n5½\nsix\nseven\neight\n",
-      count: 1,
-      diff: "--- a/n.txt\n+++ b/n.txt\n@@ -2,7 +2,8 @@\n two\n three\n four\n-five\n+5\n+5½\n six\n seven\n eight\n",
-    },
-  });
-});
+function replaced(
+  text: string,
+  oldText: string,
+  newText: string,
+  options: { all?: boolean; wholeWord?: boolean } = {},
+) {
+  const { all = false, wholeWord = false } = options;
+  const edited = replaceText(text, { oldText, newText, all, wholeWord }, maxBytes);
+  return edited.ok ? edited.value.text : edited.error;
+}
 
 Deno.test("replaceText() refuses what is not there, not unique, empty or without effect", () => {
-  const refusal = (oldText: string, newText = "x"): unknown => {
-    const edited = replaceText("a b a", { oldText, newText, all: false }, bounds);
-    return edited.ok ? null : edited.error;
-  };
-  assert.deepEqual(refusal("c"), { reason: "not_there" });
-  assert.deepEqual(refusal("a"), { reason: "not_unique", count: 2 });
-  assert.deepEqual(refusal(""), { reason: "empty_old_text" });
-  assert.deepEqual(refusal("a", "a"), { reason: "same_text" });
+  const cases: [string, string, EditRefusal][] = [
+    ["c", "x", { reason: "not_there" }],
+    ["a", "x", { reason: "not_unique", count: 2 }],
+    ["", "x", { reason: "empty_old_text" }],
+    ["a", "a", { reason: "same_text" }],
+  ];
+  for (const [oldText, newText, refusal] of cases) assert.deepEqual(replaced("a b a", oldText, newText), refusal);
 });
 
 Deno.test("replaceText() inserts the new text as it is, without patterns", () => {
-  const edited = replaceText("a.b$1", { oldText: ".b", newText: "$& $1 $$", all: false }, bounds);
-  assert.equal(edited.ok && edited.value.text, "a$& $1 $$$1");
+  assert.equal(replaced("a.b$1", ".b", "$& $1 $$"), "a$& $1 $$$1");
 });
 
-Deno.test("the diff applied strictly turns the old text into the new, for random texts and replacements", () => {
-  const text = fc.array(fc.constantFrom("a", "b", "ab", "\n", "\n", "c"), { maxLength: 60 }).map((parts) =>
-    parts.join("")
+Deno.test("replaceText() keeps the file's line ends, whatever the caller types", () => {
+  const cases: [text: string, oldText: string, newText: string, result: string | EditRefusal][] = [
+    ["a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"],
+    ["a\r\nb\r\nc\r\n", "a\r\nb", "x\ny", "x\r\ny\r\nc\r\n"],
+    ["a\r\nb\r\n", "b", "b\nc", "a\r\nb\r\nc\r\n"],
+    ["a\nb\n", "a\r\nb", "x\r\ny", "x\ny\n"],
+    ["a\nb\n", "a", "x\r\ny", "x\ny\nb\n"],
+    ["a\r\nb\nc\r\nd\n", "a\nb", "x\ny", "x\r\ny\nc\r\nd\n"],
+    ["a\r\nb\nc\r\nd\n", "b\nc", "x\ny", "a\r\nx\ny\r\nd\n"],
+    ["a\r\nb\nc\n", "a\nb\nc", "x", { reason: "mixed_line_ends" }],
+    ["one line", "one", "a\nb", "a\nb line"],
+  ];
+  for (const [text, oldText, newText, result] of cases) {
+    assert.deepEqual(replaced(text, oldText, newText), result, JSON.stringify([text, oldText]));
+  }
+});
+
+Deno.test("replaceText() with wholeWord leaves longer words alone", () => {
+  assert.equal(
+    replaced("total totals subtotal total_2 Total total", "total", "sum", { all: true, wholeWord: true }),
+    "sum totals subtotal total_2 Total sum",
   );
-  const piece = fc.array(fc.constantFrom("a", "b", "\n", "c"), { maxLength: 3 }).map((parts) => parts.join(""));
+  assert.equal(replaced("größe größer", "größe", "x", { wholeWord: true }), "x größer");
+  assert.equal(replaced("x𐐀 x", "x", "y", { wholeWord: true }), "x𐐀 y");
+  assert.deepEqual(replaced("xy", "x", "z", { wholeWord: true }), { reason: "not_there" });
+  assert.equal(replaced("f(a) f(a)b", "f(a)", "g", { wholeWord: true }), "g f(a)b");
+});
+
+Deno.test("finding whole words takes time proportional to the text, whatever is looked for", () => {
+  const period = "ab ".repeat(2_000);
+  assert.deepEqual(replaced("ab ".repeat(300_000), `${period}a`, "x", { wholeWord: true }), { reason: "not_there" });
+  assert.deepEqual(replaced("a".repeat(900_000), "a".repeat(5_000), "x", { wholeWord: true }), { reason: "not_there" });
+});
+
+Deno.test("replaceText() does what a search from the start does, for random texts", () => {
+  const text = fc.string({ unit: fc.constantFrom("a", "b", " ", "_"), maxLength: 200 });
+  const piece = fc.string({ unit: fc.constantFrom("a", "b", " "), minLength: 1, maxLength: 4 });
+  const long = piece.map((part) => part.repeat(20)); // past the runtime's own search
   fc.assert(
-    fc.property(text, piece, piece, (before, oldText, newText) => {
-      const edited = replaceText(before, { oldText, newText, all: true }, bounds);
-      fc.pre(edited.ok);
-      assert.equal(edited.value.text, before.replaceAll(oldText, () => newText));
-      assert.equal(applyDiff(before, edited.value.diff), edited.value.text, edited.value.diff);
+    fc.property(fc.oneof(text, long), fc.oneof(piece, long), piece, fc.boolean(), (before, old, next, wholeWord) => {
+      fc.pre(old !== next);
+      const pattern = wholeWord ? new RegExp(`(?<![\\w])${old}(?![\\w])`, "g") : new RegExp(old, "g");
+      const expected = before.replace(pattern, () => next);
+      const actual = replaced(before, old, next, { all: true, wholeWord });
+      if (typeof actual === "string") assert.equal(actual, expected);
+      else assert.deepEqual([actual.reason, expected], ["not_there", before]);
     }),
     { numRuns: 3000 },
   );
 });
 
 Deno.test("replaceText() refuses a result over the limit by its size, which it need not make to know", () => {
-  const refusal = (text: string, oldText: string, newText: string, maxBytes: number): unknown => {
-    const edited = replaceText(text, { oldText, newText, all: true }, { ...bounds, maxBytes });
+  const refusal = (text: string, oldText: string, newText: string, limit: number): unknown => {
+    const edited = replaceText(text, { oldText, newText, all: true }, limit);
     return edited.ok ? edited.value.text : edited.error;
   };
   const [text, newText] = ["a".repeat(1_000_000), "\n".repeat(1_000_000)]; // 10^12 characters: nothing could hold them
@@ -64,50 +96,65 @@ Deno.test("replaceText() refuses a result over the limit by its size, which it n
   assert.equal(refusal("aüa", "a", "ü", 6), "üüü");
 });
 
-Deno.test("replaceText() makes of a diff no more than it shows, and the counts of a cut one are right", () => {
-  const cases = [
-    ["a\n".repeat(100_000), "a", "b"],
-    ["a\n".repeat(100_000), "\n", "x"], // every line is joined to the next
-    ["a".repeat(100_000), "a", "\n"],
-    [`${"a".repeat(100_000)}\n`, "a", "ab"],
-  ] as const;
-  for (const [text, oldText, newText] of cases) {
-    const edited = replaceText(text, { oldText, newText, all: true }, { ...bounds, maxDiffCharacters: 500 });
-    assert.ok(edited.ok);
-    const { diff } = edited.value;
-    assert.ok(diff.length < 600 && diff.endsWith("(the diff is longer and cut here)\n"), diff.slice(0, 700));
-    const whole = replaceText(text, { oldText, newText, all: true }, { ...bounds, maxDiffCharacters: 10_000_000 });
-    assert.ok(whole.ok);
-    const [, , header = ""] = diff.split("\n");
-    assert.equal(header, whole.value.diff.split("\n")[2]);
-    assert.equal(applyDiff(text, whole.value.diff), whole.value.text);
+Deno.test("the difference, applied strictly, turns the old text into the new, for random texts", async () => {
+  const text = fc.array(fc.constantFrom("a", "b", "\n", "\n", "c", "\r\n"), { maxLength: 50 })
+    .map((parts) => parts.join(""));
+  await fc.assert(
+    fc.asyncProperty(text, text, async (before, after) => {
+      const diff = await differenceOf(before, after);
+      fc.pre(!diff.includes("further place"));
+      assert.equal(applyDifference(before, diff), after, diff);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+Deno.test("the difference is the smallest, has no context, and counts what it does not show", async () => {
+  const lines = Array.from({ length: 100 }, (_, n) => `line ${n + 1}\n`);
+  const text = lines.join("");
+  assert.equal(
+    await differenceOf(text, text.replace("line 5\n", "line 5\nnew\n").replace("line 90\n", "")),
+    "@@ -5,0 +6 @@\n+new\n@@ -90 +90,0 @@\n-line 90",
+  );
+  const all = await differenceOf(text, text.replace(/[02468]\n/g, "x\n"));
+  assert.match(all, /\n\(and 30 further places\)$/);
+  assert.ok(all.split("\n").length < 70);
+  for (
+    const [before, after] of [
+      ["a\n".repeat(400_000), "b\n".repeat(400_000)],
+      ["a".repeat(1_000_000), "b".repeat(1_000_000)],
+      ["a\n".repeat(5_000), "b\n".repeat(5_000)],
+      ["", "b\n".repeat(5_000)],
+    ] as const
+  ) {
+    const diff = await differenceOf(before, after);
+    assert.ok(diff.length < 20_000 && diff.split("\n").length < 60, diff.slice(0, 200));
+    assert.match(diff, /^@@ -[01](?:,0)? \+1(?:,\d+)? @@\n/);
   }
 });
 
-/** Applies a unified diff; line numbers, counts, context and missing line ends must all be right. */
-function applyDiff(text: string, diff: string): string {
+/** Applies hunks without context; the numbers, the removed lines and missing line ends must all be right. */
+function applyDifference(text: string, diff: string): string {
   const old = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-  const [header, name, ...lines] = diff.split(/(?<=\n)/);
-  assert.deepEqual([header, name], ["--- a/n.txt\n", "+++ b/n.txt\n"]);
   const result: string[] = [];
   let at = 0;
+  const lines = diff === "" ? [] : diff.split("\n");
   for (let index = 0; index < lines.length;) {
-    const numbers = /^@@ -(\d+),(\d+) \+(\d+),(\d+) @@\n$/.exec(lines[index++] ?? "")?.slice(1).map(Number);
-    assert.ok(numbers);
-    const [oldStart = 0, oldCount = 0, newStart = 0, newCount = 0] = numbers;
-    while (at < (oldCount === 0 ? oldStart : oldStart - 1)) result.push(old[at++] ?? "");
-    assert.equal(result.length, newCount === 0 ? newStart : newStart - 1);
-    const oldEnd = at + oldCount;
-    const newEnd = result.length + newCount;
+    const numbers = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$/.exec(lines[index++] ?? "");
+    assert.ok(numbers, lines[index - 1]);
+    const [oldStart, oldCount, newStart, newCount] = [1, 2, 3, 4].map((group) => Number(numbers[group] ?? 1));
+    while (at < (oldCount === 0 ? oldStart ?? 0 : (oldStart ?? 0) - 1)) result.push(old[at++] ?? "");
+    assert.equal(result.length, newCount === 0 ? newStart : (newStart ?? 0) - 1);
+    const ends = [at + (oldCount ?? 0), result.length + (newCount ?? 0)];
     for (; index < lines.length && !(lines[index] ?? "").startsWith("@@"); index++) {
       const line = lines[index] ?? "";
       const isLast = (lines[index + 1] ?? "").startsWith("\\ ");
-      const content = isLast ? line.slice(1, -1) : line.slice(1);
-      if (!line.startsWith("+")) assert.equal(old[at++], content);
-      if (!line.startsWith("-")) result.push(content);
+      const content = isLast ? line.slice(1) : `${line.slice(1)}\n`;
+      if (line.startsWith("-")) assert.equal(old[at++], content);
+      else result.push(content);
       if (isLast) index++;
     }
-    assert.deepEqual([at, result.length], [oldEnd, newEnd]);
+    assert.deepEqual([at, result.length], ends);
   }
   return [...result, ...old.slice(at)].join("");
 }

@@ -1,137 +1,177 @@
-/** The tool `file_edit`: exact replacements in one text file. */
+/** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
-import { differsInLineEnds, type EditRefusal, replaceText } from "../../workspace/text/edit.ts";
-import { decodeText, showName, showText } from "../../workspace/file_display.ts";
-import { filenameInput, filenameOutput, ifMatchInput, sha256Output } from "./input.ts";
+import { editAnswer, editRefusal } from "./edit_answer.ts";
+import { planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
+import { filenameInput, ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 const action = "edit file";
-const maxAttempts = 5;
-const maxDiffCharacters = 50_000;
-const encoder = new TextEncoder();
+const maxEdits = 100;
+/** Each is held in memory, before and after, until all are written. */
+const maxEditedFiles = 20;
+/** Others may write between our reading and writing; the edit is then made anew. */
+const maxAttempts = 20;
 
+const replaceAll = z.boolean().optional().describe("Replace each occurrence; else there must be one");
+const wholeWord = z.boolean().optional().describe("Only where no letter, digit or _ is next to it");
+const edit = z.object({
+  filename: z.string().optional().describe("Default: the filename above"),
+  old_text: z.string(),
+  new_text: z.string(),
+  replace_all: replaceAll,
+  whole_word: wholeWord,
+  if_version: ifVersionInput,
+});
 const input = z.object({
   filename: filenameInput,
-  old_text: z.string().describe("The text to replace, exactly as it is in the file, with blanks and line ends"),
-  new_text: z.string().describe("The text to put in its place; empty to delete"),
-  replace_all: z.boolean().default(false).describe("Replace every occurrence; otherwise there must be exactly one"),
+  old_text: z.string().optional().describe("Exact text to replace; line ends match whatever the file has"),
+  new_text: z.string().optional().describe("What to put in its place; empty to delete"),
+  replace_all: replaceAll,
+  whole_word: wholeWord,
+  if_version: ifVersionInput,
+  edits: z.array(edit).max(maxEdits).optional().describe("Several edits, made in this order, also in other files"),
   dry_run: z.boolean().default(false).describe("Only show what would change"),
-  if_match: ifMatchInput,
 });
 type Input = z.output<typeof input>;
+
+const oneFile = {
+  filename: z.string(),
+  replacements: z.int().describe("How many were made, or would be"),
+  changed: z.boolean().describe("false for a dry run"),
+  diff: z.string(),
+  size_bytes: z.int(),
+  version: versionOutput.optional(),
+  sha256: sha256Output.optional(),
+};
 
 /** Edits text files of the workspace. */
 export function fileEditTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_edit",
-    title: "Edit a file",
+    title: "Edit files",
     description:
-      "Replaces an exact piece of text in a file of the workspace, which must be there exactly once unless " +
-      "replace_all is set, and answers with a unified diff.",
+      "Replaces exact text in one or several files, all of it or nothing (sed, patch). Each old_text must be " +
+      "there once unless replace_all is set. Encoding and line ends stay the file's. Answers with the difference.",
     scopes: ["files:write"],
     annotations: {
-      title: "Edit a file",
+      title: "Edit files",
       readOnlyHint: false,
       destructiveHint: true,
       idempotentHint: false,
       openWorldHint: false,
     },
+    aliases: { path: "filename", if_match: "if_version" },
     input,
-    output: z.object({
-      filename: filenameOutput,
-      replacements: z.int().describe("How many replacements were made, or would be"),
-      changed: z.boolean().describe("Whether the file was changed; false for a dry run"),
-      diff: z.string().describe("The change as a unified diff, cut when it is long"),
-      size_bytes: z.int().describe("The file's size after the change"),
-      sha256: sha256Output.optional(),
-    }),
+    output: z.object({ ...oneFile, files: z.array(z.object(oneFile)).optional() }),
     async run(request, { principal }) {
-      const path = parseFilePath(request.filename);
-      if (!path.ok) return toPathFailure("filename", path.error);
-      if (!request.old_text.isWellFormed() || !request.new_text.isWellFormed()) {
-        return refuse("content_not_unicode", "old_text and new_text must be valid Unicode (unpaired surrogate)");
+      const edits = wantedEdits(request);
+      if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
+      const byFile = new Map<string, { readonly path: WorkspacePath; readonly edits: WantedEdit[] }>();
+      for (const each of edits) {
+        const path = parseFilePath(each.filename);
+        if (!path.ok) return toPathFailure("filename", path.error);
+        const file = byFile.get(path.value.text) ?? { path: path.value, edits: [] };
+        file.edits.push(each);
+        byFile.set(path.value.text, file);
       }
-      return await edit(workspaceOf(source, principal), path.value, request);
+      if (byFile.size > maxEditedFiles) {
+        return editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
+      }
+      return await editFiles(workspaceOf(source, principal), [...byFile.values()], request.dry_run);
     },
   });
 }
 
-async function edit(workspace: Workspace, path: WorkspacePath, request: Input): Promise<ToolOutcome> {
+/** The edits in their order, or what is wrong with the request. */
+function wantedEdits(request: Input): readonly WantedEdit[] | string {
+  const { filename, old_text: oldText, new_text: newText, edits = [] } = request;
+  const alone = oldText === undefined && newText === undefined ? [] : [request];
+  if (alone.length > 0 && (oldText === undefined || newText === undefined)) {
+    return "give old_text and new_text together";
+  }
+  if (alone.length + edits.length === 0) return "give old_text and new_text, or edits";
+  const wanted = [...alone, ...edits].map((each, index): WantedEdit => ({
+    number: index + 1,
+    filename: each.filename ?? filename,
+    oldText: each.old_text ?? "",
+    newText: each.new_text ?? "",
+    all: each.replace_all ?? false,
+    wholeWord: each.whole_word ?? false,
+    ifVersion: each.if_version,
+  }));
+  const isText = wanted.every((each) => each.oldText.isWellFormed() && each.newText.isWellFormed());
+  return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
+}
+
+async function editFiles(
+  workspace: Workspace,
+  files: readonly { readonly path: WorkspacePath; readonly edits: readonly WantedEdit[] }[],
+  dryRun: boolean,
+): Promise<ToolOutcome> {
+  const isOne = files.length === 1 && files[0]?.edits.length === 1;
+  const planned: PlannedFile[] = [];
+  for (const { path, edits } of files) {
+    const plan = await planFile(workspace, path, edits);
+    if (!plan.ok) return toProblem(path, plan.error, isOne);
+    planned.push(plan.value);
+  }
+  if (dryRun) return await editAnswer(planned, null);
+  const written: PlannedFile[] = [];
+  for (const [index, { path, edits }] of files.entries()) {
+    const plan = planned[index];
+    if (plan === undefined) throw new RangeError("each file has its plan");
+    const outcome = await writePlan(workspace, { path, edits, plan });
+    if ("planned" in outcome) {
+      written.push(outcome.planned);
+      continue;
+    }
+    const kept = await restore(workspace, written);
+    const failed = toProblem(path, outcome.problem, isOne);
+    if (failed.ok || written.length === 0) return failed;
+    if (kept.length === 0) return { ...failed, message: `${failed.message}; nothing was changed` };
+    return {
+      ...failed,
+      message: `${failed.message}; these files stay changed, since others wrote to them: ${kept.join(", ")}`,
+    };
+  }
+  return await editAnswer(written, written);
+}
+
+/** Writes one file; when another wrote in between, the edits are made in the new text. */
+async function writePlan(
+  workspace: Workspace,
+  { path, edits, plan }: {
+    readonly path: WorkspacePath;
+    readonly edits: readonly WantedEdit[];
+    readonly plan: PlannedFile;
+  },
+): Promise<{ readonly planned: PlannedFile } | { readonly problem: PlanProblem }> {
+  let current = plan;
   for (let attempt = 1;; attempt++) {
-    const read = await workspace.read(path);
-    if (!read.ok) return toFailure(action, path, read.error);
-    const { bytes, sha256 } = read.value;
-    if (sha256 === null || (request.if_match !== undefined && request.if_match.toLowerCase() !== sha256)) {
-      return toFailure(action, path, { reason: "conflict" });
-    }
-    const text = decodeText(bytes);
-    if (text === null) return refuse("not_text", `its content is not text in UTF-8 (${showName(path.text)})`);
-    const replacement = { oldText: request.old_text, newText: request.new_text, all: request.replace_all };
-    const edited = replaceText(text, replacement, {
-      name: showName(path.text),
-      maxBytes: workspace.limits.maxWriteBytes,
-      maxDiffCharacters,
-    });
-    if (!edited.ok) return toEditFailure(edited.error, text, request.old_text);
-    const { count, diff } = edited.value;
-    const content = encoder.encode(edited.value.text);
-    const facts = { filename: path.text, replacements: count, diff };
-    const shown = showText(diff);
-    if (request.dry_run) {
-      return {
-        ok: true,
-        content: [{ type: "text", text: `${shown}(dry run: nothing was changed)` }],
-        structuredContent: { ...facts, changed: false, size_bytes: content.byteLength },
-      };
-    }
-    const written = await workspace.write(path, content, { ifMatch: sha256 });
-    if (written.ok) {
-      return {
-        ok: true,
-        content: [{ type: "text", text: shown }],
-        structuredContent: {
-          ...facts,
-          changed: true,
-          size_bytes: written.value.sizeBytes,
-          sha256: written.value.sha256,
-        },
-      };
-    }
-    // someone else wrote in between: the replacement is tried on the new text, unless the caller named the old one
-    const mayRetry = written.error.reason === "conflict" && request.if_match === undefined && attempt < maxAttempts;
-    if (!mayRetry) return toFailure(action, path, written.error);
+    const result = await workspace.write(path, current.after, { ifMatch: current.beforeSha256 });
+    if (result.ok) return { planned: { ...current, afterSha256: result.value.sha256 } };
+    if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
+    const again = await planFile(workspace, path, edits);
+    if (!again.ok) return { problem: again.error };
+    current = again.value;
   }
 }
 
-function toEditFailure(refusal: EditRefusal, text: string, oldText: string): ToolOutcome {
-  switch (refusal.reason) {
-    case "empty_old_text":
-      return refuse("empty_old_text", "old_text is empty");
-    case "same_text":
-      return refuse("same_text", "old_text and new_text are the same");
-    case "not_unique":
-      return refuse(
-        "not_unique",
-        `old_text is there ${refusal.count} times; add text around it, or set replace_all to replace all of them`,
-      );
-    case "too_large":
-      return refuse(
-        "too_large",
-        `the file would have ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}; replace less at a time`,
-      );
-    case "not_there":
-      return refuse(
-        "not_there",
-        differsInLineEnds(text, oldText)
-          ? "old_text is there only with other line ends (CRLF against LF)"
-          : "old_text is not in the file; it must match exactly, with blanks and line ends",
-      );
+/** Puts back what was there; the names of files that others changed since. */
+async function restore(workspace: Workspace, written: readonly PlannedFile[]): Promise<readonly string[]> {
+  const kept: string[] = [];
+  for (const { path, before, afterSha256 } of written) {
+    const restored = await workspace.write(path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
+    if (!restored.ok) kept.push(path.text);
   }
+  return kept;
 }
 
-function refuse(code: string, words: string): ToolOutcome {
-  return { ok: false, code, message: `Failed to ${action}: ${words}` };
+function toProblem(path: WorkspacePath, problem: PlanProblem, isOne: boolean): ToolOutcome {
+  if (!("edit" in problem)) return toFailure(action, path, problem);
+  const where = isOne ? "" : ` (edit ${problem.edit.number}, ${path.text}; nothing was changed)`;
+  return editRefusal(problem.code, `${problem.words}${where}`);
 }

@@ -1,64 +1,137 @@
-/** The tool `file_write`: creates, replaces or extends one file. */
+/** The tool `file_write`: creates, replaces or extends files. */
 import { z } from "zod";
-import { defineTool, type Tool } from "../../mcp/tool.ts";
-import { parseFilePath } from "../../workspace/path.ts";
-import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
-import { filenameInput, filenameOutput, ifMatchInput, sha256Output } from "./input.ts";
+import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
+import {
+  type Workspace,
+  workspaceOf,
+  type WorkspaceSource,
+  type WriteOptions,
+  type WrittenFile,
+} from "../../workspace/port.ts";
+import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
-const encoder = new TextEncoder();
+type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+type Mode = NonNullable<WriteOptions["mode"]>;
+
+/** Files of one call, the first included. */
+const maxFiles = 50;
 const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
+const utf16Marks = { "utf-16le": "\xff\xfe", "utf-16be": "\xfe\xff" };
+
+const oneFile = {
+  filename: filenameOutput,
+  size_bytes: z.int().describe("The file's new size in bytes"),
+  version: versionOutput,
+  sha256: sha256Output,
+  created: z.boolean().describe("Whether the file is new"),
+};
 
 /** Writes text files to the workspace. */
 export function fileWriteTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_write",
-    title: "Write a file",
-    description: "Writes text to a file in the workspace: by default it creates the file or replaces it as a whole. " +
-      "Missing directories are made; readers see the old content or the new, never a mix.",
+    title: "Write files",
+    description:
+      "Creates a file or replaces it whole; adds at its end with mode append. Missing directories are made. " +
+      "UTF-16 files stay UTF-16. Readers see the old content or the new, never a mix.",
     scopes: ["files:write"],
     annotations: {
-      title: "Write a file",
+      title: "Write files",
       readOnlyHint: false,
       destructiveHint: true,
       idempotentHint: false,
       openWorldHint: false,
     },
+    aliases: { path: "filename", if_match: "if_version" },
     input: z.object({
       filename: filenameInput,
       content: z.string().describe("The text to write"),
       mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe(
-        "overwrite creates or replaces the file; create refuses one that is there; append adds at its end",
+        "create refuses what is there",
       ),
-      if_match: ifMatchInput,
+      if_version: ifVersionInput,
+      files: z.array(z.object({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
+        "Further files to write in the same mode",
+      ),
     }),
     output: z.object({
-      filename: filenameOutput,
-      size_bytes: z.int().describe("The file's new size in bytes"),
-      sha256: sha256Output,
-      created: z.boolean().describe("Whether the file is new"),
+      ...oneFile,
+      files: z.array(z.object({ ...z.object(oneFile).partial().shape, error: z.string().optional() })).optional(),
     }),
-    async run({ filename, content, mode, if_match: ifMatch }, { principal }) {
-      const path = parseFilePath(filename);
-      if (!path.ok) return toPathFailure("filename", path.error);
-      if (!content.isWellFormed()) { // it would be stored as U+FFFD, without a word
-        return {
-          ok: false,
-          code: "content_not_unicode",
-          message: "Failed to write file: the content is not valid Unicode (unpaired surrogate)",
-        };
+    async run({ filename, content, mode, if_version: ifVersion, files = [] }, { principal }) {
+      const wanted = [{ filename, content }, ...files];
+      const parsed: { readonly path: WorkspacePath; readonly content: string }[] = [];
+      for (const file of wanted) { // nothing is written where one cannot be
+        const path = parseFilePath(file.filename);
+        if (!path.ok) return toPathFailure("filename", path.error);
+        if (!file.content.isWellFormed()) return notUnicode; // it would be stored as U+FFFD, without a word
+        parsed.push({ path: path.value, content: file.content });
       }
-      const options = ifMatch === undefined ? { mode } : { mode, ifMatch };
-      const result = await workspaceOf(source, principal).write(path.value, encoder.encode(content), options);
-      if (!result.ok) return toFailure("write file", path.value, result.error);
-      const { sizeBytes, sha256, created } = result.value;
-      const text = `${created ? verbs.create : verbs[mode]} ${showName(path.value.text)} (${sizeBytes} bytes)`;
+      const workspace = workspaceOf(source, principal);
+      const lines: string[] = [];
+      const facts: Record<string, unknown>[] = [];
+      for (const [index, file] of parsed.entries()) {
+        const written = await writeOne(workspace, file, mode, index === 0 ? ifVersion : undefined);
+        if (!written.ok) {
+          if (index === 0) return written.error;
+          lines.push(written.error.message);
+          facts.push({ filename: file.path.text, error: written.error.message });
+          continue;
+        }
+        const { sizeBytes, sha256, created } = written.value;
+        const verb = created ? verbs.create : verbs[mode];
+        lines.push(`${verb} ${showName(file.path.text)} (${sizeBytes} bytes, version ${toVersion(sha256)})`);
+        facts.push({ filename: file.path.text, size_bytes: sizeBytes, version: toVersion(sha256), sha256, created });
+      }
+      const [first, ...further] = facts;
       return {
         ok: true,
-        content: [{ type: "text", text }],
-        structuredContent: { filename: path.value.text, size_bytes: sizeBytes, sha256, created },
+        content: [{ type: "text", text: lines.join("\n") }],
+        structuredContent: { ...first, ...(further.length === 0 ? {} : { files: further }) },
       };
     },
   });
+}
+
+const notUnicode: Failure = {
+  ok: false,
+  code: "content_not_unicode",
+  message: "Failed to write file: the content is not valid Unicode (unpaired surrogate)",
+};
+
+async function writeOne(
+  workspace: Workspace,
+  { path, content }: { readonly path: WorkspacePath; readonly content: string },
+  mode: Mode,
+  ifVersion: string | undefined,
+): Promise<Result<WrittenFile, Failure>> {
+  const encoding = mode === "create" ? "utf-8" : await encodingOf(workspace, path);
+  const isMarked = mode === "append" || encoding === "utf-8" || content.startsWith("\ufeff");
+  const bytes = encodeText(isMarked ? content : `\ufeff${content}`, encoding) ?? new Uint8Array();
+  const ifMatch = ifVersion === undefined ? undefined : await hashOfVersion(workspace, path, ifVersion);
+  if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
+  const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
+  return written.ok ? success(written.value) : failure(toFailure("write file", path, written.error));
+}
+
+/** UTF-16 where the file that is there begins with its byte order mark. */
+async function encodingOf(workspace: Workspace, path: WorkspacePath): Promise<TextEncoding> {
+  const start = new Uint8Array(2);
+  const read = await workspace.readInto(path, start, 0);
+  if (!read.ok || read.value.lengthBytes < 2) return "utf-8";
+  const mark = String.fromCharCode(...start);
+  return mark === utf16Marks["utf-16le"] ? "utf-16le" : mark === utf16Marks["utf-16be"] ? "utf-16be" : "utf-8";
+}
+
+/** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
+async function hashOfVersion(workspace: Workspace, path: WorkspacePath, version: string): Promise<string | null> {
+  if (version.length === 64) return version;
+  const read = await workspace.read(path);
+  if (!read.ok || read.value.sha256 === null) return null;
+  return read.value.sha256.startsWith(version.toLowerCase()) ? read.value.sha256 : null;
 }

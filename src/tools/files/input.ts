@@ -28,10 +28,11 @@ export const sha256Output: z.ZodString = z.string().describe(
   "SHA-256 of the file's whole content, in hexadecimal; give it as if_match to change only what you have seen",
 );
 
-/** The condition of a conditional write. */
-export const ifMatchInput: z.ZodOptional<z.ZodString> = z.string().regex(/^[0-9A-Fa-f]{64}$/).optional().describe(
-  "Only if the file's content still has this SHA-256 (from an earlier result); otherwise nothing is changed",
-);
+/** The condition of a conditional write: the beginning of the content's SHA-256, or all of it. */
+export const ifVersionInput: z.ZodOptional<z.ZodString> = z.string().regex(
+  /^[0-9A-Fa-f]{8,64}$/,
+  "if_version must be the version that an earlier result named",
+).optional().describe("Only if the file still has this version, as an earlier result named it");
 
 /** The mark of results that hold what others wrote. */
 export const untrustedOutput: z.ZodLiteral<true> = z.literal(true).describe(

@@ -1,76 +1,101 @@
-/** Exact replacements in a text: how large the result is before it is made, and what changed. Pure functions. */
+/** Replaces passages of a text, bounded before the result is made. Line ends stay the file's, whatever the caller types. */
 import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { toEditDiff } from "./edit_diff.ts";
-import { createTextFinder, type TextFinder } from "./finder.ts";
+import { createTextFinder, findOverlapping } from "./finder.ts";
 
-/** Why a replacement is refused. `count` is how often the old text is there. */
+/** Why nothing was replaced. */
 export type EditRefusal =
-  | { readonly reason: "empty_old_text" }
-  | { readonly reason: "same_text" }
-  | { readonly reason: "not_there" }
+  | { readonly reason: "empty_old_text" | "same_text" | "not_there" | "mixed_line_ends" }
+  /** Occurrences, though one was wanted. */
   | { readonly reason: "not_unique"; readonly count: number }
   /** The result would be larger than allowed; it was not made. */
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number };
 
-/** A text with its replacements made. */
-interface EditedText {
-  readonly text: string;
-  /** How many replacements there are. */
-  readonly count: number;
-  /** A unified diff, cut where it is long. */
-  readonly diff: string;
-}
-
-interface Replacement {
+/** What to replace. */
+export interface Replacement {
   readonly oldText: string;
   readonly newText: string;
   /** Every occurrence; otherwise exactly one must be there. */
   readonly all: boolean;
+  /** Only where no letter, digit or underscore stands before or behind. */
+  readonly wholeWord?: boolean;
 }
 
-/** Bounds of the result, and the file's name in the diff. */
-interface EditOptions {
-  readonly name: string;
-  /** The largest result, in bytes of UTF-8. */
-  readonly maxBytes: number;
-  readonly maxDiffCharacters: number;
+/** A text with its replacements made. */
+export interface EditedText {
+  readonly text: string;
+  readonly count: number;
 }
 
-/** Replaces `oldText`, found from the start without overlaps. */
+/** Replaces `oldText`, found from the start without overlaps. `maxBytes` bounds the result in UTF-8. */
 export function replaceText(
   text: string,
-  { oldText, newText, all }: Replacement,
-  { name, maxBytes, maxDiffCharacters }: EditOptions,
+  { oldText, newText, all, wholeWord = false }: Replacement,
+  maxBytes: number,
 ): Result<EditedText, EditRefusal> {
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
-  const kept = splitAt(text, oldText.length, createTextFinder(oldText));
-  const count = kept.length - 1;
-  if (count === 0) return failure({ reason: "not_there" });
-  if (count > 1 && !all) return failure({ reason: "not_unique", count });
-  const sizeBytes = Buffer.byteLength(text) + count * (Buffer.byteLength(newText) - Buffer.byteLength(oldText));
-  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
-  const diff = toEditDiff({ text, kept, oldLength: oldText.length, newText }, {
-    name,
-    maxCharacters: maxDiffCharacters,
-  });
-  return success({ text: kept.join(newText), count, diff });
-}
-
-/** Says whether `oldText` is in `text` but for its line ends (CRLF against LF). */
-export function differsInLineEnds(text: string, oldText: string): boolean {
-  return createTextFinder(oldText.replaceAll("\r\n", "\n"))(text.replaceAll("\r\n", "\n"), 0) !== -1;
-}
-
-/** What lies before, between and behind the occurrences. */
-function splitAt(text: string, length: number, find: TextFinder): string[] {
-  const kept: string[] = [];
-  let from = 0;
-  for (let at = find(text, 0); at !== -1; at = find(text, from)) {
-    kept.push(text.slice(from, at));
-    from = at + length;
+  for (const style of stylesOf(text)) {
+    const wanted = withLineEnds(oldText, style);
+    const starts = findAll(text, wanted, wholeWord);
+    if (starts.length === 0) continue;
+    if (starts.length > 1 && !all) return failure({ reason: "not_unique", count: starts.length });
+    const replacement = withLineEnds(newText, style);
+    const grown = starts.length * (Buffer.byteLength(replacement) - Buffer.byteLength(wanted));
+    const sizeBytes = Buffer.byteLength(text) + grown;
+    if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
+    return success({ text: spliceAll(text, starts, wanted.length, replacement), count: starts.length });
   }
-  kept.push(text.slice(from));
-  return kept;
+  const isMixed = stylesOf(text).length > 1;
+  const isThere = isMixed && findAll(withLineEnds(text, "\n"), withLineEnds(oldText, "\n"), wholeWord).length > 0;
+  return failure({ reason: isThere ? "mixed_line_ends" : "not_there" });
+}
+
+/** The line ends of a text; of a mixed one both. A text of one line takes what the caller typed for LF. */
+function stylesOf(text: string): readonly ("\n" | "\r\n")[] {
+  if (!text.includes("\r\n")) return ["\n"];
+  return /(?:^|[^\r])\n/.test(text) ? ["\n", "\r\n"] : ["\r\n"];
+}
+
+function withLineEnds(text: string, style: "\n" | "\r\n"): string {
+  const plain = text.replaceAll("\r\n", "\n");
+  return style === "\n" ? plain : plain.replaceAll("\n", style);
+}
+
+const wordCharacter = /[\p{L}\p{N}_]/u;
+
+function findAll(text: string, wanted: string, wholeWord: boolean): number[] {
+  const starts: number[] = [];
+  if (!wholeWord) {
+    const find = createTextFinder(wanted);
+    for (let at = find(text, 0); at !== -1; at = find(text, at + wanted.length)) starts.push(at);
+    return starts;
+  }
+  let from = 0;
+  for (const at of findOverlapping(text, wanted)) {
+    const end = at + wanted.length;
+    if (at < from || isWordCharacter(text, at - 1) || isWordCharacter(text, end)) continue;
+    starts.push(at);
+    from = end;
+  }
+  return starts;
+}
+
+/** Of a character outside the Basic Multilingual Plane, either half may be at `at`. */
+function isWordCharacter(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  if (Number.isNaN(unit)) return false;
+  const start = unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at;
+  return wordCharacter.test(String.fromCodePoint(text.codePointAt(start) ?? 0));
+}
+
+function spliceAll(text: string, starts: readonly number[], length: number, replacement: string): string {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const start of starts) {
+    pieces.push(text.slice(from, start), replacement);
+    from = start + length;
+  }
+  pieces.push(text.slice(from));
+  return pieces.join("");
 }

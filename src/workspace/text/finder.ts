@@ -34,6 +34,29 @@ export function createTextFinder(wanted: string): TextFinder {
   };
 }
 
+/** Where `wanted` occurs, occurrences that overlap included, in time proportional to both texts. */
+export function* findOverlapping(text: string, wanted: string): Generator<number> {
+  if (wanted.length <= maxNativeCharacters) {
+    for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) yield at;
+    return;
+  }
+  const borders = bordersOf(wanted);
+  for (let at = 0, matched = 0; at < text.length;) {
+    if (text.charCodeAt(at) === wanted.charCodeAt(matched)) {
+      at++;
+      matched++;
+    } else if (matched === 0) {
+      at++;
+    } else {
+      matched = borders[matched - 1] ?? 0;
+    }
+    if (matched === wanted.length) {
+      yield at - matched;
+      matched = borders[matched - 1] ?? 0;
+    }
+  }
+}
+
 /** For each beginning of `wanted` the length of its longest proper beginning that is its end too. */
 function bordersOf(wanted: string): Uint32Array {
   const borders = new Uint32Array(wanted.length);

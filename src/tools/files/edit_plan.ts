@@ -1,0 +1,102 @@
+/** What edits make of one file, before anything is written. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import { showName } from "../../workspace/file_display.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
+import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
+import { type EditRefusal, replaceText } from "../../workspace/text/edit.ts";
+import { decodeBytes, encodeText } from "../../workspace/text/encoding.ts";
+
+/** One edit of a call. */
+export interface WantedEdit {
+  /** From 1, as the caller counts. */
+  readonly number: number;
+  readonly filename: string;
+  readonly oldText: string;
+  readonly newText: string;
+  readonly all: boolean;
+  readonly wholeWord: boolean;
+  readonly ifVersion: string | undefined;
+}
+
+/** A file with its edits made. */
+export interface PlannedFile {
+  readonly path: WorkspacePath;
+  readonly before: Uint8Array;
+  readonly beforeText: string;
+  readonly beforeSha256: string;
+  readonly after: Uint8Array;
+  readonly afterText: string;
+  /** `null` until it is written. */
+  readonly afterSha256: string | null;
+  readonly replacements: number;
+}
+
+/** Why a file cannot be edited so: its access, or one of the edits. */
+export type PlanProblem =
+  | WorkspaceRefusal
+  | { readonly edit: WantedEdit; readonly code: string; readonly words: string };
+
+/** Reads the file and makes the edits in memory, each in the text that the one before it left. */
+export async function planFile(
+  workspace: Workspace,
+  path: WorkspacePath,
+  edits: readonly WantedEdit[],
+): Promise<Result<PlannedFile, PlanProblem>> {
+  const read = await workspace.read(path);
+  if (!read.ok) return read;
+  const { bytes, sha256 } = read.value;
+  const [first] = edits;
+  if (sha256 === null || first === undefined) return failure({ reason: "conflict" });
+  const decoded = decodeBytes(bytes);
+  if (decoded === null) {
+    const words = `its content is no text in UTF-8, UTF-16 or Latin-1 (${showName(path.text)})`;
+    return failure({ edit: first, code: "not_text", words });
+  }
+  let { text } = decoded;
+  let replacements = 0;
+  for (const edit of edits) {
+    if (edit.ifVersion !== undefined && !sha256.startsWith(edit.ifVersion.toLowerCase())) {
+      return failure({ reason: "conflict" });
+    }
+    const edited = replaceText(text, edit, workspace.limits.maxWriteBytes);
+    if (!edited.ok) return failure({ edit, ...refusalWords(edited.error) });
+    text = edited.value.text;
+    replacements += edited.value.count;
+  }
+  const after = encodeText(text, decoded.encoding);
+  if (after === null) {
+    const words = `new_text has characters that the file's encoding (${decoded.encoding}) lacks`;
+    return failure({ edit: first, code: "not_encodable", words });
+  }
+  return success({
+    path,
+    before: bytes,
+    beforeText: decoded.text,
+    beforeSha256: sha256,
+    after,
+    afterText: text,
+    afterSha256: null,
+    replacements,
+  });
+}
+
+function refusalWords(refusal: EditRefusal): { readonly code: string; readonly words: string } {
+  return { code: refusal.reason, words: wordsOf(refusal) };
+}
+
+function wordsOf(refusal: EditRefusal): string {
+  switch (refusal.reason) {
+    case "empty_old_text":
+      return "old_text is empty";
+    case "same_text":
+      return "old_text and new_text are the same";
+    case "not_unique":
+      return `old_text is there ${refusal.count} times; add text around it, or set replace_all to replace all of them`;
+    case "too_large":
+      return `the file would have ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}; replace less at a time`;
+    case "not_there":
+      return "old_text is not in the file; it must match exactly, with blanks";
+    case "mixed_line_ends":
+      return "old_text is there only across mixed line ends (LF and CRLF); edit fewer lines at a time";
+  }
+}
