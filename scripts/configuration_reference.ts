@@ -10,7 +10,7 @@ const path = new URL("../docs/configuration.md", import.meta.url);
 
 const introduction = `# Configuration
 
-<!-- Made by \`deno task reference\` from src/config/settings/; a test compares. -->
+<!-- Made by \`deno task reference\` from the parts' settings.ts; a test compares. -->
 
 Every setting is an environment variable and can stand in a file; some are flags too. A flag outranks the environment,
 which outranks the file, which outranks the default; an empty variable counts as absent. A secret can come from a file

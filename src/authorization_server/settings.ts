@@ -5,8 +5,7 @@ import { day, optional, required, year } from "../config/setting.ts";
 /** The verifier accepts no longer ones. */
 export const maxAccessTokenLifetimeSeconds = day;
 
-/** Settings under the heading Sign-in and tokens. */
-export const signInSettings = {
+export const authorizationServerSettings = {
   signIn: required({
     env: "SIGN_IN",
     default: "local",
@@ -31,10 +30,6 @@ export const signInSettings = {
     parse: parseInteger(1, year),
     help: "lifetime of a grant's refresh tokens, in seconds, however often they rotate",
   }),
-};
-
-/** Settings under the heading OAuth clients. */
-export const clientSettings = {
   registration: optional({
     env: "REGISTRATION",
     parse: parseChoice(["open", "token", "off"]),

@@ -13,7 +13,7 @@ interface ParsedArguments {
 }
 
 /** The flags of settings. */
-const settingFlags: readonly string[] = Object.values(settings)
+const settingFlags: readonly string[] = settings
   .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
 
 /** Flags that every command takes, because all read the settings. */

@@ -35,16 +35,16 @@ export async function runCopyCommand(
     say(describeProblems(config.error));
     return 2;
   }
-  if (config.value.database !== undefined) {
+  if (config.value.storage.database !== undefined) {
     say(`error: entries are kept where DATABASE_URL says, not in the data directory\nhint: ${elsewhere}\n`);
     return 1;
   }
-  const { workspaceStore, workspaceDir } = config.value;
-  if (workspaceStore === "disk" && leadsInto(resolve(directory), workspaceDir, lookAtPath)) {
+  const { store, dir } = config.value.workspace;
+  if (store === "disk" && leadsInto(resolve(directory), dir, lookAtPath)) {
     say(`error: ${directory} lies in the workspace, where agents can read and replace it\nhint: choose another\n`);
     return 1;
   }
-  const copied = await copy(directory, config.value.dataDir);
+  const copied = await copy(directory, config.value.storage.dataDir);
   if (!copied.ok) {
     say(`error: ${copied.error.path} ${copied.error.problem}\nhint: ${copied.error.remedy}\n`);
     return 1;

@@ -30,7 +30,7 @@ export function commandHelpText(command: Command): string {
     ownHelpText(command, program),
     "Settings as flags, for every command",
     flagText("--config FILE", "settings as KEY=value lines (default ~/.portcullis.env, if it is there)"),
-    ...(Object.values(settings) as Setting<unknown>[]).flatMap(settingFlagText),
+    ...settings.flatMap(settingFlagText),
     "",
     `\`${program} config --all\` explains every setting.`,
     "",

@@ -5,18 +5,18 @@ import type { Config } from "../config/config.ts";
 const patienceMs = 500;
 
 /** Connects at once, since the caller may give up the network later. One sentence a part; none when all are there. */
-export async function missingParts({ ollamaHost, servicenow, servicenowMissing }: Config): Promise<readonly string[]> {
-  const listens = await isListening(ollamaHost);
-  const without = servicenowMissing.length === 0
+export async function missingParts({ ollama, servicenow: { access, missing } }: Config): Promise<readonly string[]> {
+  const listens = await isListening(ollama.host);
+  const without = missing.length === 0
     ? "ServiceNow: not configured"
-    : `ServiceNow: ${servicenowMissing.join(" and ")} are missing`;
+    : `ServiceNow: ${missing.join(" and ")} are missing`;
   return [
-    ...listens ? [] : [`local models: Ollama does not answer at ${ollamaHost.origin}`],
-    ...servicenow === undefined ? [without] : [],
+    ...listens ? [] : [`local models: Ollama does not answer at ${ollama.host.origin}`],
+    ...access === undefined ? [without] : [],
   ];
 }
 
-async function isListening({ hostname, port }: Config["ollamaHost"]): Promise<boolean> {
+async function isListening({ hostname, port }: Config["ollama"]["host"]): Promise<boolean> {
   const late = Promise.withResolvers<null>();
   const timer = setTimeout(() => late.resolve(null), patienceMs);
   const connecting = Deno.connect({ hostname, port }).then((connection) => {

@@ -11,13 +11,14 @@ export function welcomeText(options: {
   readonly missing: readonly string[];
 }): string {
   const { config, serverUrl, setUpLink, missing } = options;
+  const { access } = config.servicenow;
   const lines = [
     "",
     `Portcullis ${version}`,
-    `  workspace   ${config.workspaceStore === "disk" ? config.workspaceDir : "in the database"}`,
-    `  data        ${dataPlace(config)}`,
-    `  models      ${config.llmModels.join(", ")}`,
-    ...(config.servicenow === undefined ? [] : [`  ServiceNow  ${config.servicenow.instance}`]),
+    `  workspace   ${config.workspace.store === "disk" ? config.workspace.dir : "in the database"}`,
+    `  data        ${dataPlace(config.storage)}`,
+    `  models      ${config.ollama.models.join(", ")}`,
+    ...(access === undefined ? [] : [`  ServiceNow  ${access.instance}`]),
     ...(missing.length === 0 ? [] : [`  without     ${missing.join("; ")}`]),
     "",
   ];
@@ -37,7 +38,7 @@ export function welcomeText(options: {
 }
 
 /** Names no address, which could hold a password. */
-function dataPlace({ database, dataDir }: Config): string {
+function dataPlace({ database, dataDir }: Config["storage"]): string {
   if (database === undefined) return dataDir;
   return database.kind === "postgres" ? "PostgreSQL" : "Deno KV";
 }

@@ -21,7 +21,7 @@ export async function withInstallation(
     say(describeProblems(config.error));
     return 2;
   }
-  const installation = await openInstallation(config.value, systemClock);
+  const installation = await openInstallation(config.value.storage, systemClock);
   if (!installation.ok) {
     say(installationProblem(installation.error));
     return 1;

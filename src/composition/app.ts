@@ -34,7 +34,6 @@ import { watchWallClock } from "../lib/time/wall_clock_watch.ts";
 import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
 import { createProfiles } from "../mcp/sessions/profile.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { scopesOf } from "./offered_scopes.ts";
 import { callerKey, createProtocolServer, maxMessageBytes, ownServerInfo } from "./protocol_server.ts";
 import { createChallenges } from "../resource_server/challenge.ts";
 import { createGuard } from "../resource_server/guard.ts";
@@ -42,7 +41,7 @@ import { createRateLimits } from "./rate_limits.ts";
 import { createResourceMetadataEndpoint } from "../resource_server/metadata.ts";
 import { createSpellings } from "../resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
-import { openServicenow } from "./servicenow_wiring.ts";
+import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
@@ -102,9 +101,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const { serverUrl, storage, secrets, metrics, telemetry } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
-  const scopes = scopesOf(config);
+  const scopes = scopesOf(config.servicenow);
   const limits = createRateLimits(config, dependencies);
-  const servicenow = await openServicenow(config, {
+  const servicenow = await openServicenow(config.servicenow, {
     ...dependencies,
     calls: limits.servicenowCalls,
     fetch: telemetry.fetch,
@@ -112,6 +111,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
   const bodyTimeout = bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs };
+  const { ownerPasswordHash, clientMetadataDocuments } = config.authorizationServer;
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
     resource,
@@ -123,14 +123,14 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     timers,
     agreedClock,
     log,
-    registration: registrationOf(config),
-    ...(config.ownerPasswordHash === undefined ? {} : { ownerPasswordHash: config.ownerPasswordHash }),
-    lifetimes: { ...config, ...bounds.lifetimes },
+    registration: registrationOf(config.authorizationServer),
+    ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
+    lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
     limits: { ...bodyTimeout, ...bounds.authorizationServer },
-    ...(servicenow === null
-      ? {}
-      : { servicenow: { instance: servicenow.signIn, signsPeopleIn: config.signIn === "servicenow" } }),
-    ...(config.clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
+    ...(servicenow === null ? {} : {
+      servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },
+    }),
+    ...(clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
 
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
@@ -144,14 +144,14 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds });
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const profiles = createProfiles({
-    compatibility: config.compatibility,
+    compatibility: config.mcp.compatibility,
     findClient: async (clientId) => {
       const client = await authorizationServer.describeClient(clientId);
       if (client === null) return null;
       clientNames.set(clientId, client.name);
       return client;
     },
-    toolFailureIsProtocolError: config.toolFailures === "error",
+    toolFailureIsProtocolError: config.mcp.toolFailures === "error",
   });
 
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
@@ -172,7 +172,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
-  const maxBodyBytes = maxMessageBytes(config);
+  const maxBodyBytes = maxMessageBytes(config.workspace);
   const intake = createBodyIntake(intakeBytesFor(Math.max(maxBodyBytes, defaultWorkspaceLimits.maxReadBytes)));
   // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
   const handshakeIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes));
@@ -203,7 +203,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       profileOf: profiles.of,
       publicProfile: profiles.publicProfile,
       createRequestId: () => crypto.randomUUID(),
-      publicInitialize: config.publicInitialize,
+      publicInitialize: config.mcp.publicInitialize,
       isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
       maxBodyBytes,
       maxPublicBodyBytes,
@@ -232,7 +232,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       { paths: ["/icons/*"], kind: "shared", endpoint: createIconsEndpoint() },
       { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
     ],
-    names: knownNames(spellings, config.allowedOrigins ?? [], config.allowedHosts ?? []),
+    names: knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),
     log,
     observers: [
       ...(telemetry.tracer.exports ? [traceRequests(telemetry.tracer)] : []),
@@ -276,12 +276,12 @@ function withIcons(tool: Tool, origin: string): Tool {
 }
 
 /** Where each start would void the link that another instance printed. */
-function mayHaveSeveralHosts({ onDeploy, database }: Config): boolean {
+function mayHaveSeveralHosts({ onDeploy, storage: { database } }: Config): boolean {
   return onDeploy || database?.kind === "postgres";
 }
 
-function registrationOf(config: Config): Registration {
-  const { registration: mode, registrationToken: token } = config;
+function registrationOf(settings: Config["authorizationServer"]): Registration {
+  const { registration: mode, registrationToken: token } = settings;
   if (mode !== "token") return { mode };
   if (token === undefined) throw new TypeError("REGISTRATION=token without DCR_AUTH_TOKEN passed the configuration");
   return { mode, token };

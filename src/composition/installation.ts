@@ -1,6 +1,5 @@
 /** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
 import { join } from "node:path";
-import type { Config } from "../config/config.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -17,6 +16,7 @@ import {
 import { dataFiles } from "../storage/data_directory/data_files.ts";
 import type { AbsentStorage } from "../storage/examine_storage.ts";
 import { openStorage, type StorageBounds } from "../storage/open_storage.ts";
+import type { StorageSettings } from "../storage/settings.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
 export interface Installation {
@@ -39,23 +39,23 @@ interface StorageOptions {
 
 /** Opens what a configuration names, making the data directory and the database on the first start. */
 export async function openInstallation(
-  config: Config,
+  settings: StorageSettings,
   clock: Clock,
   options: StorageOptions = {},
 ): Promise<Result<Installation, InstallationProblem>> {
-  const early = readMasterKey(config);
+  const early = readMasterKey(settings);
   if (!early.ok) return early;
-  const opened = await openStorageOf(config, clock, options);
+  const opened = await openStorageOf(settings, clock, options);
   if (!opened.ok) return opened;
   const storage = opened.value;
   let isOpen = false;
   try {
-    const keyed = early.value === null ? await makeMasterKeyFor(storage, config) : success(early.value);
+    const keyed = early.value === null ? await makeMasterKeyFor(storage, settings) : success(early.value);
     if (!keyed.ok) return keyed;
     const secrets = createSecretBox(keyed.value);
-    if (config.previousMasterKey !== undefined) {
+    if (settings.previousMasterKey !== undefined) {
       const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
-      await moveToMasterKey({ storage, clock }, { from: createSecretBox(config.previousMasterKey), to: secrets });
+      await moveToMasterKey({ storage, clock }, { from: createSecretBox(settings.previousMasterKey), to: secrets });
     }
     const bound = await bindMasterKey(storage, masterKeyMark(secrets));
     isOpen = bound.ok;
@@ -73,7 +73,7 @@ export async function openInstallation(
  * there is nothing yet: the first start makes it. Says, too, whether the entry to look for is there.
  */
 export async function examineInstallation(
-  { database, dataDir, masterKey }: Config,
+  { database, dataDir, masterKey }: StorageSettings,
   { clock, lookFor }: { readonly clock: Clock; readonly lookFor: StorageKey },
 ): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, InstallationProblem>> {
   const { examineStorage } = await import("../storage/examine_storage.ts");
@@ -94,13 +94,13 @@ export async function examineInstallation(
 
 /** Opens the storage that a configuration names, whatever its master key. */
 export async function openStorageOf(
-  config: Config,
+  { database, dataDir }: StorageSettings,
   clock: Clock,
   { log, bounds = {} }: StorageOptions = {},
 ): Promise<Result<Storage, InstallationProblem>> {
   return await openStorage({
-    ...(config.database === undefined ? {} : { location: config.database }),
-    sqlitePath: join(config.dataDir, dataFiles.database),
+    ...(database === undefined ? {} : { location: database }),
+    sqlitePath: join(dataDir, dataFiles.database),
     clock,
     log,
     bounds,
@@ -111,7 +111,9 @@ export async function openStorageOf(
  * The key from the setting or the data directory; `null` where there is none yet. The directory is not touched when
  * nothing of it is needed.
  */
-function readMasterKey({ masterKey, database, dataDir }: Config): Result<Uint8Array | null, InstallationProblem> {
+function readMasterKey(
+  { masterKey, database, dataDir }: StorageSettings,
+): Result<Uint8Array | null, InstallationProblem> {
   if (masterKey !== undefined && database !== undefined) return success(masterKey);
   const directory = masterKey === undefined ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
   return directory.ok ? success(masterKey ?? directory.value.masterKey) : failure(asProblem(directory.error));
@@ -120,7 +122,7 @@ function readMasterKey({ masterKey, database, dataDir }: Config): Result<Uint8Ar
 /** For a database that no key was used with yet. */
 async function makeMasterKeyFor(
   storage: Storage,
-  { dataDir }: Config,
+  { dataDir }: StorageSettings,
 ): Promise<Result<Uint8Array, InstallationProblem>> {
   // Another instance that starts for the first time makes its key before it leaves its mark.
   const isUsed = await boundMark(storage) !== null;

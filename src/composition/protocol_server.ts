@@ -14,6 +14,7 @@ import { createResourceRegistry, type ResourceFamily } from "../mcp/resource.ts"
 import type { ServerInfo } from "../mcp/revisions/revision.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { createToolRegistry } from "../mcp/offers/tool_registry.ts";
+import type { WorkspaceSettings } from "../workspace/settings.ts";
 import { version } from "../version.ts";
 
 /** What the transports give beside the installation. */
@@ -41,7 +42,7 @@ const minute = 60_000;
 export const ownServerInfo: ServerInfo = { name: "portcullis", title: "Portcullis", version };
 
 /** The largest message of a client: one that writes a file, as JSON escapes line ends, quotation marks and backslashes. */
-export function maxMessageBytes({ maxWriteBytes }: Config): number {
+export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
   return 2 * maxWriteBytes + 65_536;
 }
 
@@ -57,7 +58,7 @@ export function createProtocolServer(
 ): McpServer {
   const { tools, resources, prompts, storage, secrets, log, clock, noteClient, watchToken, countRequest, tracer } =
     dependencies;
-  const rate = { count: config.toolCallsPerMinute, windowMs: minute };
+  const rate = { count: config.rateLimit.toolCallsPerMinute, windowMs: minute };
   const { timers = systemTimers } = dependencies;
   const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
   return createMcpServer({
@@ -84,7 +85,7 @@ export function createProtocolServer(
     storage,
     clock,
     timers,
-    toolTimeoutMs: config.toolTimeoutSeconds * 1_000,
+    toolTimeoutMs: config.mcp.toolTimeoutSeconds * 1_000,
     limits: dependencies.bounds?.mcp,
   });
 }

@@ -33,6 +33,7 @@ export function createRateLimits(
     readonly log: Log;
   },
 ): RateLimits {
+  const { rateLimit } = config;
   const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);
   const shared: SharedRateLimiter[] = [];
   const limiter = (name: string, count: number, windowMs: number): RateLimiter => {
@@ -45,12 +46,12 @@ export function createRateLimits(
     return made;
   };
   return {
-    toolCalls: limiter("tool_calls", config.toolCallsPerMinute, minute),
+    toolCalls: limiter("tool_calls", rateLimit.toolCallsPerMinute, minute),
     servicenowCalls: limiter("servicenow_calls", servicenowCallsPerMinute, minute),
-    oauthAttempts: limiter("oauth_attempts", config.oauthFailuresPerQuarterHour, 15 * minute),
-    registrations: limiter("registrations", Math.ceil(config.oauthFailuresPerQuarterHour / 5), 60 * minute),
+    oauthAttempts: limiter("oauth_attempts", rateLimit.oauthFailuresPerQuarterHour, 15 * minute),
+    registrations: limiter("registrations", Math.ceil(rateLimit.oauthFailuresPerQuarterHour / 5), 60 * minute),
     healthChecks: createRateLimiter({
-      count: config.healthChecksPerMinute,
+      count: rateLimit.healthChecksPerMinute,
       windowMs: minute,
       clock: timers.elapsed,
     }),
@@ -58,6 +59,6 @@ export function createRateLimits(
   };
 }
 
-function mayHaveSeveralInstances({ workers, database, onDeploy }: Config): boolean {
+function mayHaveSeveralInstances({ server: { workers }, storage: { database }, onDeploy }: Config): boolean {
   return workers > 1 || database !== undefined || onDeploy;
 }

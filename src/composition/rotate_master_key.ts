@@ -1,6 +1,5 @@
 /** A new master key, wired: everything that lasts is sealed anew under it, then the database is bound to it. */
 import { resealSigningKeys } from "../authorization_server/keys/reseal_signing_keys.ts";
-import type { Config } from "../config/config.ts";
 import { type InstallationProblem, openStorageOf } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -15,6 +14,7 @@ import {
   unfinishedChange,
 } from "../storage/data_directory/data_directory.ts";
 import type { Storage } from "../storage/port.ts";
+import type { StorageSettings } from "../storage/settings.ts";
 import { isSqliteInUse } from "../storage/sqlite/in_use.ts";
 
 /** What was sealed anew. */
@@ -43,24 +43,24 @@ export async function moveToMasterKey(
 
 /** `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. */
 export async function rotateMasterKey(
-  config: Config,
+  settings: StorageSettings,
   clock: Clock,
 ): Promise<Result<ResealedCounts, InstallationProblem>> {
-  if (config.masterKey !== undefined) {
+  if (settings.masterKey !== undefined) {
     const remedy = "stop every server, set MASTER_KEY_PREVIOUS to the key as it is and MASTER_KEY to a new one, start";
     return failure({ problem: "the master key is in MASTER_KEY, where only you can change it", remedy });
   }
-  const directory = readDataDirectory(config.dataDir, { changesMasterKey: true });
+  const directory = readDataDirectory(settings.dataDir, { changesMasterKey: true });
   const key = directory.ok ? directory.value.masterKey : null;
   if (!directory.ok || key === null) {
-    const { path, problem, remedy } = directory.ok ? missingMasterKey(config.dataDir) : directory.error;
+    const { path, problem, remedy } = directory.ok ? missingMasterKey(settings.dataDir) : directory.error;
     return failure({ problem: `${path} ${problem}`, remedy });
   }
   const { databasePath } = directory.value;
-  if (config.database === undefined && isSqliteInUse(databasePath)) {
+  if (settings.database === undefined && isSqliteInUse(databasePath)) {
     return failure({ problem: `${databasePath} is in use`, remedy: "stop the server and every other command first" });
   }
-  const opened = await openStorageOf(config, clock);
+  const opened = await openStorageOf(settings, clock);
   if (!opened.ok) return opened;
   const storage = opened.value;
   try {
@@ -68,15 +68,15 @@ export async function rotateMasterKey(
     const bound = await boundMark(storage);
     const isOurs = bound === null || bound === masterKeyMark(from);
     // Made only for a database of ours: a next key that is left keeps everything else from opening the installation.
-    const to = isOurs || unfinishedChange(config.dataDir) !== null
-      ? createSecretBox(prepareNextMasterKey(config.dataDir))
+    const to = isOurs || unfinishedChange(settings.dataDir) !== null
+      ? createSecretBox(prepareNextMasterKey(settings.dataDir))
       : null;
     if (to === null || (!isOurs && bound !== masterKeyMark(to))) {
       const problem = "the database was written with another master key than this directory has";
       return failure({ problem, remedy: "copy master.key from the first instance, or from the backup" });
     }
     const moved = await moveToMasterKey({ storage, clock }, { from, to });
-    adoptNextMasterKey(config.dataDir);
+    adoptNextMasterKey(settings.dataDir);
     return success(moved ?? { signingKeys: 0, links: 0 });
   } finally {
     await storage.close();

@@ -7,6 +7,8 @@ import { hasArgon2id } from "../authorization_server/people/argon2id.ts";
 import { canVerify } from "../authorization_server/people/password_hash.ts";
 import type { Config } from "../config/config.ts";
 import { warnOfFormerSettings } from "../config/former_settings.ts";
+import type { TlsConfig } from "../config/tls.ts";
+import type { HttpSettings } from "../http/settings.ts";
 import { ConnectionPeer } from "../http/connection_peer.ts";
 import { createProxyNotice, type ProxyNotice } from "../http/proxy/proxy_notice.ts";
 import { openInstallation } from "./installation.ts";
@@ -73,9 +75,12 @@ export async function startServer(
   config: Config,
   { log, clock, extraTools, fetchDocument, onInstallationOpen, team, preferredPort, bounds = {} }: StartServerOptions,
 ): Promise<Result<RunningServer, StartProblem>> {
-  if (config.signIn === "local" && !await hasArgon2id()) {
+  const { http, authorizationServer } = config;
+  if (authorizationServer.signIn === "local" && !await hasArgon2id()) {
     const runtime = `this runtime (Deno ${Deno.version.deno})`;
-    if (config.ownerPasswordHash !== undefined && !await canVerify(config.ownerPasswordHash)) {
+    if (
+      authorizationServer.ownerPasswordHash !== undefined && !await canVerify(authorizationServer.ownerPasswordHash)
+    ) {
       return failure({
         problem: `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
         remedy: "make it with `hash-password --scrypt`, or run Deno 2.9 or later",
@@ -103,7 +108,7 @@ export async function startServer(
   const startedTelemetry = startTelemetry(config, { version, log });
   if (!startedTelemetry.ok) return startedTelemetry;
   const telemetry = startedTelemetry.value;
-  const installation = await openInstallation(config, clock, { log, bounds: bounds.storage ?? {} });
+  const installation = await openInstallation(config.storage, clock, { log, bounds: bounds.storage ?? {} });
   if (!installation.ok) return installation;
   onInstallationOpen();
   let app: App | undefined;
@@ -123,31 +128,32 @@ export async function startServer(
   try {
     const ready = Promise.withResolvers<App>();
     if (team?.opensPort) {
-      listeningOn({ host: config.host, port: config.port, remedy: mainRemedy }, () => requireFreePort(config));
+      listeningOn({ host: http.host, port: http.port, remedy: mainRemedy }, () => requireFreePort(http));
     }
     const answer: App["fetch"] = (request, peer) =>
       app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
     server = listenPersistently({
       listen: (again) => {
-        const on = (port: number) => listen({ ...config, port }, { reusePort: team !== undefined, notice }, answer);
+        const on = (port: number) => listen({ ...http, port }, { reusePort: team !== undefined, notice }, answer);
         return again === null
           ? listeningOn(
-            { host: config.host, port: config.port, remedy: mainRemedy },
-            () => listenFirst(config.port, preferredPort, on),
+            { host: http.host, port: http.port, remedy: mainRemedy },
+            () => listenFirst(http.port, preferredPort, on),
           )
           : on(again);
       },
       log,
     });
-    const serverUrl = serverUrlFor(config, server.port);
-    const { metricsAddress, allowedHosts = [] } = config;
+    const serverUrl = serverUrlFor(http, server.port);
+    const { metricsAddress } = config.telemetry;
+    const { allowedHosts = [] } = http;
     const metrics = metricsAddress === undefined ? undefined : createMetrics({ methods: methodNames });
     const { storage, secrets } = installation.value;
     const built = await buildApp(config, {
       storage: metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
         ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
         tracer: telemetry.tracer,
-        location: config.database,
+        location: config.storage.database,
       }),
       telemetry,
       secrets,
@@ -189,9 +195,9 @@ export async function startServer(
       report,
       async stop() {
         built.announceStop();
-        if (config.shutdownDelaySeconds > 0) await wait(config.shutdownDelaySeconds * 1_000);
+        if (config.server.shutdownDelaySeconds > 0) await wait(config.server.shutdownDelaySeconds * 1_000);
         built.drain();
-        const deadline = performance.now() + config.shutdownTimeoutSeconds * 1_000;
+        const deadline = performance.now() + config.server.shutdownTimeoutSeconds * 1_000;
         void wait(deadline - lastWordsMilliseconds - performance.now()).then(built.hurry);
         await built.finishBodies(deadline - performance.now()); // a shutdown would fail their reads
         await Promise.race([mainServer.shutdown(), wait(deadline - performance.now())]);
@@ -205,7 +211,7 @@ export async function startServer(
       return failure({ problem: error.message, remedy: error.remedy });
     }
     if (!(error instanceof ListenError)) throw error;
-    if (config.tls !== undefined && server === undefined && systemFaultWords(error.cause) === null) {
+    if (http.tls !== undefined && server === undefined && systemFaultWords(error.cause) === null) {
       return failure({
         problem: `cannot serve https: ${faultWords(error.cause)}`,
         remedy: "TLS_CERT_FILE has to name certificates, TLS_KEY_FILE the private key of the first, both as PEM",
@@ -255,7 +261,7 @@ const lastWordsMilliseconds = 2_000;
 const closeMilliseconds = 4_000;
 
 /** Throws where somebody listens: with `reusePort`, another server of the same user would be joined without a word. */
-function requireFreePort({ host: hostname, port }: Config): void {
+function requireFreePort({ host: hostname, port }: HttpSettings): void {
   if (port !== 0) Deno.listen({ hostname, port }).close();
 }
 
@@ -272,18 +278,18 @@ function listenFirst(port: number, preferred: number | undefined, listen: (port:
 
 /** With `reusePort`, Linux spreads new connections over all who listen. */
 function listen(
-  config: Config,
+  { host: hostname, port, trustedProxies, tls }: Config["http"],
   { reusePort, notice }: { readonly reusePort: boolean; readonly notice: ProxyNotice },
   fetch: App["fetch"],
 ): Deno.HttpServer<Deno.NetAddr> {
-  const proxies = { trusted: config.trustedProxies, notice };
+  const proxies = { trusted: trustedProxies, notice };
   return Deno.serve(
-    { hostname: config.host, port: config.port, reusePort, onListen: () => {}, ...credentialsOf(config) },
+    { hostname, port, reusePort, onListen: () => {}, ...credentialsOf(tls) },
     (request, info) => fetch(request, new ConnectionPeer(request, info, proxies)),
   );
 }
 
-function credentialsOf({ tls }: Config): Deno.TlsCertifiedKeyPem | Record<never, never> {
+function credentialsOf(tls: TlsConfig | undefined): Deno.TlsCertifiedKeyPem | Record<never, never> {
   return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
 }
 

@@ -3,14 +3,14 @@ import type { Config } from "../config/config.ts";
 import { isLoopbackHost } from "../config/parsers.ts";
 
 /** The one address that is the issuer: SERVER_URL, or on this machine alone the address listened on. */
-export function serverUrlFor(config: Config, port: number): string {
-  if (config.serverUrl !== undefined) return config.serverUrl;
-  const host = config.host.includes(":") ? `[${config.host.replace(/^\[|\]$/g, "")}]` : config.host;
-  return new URL(`${config.tls === undefined ? "http" : "https"}://${host}:${port}`).origin;
+export function serverUrlFor({ serverUrl, host, tls }: Config["http"], port: number): string {
+  if (serverUrl !== undefined) return serverUrl;
+  const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
+  return new URL(`${tls === undefined ? "http" : "https"}://${name}:${port}`).origin;
 }
 
 /** Whether a proxy has to be in between, since someone ends TLS, and none is trusted: all people then share one address. */
-export function missesTrustProxy({ serverUrl, tls, trustedProxies, onDeploy }: Config): boolean {
+export function missesTrustProxy({ http: { serverUrl, tls, trustedProxies }, onDeploy }: Config): boolean {
   return !onDeploy && serverUrl?.startsWith("https:") === true && tls === undefined && trustedProxies === undefined;
 }
 

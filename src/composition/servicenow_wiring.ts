@@ -7,6 +7,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
 import { systemTimers } from "../lib/time/timers.ts";
+import { offeredScopes } from "../scopes.ts";
 import type { Servicenow } from "../servicenow/servicenow.ts";
 
 interface ServicenowDependencies extends Installation {
@@ -22,16 +23,16 @@ const minute = 60_000;
 
 /** `null` where the configuration names no instance: then none of this is loaded. */
 export async function openServicenow(
-  config: Config,
+  { access, ...keys }: Config["servicenow"],
   dependencies: ServicenowDependencies,
 ): Promise<Servicenow | null> {
-  if (config.servicenow === undefined) return null;
+  if (access === undefined) return null;
   const { createServicenow } = await import("../servicenow/servicenow.ts");
   const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
-  const { instance, clientId, clientSecret } = config.servicenow;
+  const { instance, clientId, clientSecret } = access;
   const rate = { count: servicenowCallsPerMinute, windowMs: minute };
   const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
-  const [current, ...previous] = tokenBoxes(config, secrets);
+  const [current, ...previous] = tokenBoxes(keys, secrets);
   if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);
   return createServicenow({
     instance,
@@ -50,8 +51,10 @@ export async function openServicenow(
 }
 
 /** Under which keys tokens of linked accounts are sealed: the first seals, the others only open. */
-function tokenBoxes(config: Config, secrets: SecretBox): readonly [SecretBox, ...SecretBox[]] {
-  const { servicenowTokenKey: key, servicenowPreviousTokenKey: previousKey } = config;
+function tokenBoxes(
+  { tokenKey: key, previousTokenKey: previousKey }: Pick<Config["servicenow"], "tokenKey" | "previousTokenKey">,
+  secrets: SecretBox,
+): readonly [SecretBox, ...SecretBox[]] {
   const previous = previousKey === undefined ? [] : [createSecretBox(previousKey)];
   return key === undefined ? [secrets, ...previous] : [createSecretBox(key), ...previous, secrets];
 }
@@ -69,4 +72,9 @@ async function resealInBackground(
       (error) => log.write("error", "servicenow_reseal_failed", { error: String(error) }),
     );
   }
+}
+
+/** The scopes that are offered: ServiceNow's only with an instance, and the one that writes there only if it is on. */
+export function scopesOf({ access, write }: Config["servicenow"]): readonly string[] {
+  return offeredScopes({ servicenow: access === undefined ? "off" : write ? "write" : "read" });
 }

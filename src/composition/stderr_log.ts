@@ -1,10 +1,10 @@
 /** The log on standard error, as a configuration has it. */
-import type { Config } from "../config/config.ts";
+import type { ServerSettings } from "../config/server_settings.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { createJsonLog, type JsonLog, type WriteLines } from "../lib/log/json_log.ts";
 
 /** Lines for people at a terminal, JSON elsewhere, unless the configuration says which. */
-export function stderrLog({ logLevel, logFormat }: Pick<Config, "logLevel" | "logFormat">, write: WriteLines): JsonLog {
+export function stderrLog({ logLevel, logFormat }: ServerSettings, write: WriteLines): JsonLog {
   return createJsonLog({
     write,
     level: logLevel,

@@ -6,7 +6,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { scopesOf } from "./offered_scopes.ts";
+import { scopesOf } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { openServicenow } from "./servicenow_wiring.ts";
@@ -46,18 +46,18 @@ export async function runStdio(
   if (!started.ok) return started;
   const telemetry = started.value;
   const { tracer, fetch } = telemetry;
-  const serverUrl = serverUrlFor(config, config.port);
+  const serverUrl = serverUrlFor(config.http, config.http.port);
   const storage = tracer.exports
-    ? observeStorage(dependencies.storage, { tracer, location: config.database })
+    ? observeStorage(dependencies.storage, { tracer, location: config.storage.database })
     : dependencies.storage;
   const parts = { ...dependencies, storage };
-  if (config.servicenowMissing.length > 0) {
+  if (config.servicenow.missing.length > 0) {
     log.write("warn", "servicenow_not_configured", {
-      problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenowMissing.join(" and ")} are missing`,
+      problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenow.missing.join(" and ")} are missing`,
       remedy: "set them; see docs/servicenow.md",
     });
   }
-  const servicenow = await openServicenow(config, { ...parts, serverUrl, fetch });
+  const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });
   const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry }).catch((error) => {
     if (error instanceof UnusableWorkspaceError) return error;
     throw error;
@@ -69,12 +69,12 @@ export async function runStdio(
       mcp,
       input,
       output,
-      principal: { ...owner, scopes: new Set(scopesOf(config)) },
+      principal: { ...owner, scopes: new Set(scopesOf(config.servicenow)) },
       createRequestId: () => crypto.randomUUID(),
       log,
       stop,
-      maxLineBytes: maxMessageBytes(config),
-      finishTimeoutMs: config.shutdownTimeoutSeconds * 1_000,
+      maxLineBytes: maxMessageBytes(config.workspace),
+      finishTimeoutMs: config.server.shutdownTimeoutSeconds * 1_000,
     });
     return success(null);
   } finally {

@@ -36,6 +36,7 @@ import {
   type WorkspaceWatches,
   type WorkspaceWatchesOptions,
 } from "../workspace/shared_watch.ts";
+import type { WorkspaceSettings } from "../workspace/settings.ts";
 import { createUserWorkspaces, userDirectoryName } from "../workspace/user_workspaces.ts";
 
 /** Tools and what they hold open. */
@@ -58,28 +59,26 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow, telemetry: { tracer, fetch } } = dependencies;
-  const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config, dependencies);
-  const watches = await watchWorkspaces(config, dependencies);
+  const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config.workspace, dependencies);
+  const watches = await watchWorkspaces(config.workspace, dependencies);
   const clock = (): number => performance.now();
   const limits = { ...ollamaLimits, ...dependencies.bounds?.ollama };
   const ollama = createOllamaClient({
-    host: config.ollamaHost,
-    apiKey: config.ollamaApiKey,
+    ...config.ollama,
     fetch,
-    avoidProxy: config.hasProxy,
     clock,
     limits,
   });
   const model = createLocalModel({
     client: tracer.exports ? traceModel(ollama, tracer) : ollama,
-    queue: createModelQueue({ maxInFlight: config.llmMaxConcurrent, clock, limits }),
-    totalMs: generationMs(config.toolTimeoutSeconds * 1_000),
+    queue: createModelQueue({ maxInFlight: config.ollama.maxConcurrent, clock, limits }),
+    totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
     limits,
     clock,
     random: Math.random,
   });
-  const models = { model, models: config.llmModels, embeddingModels: config.llmEmbeddingModels ?? [] };
-  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config);
+  const models = { model, models: config.ollama.models, embeddingModels: config.ollama.embeddingModels ?? [] };
+  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config.servicenow);
   return {
     resources: [
       workspaceFilesResource(workspace, watches),
@@ -118,13 +117,13 @@ function generationMs(toolTimeoutMs: number): number {
 }
 
 /** What is offered of a ServiceNow instance; loaded only where there is one. */
-async function recordsOf(servicenow: ServicenowRecords, workspace: WorkspaceSource, config: Config) {
+async function recordsOf(servicenow: ServicenowRecords, workspace: WorkspaceSource, { write }: Config["servicenow"]) {
   const { servicenowTools } = await import("../tools/servicenow/servicenow_tools.ts");
   const { workspaceFiles } = await import("../tools/servicenow/files.ts");
   const { servicenowResources } = await import("../resources/servicenow.ts");
   const { servicenowPrompts } = await import("../prompts/servicenow.ts");
   const resources = servicenowResources(servicenow);
-  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: config.servicenowWrite });
+  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: write });
   return { tools, resources, prompts: servicenowPrompts(resources.read) };
 }
 
@@ -134,9 +133,12 @@ interface OpenedWorkspaces {
 }
 
 /** One workspace for everybody, or one for each user, opened when its user first comes. */
-async function openWorkspaces(config: Config, dependencies: ToolboxDependencies): Promise<OpenedWorkspaces> {
-  const open = await workspaceOpener(config, dependencies);
-  if (config.workspaces === "shared") {
+async function openWorkspaces(
+  settings: WorkspaceSettings,
+  dependencies: ToolboxDependencies,
+): Promise<OpenedWorkspaces> {
+  const open = await workspaceOpener(settings, dependencies);
+  if (settings.sharing === "shared") {
     const workspace = open(null);
     return { source: workspace, close: () => workspace.close() };
   }
@@ -146,18 +148,18 @@ async function openWorkspaces(config: Config, dependencies: ToolboxDependencies)
 
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
 async function workspaceOpener(
-  config: Config,
+  settings: WorkspaceSettings,
   { storage, clock, bounds }: ToolboxDependencies,
 ): Promise<(directory: string | null) => Workspace> {
-  const { maxWriteBytes, workspaceQuotaBytes: maxTotalBytes = null } = config;
-  const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes, ...bounds?.workspace };
-  const access = accessOf(config);
-  if (config.workspaceStore === "storage") {
+  const { maxWriteBytes, quotaBytes = null } = settings;
+  const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
+  const access = accessOf(settings);
+  if (settings.store === "storage") {
     const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");
     return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock });
   }
-  const { hardLinks, workspaceDir } = config;
-  return (directory) => openDiskWorkspace({ root: join(workspaceDir, directory ?? ""), limits, access, hardLinks });
+  const { hardLinks, dir } = settings;
+  return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), limits, access, hardLinks });
 }
 
 /** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
@@ -167,23 +169,23 @@ function storeNameOf(directory: string | null): string {
 
 /** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */
 async function watchWorkspaces(
-  config: Config,
+  settings: WorkspaceSettings,
   { storage, clock, log }: ToolboxDependencies,
 ): Promise<WorkspaceWatches> {
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
-  const isShared = config.workspaces === "shared";
+  const isShared = settings.sharing === "shared";
   const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
-  const access = accessOf(config);
-  if (config.workspaceStore === "storage") {
+  const access = accessOf(settings);
+  if (settings.store === "storage") {
     const { createStoreWatch } = await import("../workspace/store/watch.ts");
     const stored = { access, storage, clock, log };
     const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
     return createWorkspaceWatches({ nameOf, open, onFailure });
   }
-  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(config.workspaceDir, name) });
+  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(settings.dir, name) });
   return createWorkspaceWatches({ nameOf, open, onFailure });
 }
 
-function accessOf({ deniedNames, protectedNames }: Config): AccessPatterns {
+function accessOf({ deniedNames, protectedNames }: WorkspaceSettings): AccessPatterns {
   return { denied: deniedNames ?? [], protected: protectedNames };
 }

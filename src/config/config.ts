@@ -4,13 +4,14 @@ import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
 import { environmentHasProxy } from "../lib/environment_proxy.ts";
 import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText } from "./find_setting.ts";
+import { freezeConfig } from "./freeze_config.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";
 import { isLoopbackHost } from "./parsers.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { requireForDeploy } from "./require_for_deploy.ts";
-import type { Setting } from "./setting.ts";
-import { type SettingName, settings, type SettingValues } from "./settings.ts";
+import type { SettingTable } from "./setting.ts";
+import { settings, settingTables, type SettingValues } from "./settings.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
 import { completeTls, type TlsConfig } from "./tls.ts";
 import { variableNames } from "./variable_names.ts";
@@ -18,35 +19,33 @@ import { variableNames } from "./variable_names.ts";
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, no one. */
 type RegistrationMode = "open" | "token" | "off";
 
-/** How the ServiceNow instance is reached. */
-interface ServicenowConfig {
+/** The instance whose records are offered, with this server's credentials as its OAuth client. */
+export interface ServicenowAccess {
   readonly instance: string;
   readonly clientId: string;
   readonly clientSecret: string;
 }
 
-/** The whole configuration. Paths are absolute. */
-export interface Config extends
-  Omit<
-    SettingValues,
-    | "registration"
-    | "servicenowInstance"
-    | "servicenowClientId"
-    | "servicenowClientSecret"
-    | "tlsCertificateFile"
-    | "tlsKeyFile"
-  > {
-  /** The instance whose records are offered, with what this server needs as its OAuth client. */
-  readonly servicenow?: ServicenowConfig;
-  /** The settings without which SERVICENOW_INSTANCE offers nothing; empty where nothing is missing. */
-  readonly servicenowMissing: readonly string[];
-  /** Without it, the server speaks plain http. */
-  readonly tls?: TlsConfig;
-  readonly registration: RegistrationMode;
-  /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
-  readonly hasProxy: boolean;
-  /** What the environment asks of Deno; the server itself looks at what Deno does. */
-  readonly telemetry: TelemetryRequest;
+/** The whole configuration, by part. Paths are absolute. */
+export interface Config extends Omit<SettingValues, "authorizationServer" | "http" | "servicenow"> {
+  readonly authorizationServer: Omit<SettingValues["authorizationServer"], "registration"> & {
+    readonly registration: RegistrationMode;
+  };
+  readonly http: Omit<SettingValues["http"], "tlsCertificateFile" | "tlsKeyFile"> & {
+    /** Without it, the server speaks plain http. */
+    readonly tls?: TlsConfig;
+  };
+  readonly ollama: SettingValues["ollama"] & {
+    /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
+    readonly avoidProxy: boolean;
+  };
+  readonly servicenow: Omit<SettingValues["servicenow"], keyof ServicenowAccess> & {
+    readonly access?: ServicenowAccess;
+    /** The settings without which SERVICENOW_INSTANCE offers nothing; empty where nothing is missing. */
+    readonly missing: readonly string[];
+  };
+  /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
+  readonly telemetry: SettingValues["telemetry"] & TelemetryRequest;
   /** Variables that are set and have no effect any more. */
   readonly formerSettings: readonly FormerSetting[];
   /** The configuration file, where one was read. */
@@ -58,110 +57,136 @@ export interface Config extends
 /** Reads every setting, then the rules between settings. All problems are reported together. */
 export function loadConfig(sources: ConfigSources): Result<Config, readonly ConfigProblem[]> {
   const problems: ConfigProblem[] = [];
+  const values = Object.fromEntries(
+    Object.entries(settingTables).map(([part, table]) => [part, readTable(table, sources, problems)]),
+  );
+  if (problems.length > 0) return failure(problems);
+  const config = completeConfig(values as unknown as SettingValues, sources, problems);
+  return problems.length > 0 ? failure(problems) : success(freezeConfig(config));
+}
+
+function readTable(
+  table: SettingTable,
+  sources: ConfigSources,
+  problems: ConfigProblem[],
+): Readonly<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
-  for (const name of Object.keys(settings) as SettingName[]) {
-    const setting: Setting<unknown> = settings[name];
+  for (const [name, setting] of Object.entries(table)) {
     const found = findSetting(setting, sources, problems);
     if (found === undefined) continue;
     const parsed = setting.parse(found.text);
     if (parsed.ok) values[name] = parsed.value;
     else problems.push({ field: found.field, value: shownText(setting, found.text), hint: parsed.error });
   }
-  if (problems.length > 0) return failure(problems);
-  const config = completeConfig(values as unknown as SettingValues, sources, problems);
-  return problems.length > 0 ? failure(problems) : success(Object.freeze(config));
+  return values;
 }
 
-function completeConfig(
-  values: SettingValues,
-  { env, file, readFile, home = systemHome, lookAt = () => null }: ConfigSources,
-  problems: ConfigProblem[],
-): Config {
-  const { registration, servicenowInstance: instance, ...others } = values;
-  const { servicenowClientId: clientId, servicenowClientSecret: clientSecret, ...withTls } = others;
-  const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...rest } = withTls;
-  const servicenow = completeServicenow({ instance, clientId, clientSecret }, values.signIn, problems);
-  const { serverUrl } = values;
-  const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
+function completeConfig(values: SettingValues, sources: ConfigSources, problems: ConfigProblem[]): Config {
+  const { env, file, readFile } = sources;
+  const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...http } = values.http;
+  const { instance, clientId, clientSecret, ...servicenow } = values.servicenow;
+  const { serverUrl } = http;
   const onDeploy = isDeploy(env);
-  const variables = layeredVariables({ env, file: file ?? null }, variableNames);
-  if (onDeploy) requireForDeploy(values, serverUrl, env, problems);
-  else if (serverUrl === undefined && !isLoopbackHost(values.host)) {
+  const access = completeServicenow(
+    { instance, clientId, clientSecret },
+    values.authorizationServer.signIn,
+    problems,
+  );
+  const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
+  if (onDeploy) requireForDeploy(values, env, problems);
+  else if (serverUrl === undefined && !isLoopbackHost(http.host)) {
     problems.push({
       field: "SERVER_URL",
       value: "(not set)",
-      hint: `must be set when the server listens on ${values.host}: it is the address that clients type`,
+      hint: `must be set when the server listens on ${http.host}: it is the address that clients type`,
     });
   }
+  const storage = { ...values.storage, dataDir: absolutePath("DATA_DIR", values.storage.dataDir, sources, problems) };
+  const dir = absolutePath("WORKSPACE_DIR", values.workspace.dir, sources, problems);
+  const workspace = { ...values.workspace, dir };
+  const variables = layeredVariables({ env, file: file ?? null }, variableNames);
+  requireSeparatePaths({ ...values, storage, workspace }, variables, sources, problems);
+  return {
+    ...values,
+    authorizationServer: { ...values.authorizationServer, registration: registrationMode(values, problems) },
+    http: { ...http, ...(tls === null ? {} : { tls }) },
+    ollama: { ...values.ollama, avoidProxy: environmentHasProxy((name) => env[name]) },
+    servicenow: {
+      ...servicenow,
+      ...(access === null ? {} : { access }),
+      missing: instance === undefined || access !== null ? [] : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
+    },
+    storage,
+    telemetry: { ...values.telemetry, ...readTelemetryRequest(env) },
+    workspace,
+    formerSettings: formerSettingsIn(variables),
+    ...(file ? { configFile: file.path } : {}),
+    onDeploy,
+  };
+}
+
+function registrationMode(
+  { http: { serverUrl }, authorizationServer: { registration, registrationToken } }: SettingValues,
+  problems: ConfigProblem[],
+): RegistrationMode {
   const isPublic = serverUrl !== undefined && !isLoopbackHost(new URL(serverUrl).hostname);
-  const mode = registration ?? (isPublic || values.registrationToken !== undefined ? "token" : "open");
-  if (mode === "token" && values.registrationToken === undefined) {
+  const mode = registration ?? (isPublic || registrationToken !== undefined ? "token" : "open");
+  if (mode === "token" && registrationToken === undefined) {
     problems.push({
       field: "DCR_AUTH_TOKEN",
       value: "(not set)",
       hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL; or set REGISTRATION=off",
     });
   }
-  const absolutePath = (field: string, path: string): string => {
-    if (path !== "~" && !path.startsWith("~/")) return resolve(path);
-    const directory = home();
-    if (directory === null && !onDeploy) {
-      const hint = "begins in the home directory, and this user has none: set it to an absolute path, or set HOME";
-      problems.push({ field, value: JSON.stringify(path), hint });
-    }
-    return join(directory ?? sep, path.slice(1));
-  };
-  const dataDir = absolutePath("DATA_DIR", values.dataDir);
-  const workspaceDir = absolutePath("WORKSPACE_DIR", values.workspaceDir);
-  if (values.workspaceStore === "disk") {
-    const paths = { ...pathsOf(values, variables), DATA_DIR: dataDir, "--config": file?.path };
-    for (const [field, path] of Object.entries(paths)) {
-      if (path === undefined || !leadsInto(resolve(path), workspaceDir, lookAt)) continue;
-      const hint = "must not lie in the workspace, where agents could read and replace it";
-      problems.push({ field, value: JSON.stringify(path), hint });
-    }
-  }
-  return {
-    ...rest,
-    ...(serverUrl === undefined ? {} : { serverUrl }),
-    ...(servicenow === null ? {} : { servicenow }),
-    servicenowMissing: instance === undefined || servicenow !== null
-      ? []
-      : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
-    ...(tls === null ? {} : { tls }),
-    registration: mode,
-    onDeploy,
-    hasProxy: environmentHasProxy((name) => env[name]),
-    telemetry: readTelemetryRequest(env),
-    formerSettings: formerSettingsIn(variables),
-    ...(file ? { configFile: file.path } : {}),
-    dataDir,
-    workspaceDir,
-  };
+  return mode;
 }
 
-/** The files that hold secrets, or decide whom the server trusts, by the setting that names them. */
-function pathsOf(
-  { database, tlsCertificateFile, tlsKeyFile }: SettingValues,
-  env: ConfigSources["env"],
-): Readonly<Record<string, string | undefined>> {
-  const secrets = (Object.values(settings) as Setting<unknown>[])
-    .filter(({ secret }) => secret)
-    .map(({ env: name }) => [`${name}_FILE`, env[`${name}_FILE`] || undefined] as const);
-  return {
-    ...Object.fromEntries(secrets),
+function absolutePath(
+  field: string,
+  path: string,
+  { env, home = systemHome }: ConfigSources,
+  problems: ConfigProblem[],
+): string {
+  if (path !== "~" && !path.startsWith("~/")) return resolve(path);
+  const directory = home();
+  if (directory === null && !isDeploy(env)) {
+    const hint = "begins in the home directory, and this user has none: set it to an absolute path, or set HOME";
+    problems.push({ field, value: JSON.stringify(path), hint });
+  }
+  return join(directory ?? sep, path.slice(1));
+}
+
+/** Nothing that holds a secret, or decides whom the server trusts, may lie in a workspace on the disk. */
+function requireSeparatePaths(
+  { http, storage: { database, dataDir }, workspace: { dir, store } }: SettingValues,
+  variables: ConfigSources["env"],
+  { file, lookAt = () => null }: ConfigSources,
+  problems: ConfigProblem[],
+): void {
+  if (store !== "disk") return;
+  const secretFiles = settings.filter(({ secret }) => secret)
+    .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`] || undefined] as const);
+  const paths = {
+    ...Object.fromEntries(secretFiles),
     DATABASE_URL: database?.kind === "deno_kv" ? database.path : database?.rootCertificatePath,
-    TLS_CERT_FILE: tlsCertificateFile,
-    TLS_KEY_FILE: tlsKeyFile,
+    TLS_CERT_FILE: http.tlsCertificateFile,
+    TLS_KEY_FILE: http.tlsKeyFile,
+    DATA_DIR: dataDir,
+    "--config": file?.path,
   };
+  for (const [field, path] of Object.entries(paths)) {
+    if (path === undefined || !leadsInto(resolve(path), dir, lookAt)) continue;
+    const hint = "must not lie in the workspace, where agents could read and replace it";
+    problems.push({ field, value: JSON.stringify(path), hint });
+  }
 }
 
 /** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */
 function completeServicenow(
-  { instance, clientId, clientSecret }: { readonly [Name in keyof ServicenowConfig]: string | undefined },
+  { instance, clientId, clientSecret }: { readonly [Name in keyof ServicenowAccess]: string | undefined },
   signIn: "local" | "servicenow",
   problems: ConfigProblem[],
-): ServicenowConfig | null {
+): ServicenowAccess | null {
   if (instance !== undefined && clientId !== undefined && clientSecret !== undefined) {
     return { instance, clientId, clientSecret };
   }

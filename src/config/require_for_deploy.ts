@@ -5,8 +5,7 @@ import type { SettingValues } from "./settings.ts";
 
 /** Reports what is absent or cannot be. */
 export function requireForDeploy(
-  { masterKey, workspaceStore, workers }: SettingValues,
-  serverUrl: string | undefined,
+  { http: { serverUrl }, server: { workers }, storage: { masterKey }, workspace: { store } }: SettingValues,
   env: ConfigSources["env"],
   problems: ConfigProblem[],
 ): void {
@@ -34,7 +33,7 @@ export function requireForDeploy(
       hint: "must be 1 on Deno Deploy, which starts as many instances as it sees fit",
     });
   }
-  if (workspaceStore === "disk") {
+  if (store === "disk") {
     problems.push({
       field: "WORKSPACE_STORE",
       value: '"disk"',

@@ -32,6 +32,16 @@ export function optional<T>(setting: Omit<Setting<T>, "default">): Setting<T> & 
   return setting;
 }
 
+/** The settings of one part, by the name that it knows them by. */
+export type SettingTable = Readonly<Record<string, Setting<unknown>>>;
+
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** What a table gives once parsed: settings with a default are always there. */
+export type ValuesOf<Table> =
+  & { readonly [Name in keyof Table as Table[Name] extends { default: string } ? Name : never]: ValueOf<Table[Name]> }
+  & { readonly [Name in keyof Table as Table[Name] extends { default: string } ? never : Name]?: ValueOf<Table[Name]> };
+
 /** What a setting accepts: what its parser says of a lone bracket, which hardly any takes. Empty for any text. */
 export function acceptedText({ parse }: Setting<unknown>): string {
   const outcome = parse("(");

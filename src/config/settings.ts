@@ -1,69 +1,53 @@
 /**
- * Every setting there is: its name in the environment, its flag, its default and what it means. The help text, the
- * reference, the parser and the type of the configuration all come from this table.
+ * Every setting there is: each part's own table, by the part's name in the configuration. The help text, the reference,
+ * the parser and the type of the configuration all come from these tables.
  */
-import type { Setting } from "./setting.ts";
-import { addressSettings } from "./settings/address.ts";
-import { clientSettings, signInSettings } from "../authorization_server/settings.ts";
-import { ollamaSettings } from "../ollama/settings.ts";
-import { operationSettings } from "./settings/operation.ts";
+import { authorizationServerSettings } from "../authorization_server/settings.ts";
+import { httpSettings } from "../http/settings.ts";
 import { mcpSettings } from "../mcp/settings.ts";
+import { ollamaSettings } from "../ollama/settings.ts";
+import { rateLimitSettings } from "../rate_limit/settings.ts";
 import { servicenowSettings } from "../servicenow/settings.ts";
-import { storageSettings } from "./settings/storage.ts";
+import { storageSettings } from "../storage/settings.ts";
+import { telemetrySettings } from "../telemetry/settings.ts";
 import { workspaceSettings } from "../workspace/settings.ts";
+import { serverSettings } from "./server_settings.ts";
+import type { Setting, SettingTable, ValuesOf } from "./setting.ts";
 
-type Settings =
-  & typeof addressSettings
-  & typeof storageSettings
-  & typeof workspaceSettings
-  & typeof ollamaSettings
-  & typeof signInSettings
-  & typeof clientSettings
-  & typeof mcpSettings
-  & typeof servicenowSettings
-  & typeof operationSettings;
-
-/** The table. Names that the ServiceNow guide fixed are kept as they are. */
-export const settings: Settings = {
-  ...addressSettings,
-  ...storageSettings,
-  ...workspaceSettings,
-  ...ollamaSettings,
-  ...signInSettings,
-  ...clientSettings,
-  ...mcpSettings,
-  ...servicenowSettings,
-  ...operationSettings,
+const tables = {
+  http: httpSettings,
+  server: serverSettings,
+  storage: storageSettings,
+  workspace: workspaceSettings,
+  ollama: ollamaSettings,
+  authorizationServer: authorizationServerSettings,
+  mcp: mcpSettings,
+  servicenow: servicenowSettings,
+  rateLimit: rateLimitSettings,
+  telemetry: telemetrySettings,
 };
 
-/** The same by heading, for those who read it. */
-export const settingSections:
-  readonly (readonly [heading: string, settings: Readonly<Record<string, Setting<unknown>>>])[] = [
-    ["Address", addressSettings],
-    ["Storage", storageSettings],
-    ["Workspace", workspaceSettings],
-    ["Local model", ollamaSettings],
-    ["Sign-in and tokens", signInSettings],
-    ["OAuth clients", clientSettings],
-    ["Protocol", mcpSettings],
-    ["ServiceNow", servicenowSettings],
-    ["Limits, logs and stopping", operationSettings],
-  ];
+/** The tables by part, for who reads one after the other. */
+export const settingTables: Readonly<Record<keyof typeof tables, SettingTable>> = tables;
 
-/** The name of a setting in the table. */
-export type SettingName = keyof typeof settings;
+/** What the tables give once parsed, by part. */
+export type SettingValues = { readonly [Part in keyof typeof tables]: ValuesOf<(typeof tables)[Part]> };
 
-type ValueOf<S> = S extends Setting<infer T> ? T : never;
+/** In the order of the reference. */
+export const settings: readonly Setting<unknown>[] = Object.values(settingTables).flatMap((table) =>
+  Object.values(table)
+);
 
-/** What the table gives once parsed: settings with a default are always there. */
-export type SettingValues =
-  & {
-    readonly [Name in SettingName as (typeof settings)[Name] extends { default: string } ? Name : never]: ValueOf<
-      (typeof settings)[Name]
-    >;
-  }
-  & {
-    readonly [Name in SettingName as (typeof settings)[Name] extends { default: string } ? never : Name]?: ValueOf<
-      (typeof settings)[Name]
-    >;
-  };
+/** The same by heading, for people. */
+export const settingSections: readonly (readonly [heading: string, settings: SettingTable])[] = [
+  ["Address", httpSettings],
+  ["Threads, log and stopping", serverSettings],
+  ["Storage", storageSettings],
+  ["Workspace", workspaceSettings],
+  ["Local model", ollamaSettings],
+  ["Sign-in, tokens and clients", authorizationServerSettings],
+  ["Protocol", mcpSettings],
+  ["ServiceNow", servicenowSettings],
+  ["Rate limits", rateLimitSettings],
+  ["Metrics", telemetrySettings],
+];

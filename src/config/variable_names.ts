@@ -1,14 +1,12 @@
 /** The names that set something, and those of the environment that look like one of them by mistake. */
 import { closestWord } from "../lib/closest_word.ts";
 import { formerSettingNames } from "./former_settings.ts";
-import type { Setting } from "./setting.ts";
 import { settings } from "./settings.ts";
 
 const maxNamesCompared = 1_000;
 const maxNamesShown = 5;
 
-const settingNames: readonly string[] = (Object.values(settings) as Setting<unknown>[])
-  .flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]);
+const settingNames: readonly string[] = settings.flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]);
 
 /** Each setting, the file of each secret, and the settings of earlier versions. */
 export const variableNames: readonly string[] = [...settingNames, ...formerSettingNames];

@@ -2,7 +2,6 @@
 import { parseChoice, parseInteger } from "../config/parsers.ts";
 import { day, required } from "../config/setting.ts";
 
-/** Settings under the heading Protocol. */
 export const mcpSettings = {
   compatibility: required({
     env: "COMPATIBILITY",

@@ -12,30 +12,30 @@ const parseModels: SettingParser<readonly [string, ...string[]]> = (text) => {
 
 /** Settings under the heading Local model. */
 export const ollamaSettings = {
-  ollamaHost: required({
+  host: required({
     env: "OLLAMA_HOST",
     default: "http://127.0.0.1:11434",
     parse: (text) => parseOllamaHost(firstHostOf(text)),
     help: "address of Ollama, in any form that Ollama's own client accepts",
   }),
-  ollamaApiKey: optional({
+  apiKey: optional({
     env: "OLLAMA_API_KEY",
     parse: parseText,
     secret: true,
     help: "API key of a hosted Ollama; sent over https, or to this machine, only",
   }),
-  llmModels: required({
+  models: required({
     env: "LLM_MODELS",
     default: "tinyllama,phi3",
     parse: parseModels,
     help: "models that agents may use, comma-separated; the first is the default",
   }),
-  llmEmbeddingModels: optional({
+  embeddingModels: optional({
     env: "LLM_EMBEDDING_MODELS",
     parse: parseList(parseText),
     help: "models that llm_embed may use, comma-separated; without any, llm_embed is not offered",
   }),
-  llmMaxConcurrent: required({
+  maxConcurrent: required({
     env: "LLM_MAX_CONCURRENT",
     default: "2",
     parse: parseInteger(1, 1_000),

@@ -64,8 +64,9 @@ export function launchHardened(config: Config, { root, args, denoDir }: Hardened
   if (landlockVersion(libc) < leastLandlockVersion) {
     return "this kernel has no Landlock of version 3 (Linux 6.2), or has it switched off";
   }
+  const { storage, workspace } = config;
   // A rule needs something to hold on to.
-  const directories = config.workspaceStore === "disk" ? [config.dataDir, config.workspaceDir] : [config.dataDir];
+  const directories = workspace.store === "disk" ? [storage.dataDir, workspace.dir] : [storage.dataDir];
   for (const directory of directories) mkdirSync(directory, { recursive: true, mode: 0o700 });
   const { read, write } = serverPermissions(config, realPathOf);
   restrictFiles(libc, [
@@ -73,7 +74,7 @@ export function launchHardened(config: Config, { root, args, denoDir }: Hardened
     { path: Deno.execPath(), use: "execute" },
     { path: root, use: "read" },
     { path: denoDir, use: "read" },
-    ...[...config.tls?.files ?? [], ...config.configFile === undefined ? [] : [config.configFile]].map((path) => ({
+    ...[...config.http.tls?.files ?? [], ...config.configFile === undefined ? [] : [config.configFile]].map((path) => ({
       path,
       use: "read" as const,
     })),

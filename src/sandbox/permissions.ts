@@ -7,19 +7,7 @@ import type { Config } from "../config/config.ts";
 import { dataFiles, presencePaths } from "../storage/data_directory/data_files.ts";
 
 /** The settings that the permissions follow from. */
-interface WallSettings extends
-  Pick<
-    Config,
-    | "host"
-    | "port"
-    | "metricsAddress"
-    | "ollamaHost"
-    | "servicenow"
-    | "database"
-    | "dataDir"
-    | "workspaceDir"
-    | "workspaceStore"
-  > {}
+type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 
 /** What the worker holds. Environment, subprocesses, FFI, system information and code from elsewhere: never. */
 export interface ServerPermissions {
@@ -39,11 +27,11 @@ export interface ServerPermissions {
  * spelled, and the workspace is opened under its real one.
  */
 export function serverPermissions(settings: WallSettings, realPath: (path: string) => string): ServerPermissions {
-  const { database, dataDir, workspaceDir, workspaceStore } = settings;
+  const { storage: { database, dataDir }, workspace } = settings;
   const spellings = (paths: readonly string[]): string[] => [
     ...new Set(paths.flatMap((path) => [path, realPath(path)])),
   ];
-  const both = workspaceStore === "disk" ? [workspaceDir, dataDir] : [dataDir];
+  const both = workspace.store === "disk" ? [workspace.dir, dataDir] : [dataDir];
   const readOnly: string[] = [];
   if (database?.kind === "deno_kv" && database.path !== undefined) both.push(database.path);
   if (database?.kind === "postgres") {
@@ -70,13 +58,18 @@ function presenceOf(dataDir: string, realPath: (path: string) => string): readon
 }
 
 /** What is needed by name only until the storage is open, in each spelling: given up then. */
-export function storagePaths({ database, dataDir }: WallSettings, realPath: (path: string) => string): string[] {
+export function storagePaths(
+  { storage: { database, dataDir } }: WallSettings,
+  realPath: (path: string) => string,
+): string[] {
   const paths = database?.kind === "deno_kv" && database.path !== undefined ? [dataDir, database.path] : [dataDir];
   return [...new Set(paths.flatMap((path) => [path, realPath(path)]))];
 }
 
 /** Where the server listens: for clients, and for Prometheus where that is set. */
-export function listenAddresses({ host, port, metricsAddress }: WallSettings): readonly string[] {
+export function listenAddresses(
+  { http: { host, port }, telemetry: { metricsAddress } }: WallSettings,
+): readonly string[] {
   const metrics = metricsAddress === undefined ? [] : [hostAndPort(metricsAddress.host, metricsAddress.port)];
   return [hostAndPort(host, port), ...metrics];
 }
@@ -86,10 +79,10 @@ export function listenAddresses({ host, port, metricsAddress }: WallSettings): r
  * the main thread fetches them, with the check of every address in between.
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
-  const { ollamaHost, servicenow, database } = settings;
+  const { ollama, servicenow: { access }, storage: { database } } = settings;
   const urls = [
-    ollamaHost.baseUrl,
-    ...servicenow === undefined ? [] : [servicenow.instance],
+    ollama.host.baseUrl,
+    ...access === undefined ? [] : [access.instance],
   ];
   const hosts = urls.map((text) => {
     const { hostname, port, protocol } = new URL(text);

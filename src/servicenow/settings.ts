@@ -3,35 +3,35 @@ import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText } from "../con
 import { optional, required } from "../config/setting.ts";
 
 export const servicenowSettings = {
-  servicenowInstance: optional({
+  instance: optional({
     env: "SERVICENOW_INSTANCE",
     parse: parseInstanceUrl,
     help: "address of the ServiceNow instance; each user reaches its records with their own rights",
   }),
-  servicenowClientId: optional({
+  clientId: optional({
     env: "SERVICENOW_CLIENT_ID",
     parse: parseText,
     help: "this server's OAuth client ID at the instance",
   }),
-  servicenowClientSecret: optional({
+  clientSecret: optional({
     env: "SERVICENOW_CLIENT_SECRET",
     parse: parseText,
     secret: true,
     help: "the secret that belongs to SERVICENOW_CLIENT_ID",
   }),
-  servicenowTokenKey: optional({
+  tokenKey: optional({
     env: "SERVICENOW_TOKEN_KEY",
     parse: parseMasterKey,
     secret: true,
     help: "separate key for the tokens of linked accounts, instead of the master key",
   }),
-  servicenowPreviousTokenKey: optional({
+  previousTokenKey: optional({
     env: "SERVICENOW_TOKEN_KEY_PREVIOUS",
     parse: parseMasterKey,
     secret: true,
     help: "the token key before this one; tokens sealed under it are sealed again at the start",
   }),
-  servicenowWrite: required({
+  write: required({
     env: "SERVICENOW_WRITE",
     default: "off",
     parse: parseSwitch,

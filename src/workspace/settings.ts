@@ -1,24 +1,24 @@
 /** The directory that agents work in, and its bounds. */
 import { parseChoice, parseInteger, parseList, parseText } from "../config/parsers.ts";
-import { mebibyte, optional, required } from "../config/setting.ts";
+import { mebibyte, optional, required, type ValuesOf } from "../config/setting.ts";
 
 /** Settings under the heading Workspace. */
 export const workspaceSettings = {
-  workspaceDir: required({
+  dir: required({
     env: "WORKSPACE_DIR",
     flag: "workspace",
     default: "~/mcp-workspace",
     parse: parseText,
     help: "directory that the file tools work in",
   }),
-  workspaceStore: required({
+  store: required({
     env: "WORKSPACE_STORE",
     default: "disk",
     defaultOnDeploy: "storage",
     parse: parseChoice(["disk", "storage"]),
     help: "whether the files of the workspace lie in WORKSPACE_DIR, or in the database with everything else",
   }),
-  workspaces: required({
+  sharing: required({
     env: "WORKSPACES",
     default: "shared",
     parse: parseChoice(["shared", "per-user"]),
@@ -30,7 +30,7 @@ export const workspaceSettings = {
     parse: parseInteger(1, 64 * mebibyte),
     help: "largest file that file_write makes, in bytes",
   }),
-  workspaceQuotaBytes: optional({
+  quotaBytes: optional({
     env: "WORKSPACE_QUOTA_BYTES",
     parse: parseInteger(1, 1_000_000_000_000),
     help: "how many bytes all files of the workspace may have together",
@@ -53,3 +53,5 @@ export const workspaceSettings = {
     help: "whether files with several names may be read; one of the names may lie outside the workspace",
   }),
 };
+
+export type WorkspaceSettings = ValuesOf<typeof workspaceSettings>;

@@ -6,7 +6,7 @@ import {
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
 import type { AuthorizationServerDeps } from "../../src/authorization_server/context.ts";
-import { signInSettings } from "../../src/authorization_server/settings.ts";
+import { authorizationServerSettings } from "../../src/authorization_server/settings.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
 import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
@@ -34,8 +34,8 @@ async function cheapHash(text: string): Promise<string> {
 
 /** As the settings have them by default. */
 export const usualLifetimes = {
-  accessTokenLifetimeSeconds: Number(signInSettings.accessTokenLifetimeSeconds.default),
-  refreshTokenLifetimeSeconds: Number(signInSettings.refreshTokenLifetimeSeconds.default),
+  accessTokenLifetimeSeconds: Number(authorizationServerSettings.accessTokenLifetimeSeconds.default),
+  refreshTokenLifetimeSeconds: Number(authorizationServerSettings.refreshTokenLifetimeSeconds.default),
 };
 
 export interface LogLine {

@@ -1,6 +1,5 @@
 /** `config`, and the sources that it tells: flags, the environment, the configuration file. */
 import assert from "node:assert/strict";
-import type { Setting } from "../../src/config/setting.ts";
 import { settings } from "../../src/config/settings.ts";
 import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
 
@@ -37,7 +36,7 @@ Deno.test("config prints each setting in force with its source, and secrets as s
     assert.equal(code, 2, "a problem does not hide what is in force");
     assert.match(stderr, /MASTER_KEY_FILE = \/nowhere: names a file that cannot be read/);
     const all = await run("--all", "--config", path);
-    for (const { env, flag } of Object.values(settings) as Setting<unknown>[]) {
+    for (const { env, flag } of settings) {
       assert.match(all.stdout, new RegExp(`^ {2}${flag === undefined ? env : `${env}, --${flag}`}$`, "m"));
     }
     assert.match(all.stdout, /now: 4002 \(environment\)/);

@@ -3,7 +3,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { parseConfigFile, readConfigFile } from "../../src/config/config_file.ts";
 import { describeProblems } from "../../src/config/describe_problems.ts";
 import { findSetting } from "../../src/config/find_setting.ts";
-import { storageSettings } from "../../src/config/settings/storage.ts";
+import { storageSettings } from "../../src/storage/settings.ts";
 
 const known = ["PORT", "HOST", "DATA_DIR", "OWNER_PASSWORD_HASH", "MASTER_KEY", "MASTER_KEY_FILE"];
 

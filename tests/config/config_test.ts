@@ -22,20 +22,20 @@ function problemFields(env: Record<string, string>): string[] {
 
 Deno.test("loadConfig() with nothing set gives a server for this machine alone", () => {
   const config = loaded({});
-  assert.equal(config.host, "127.0.0.1");
-  assert.equal(config.port, 3000);
-  assert.equal(config.registration, "open");
-  assert.equal(config.publicInitialize, "auto");
-  assert.deepEqual(config.llmModels, ["tinyllama", "phi3"]);
-  assert.ok(config.workspaceDir.startsWith("/") && config.workspaceDir.endsWith("mcp-workspace"));
-  assert.ok(Object.isFrozen(config));
+  assert.equal(config.http.host, "127.0.0.1");
+  assert.equal(config.http.port, 3000);
+  assert.equal(config.authorizationServer.registration, "open");
+  assert.equal(config.mcp.publicInitialize, "auto");
+  assert.deepEqual(config.ollama.models, ["tinyllama", "phi3"]);
+  assert.ok(config.workspace.dir.startsWith("/") && config.workspace.dir.endsWith("mcp-workspace"));
+  assert.ok([config, ...Object.values(config)].every((part) => Object.isFrozen(part)));
 });
 
 Deno.test("loadConfig() prefers a flag to the environment and takes an empty variable for absent", () => {
   const config = load({ flags: { port: "4000" }, env: { PORT: "5000", HOST: "" } });
   assert.ok(config.ok);
-  assert.equal(config.value.port, 4000);
-  assert.equal(config.value.host, "127.0.0.1");
+  assert.equal(config.value.http.port, 4000);
+  assert.equal(config.value.http.host, "127.0.0.1");
 });
 
 Deno.test("loadConfig() reports every problem at once, with field, value and hint, and no secret", () => {
@@ -81,7 +81,7 @@ Deno.test("loadConfig() refuses issuers that cannot be one (RFC 8414 §2: https,
     assert.deepEqual(problemFields({ SERVER_URL: url }), ["SERVER_URL"], url);
   }
   const token = { DCR_AUTH_TOKEN: "k3Jp9vQx2LmN8rTz" };
-  assert.equal(loaded({ ...token, SERVER_URL: "https://MCP.example.com/" }).serverUrl, "https://mcp.example.com");
+  assert.equal(loaded({ ...token, SERVER_URL: "https://MCP.example.com/" }).http.serverUrl, "https://mcp.example.com");
 });
 
 Deno.test("METRICS_PORT is a port on this machine, or an address with a port", () => {
@@ -92,7 +92,7 @@ Deno.test("METRICS_PORT is a port on this machine, or an address with a port", (
     ["[::1]:0", "::1", 0],
   ];
   for (const [text, host, port] of cases) {
-    assert.deepEqual(loaded({ METRICS_PORT: text }).metricsAddress, { host, port }, text);
+    assert.deepEqual(loaded({ METRICS_PORT: text }).telemetry.metricsAddress, { host, port }, text);
   }
   for (const text of ["x", "65536", ":9464", "host:", "::1", "::1:9464", "a b:1", "host:-1", "host:1:2", "[x]:1"]) {
     assert.deepEqual(problemFields({ METRICS_PORT: text }), ["METRICS_PORT"], text);
@@ -115,14 +115,14 @@ Deno.test("loadConfig() reads a secret from the file that its _FILE variable nam
   });
   assert.ok(config.ok);
   assert.deepEqual(read, ["/run/secrets/dcr"]);
-  assert.equal(config.value.registrationToken, "k3Jp9vQx2LmN8rTz");
-  assert.equal(config.value.registration, "token");
+  assert.equal(config.value.authorizationServer.registrationToken, "k3Jp9vQx2LmN8rTz");
+  assert.equal(config.value.authorizationServer.registration, "token");
 });
 
 Deno.test("loadConfig() takes a master key of 32 random bytes, in either base64, and nothing weaker", () => {
   const key = crypto.getRandomValues(new Uint8Array(32));
   for (const alphabet of ["base64", "base64url"] as const) {
-    assert.deepEqual(loaded({ MASTER_KEY: key.toBase64({ alphabet }) }).masterKey, key);
+    assert.deepEqual(loaded({ MASTER_KEY: key.toBase64({ alphabet }) }).storage.masterKey, key);
   }
   for (const weak of ["secret", "A".repeat(43), key.toBase64().slice(4)]) {
     assert.deepEqual(problemFields({ MASTER_KEY: weak }), ["MASTER_KEY"], weak);
@@ -134,11 +134,11 @@ Deno.test("on Deno Deploy, the defaults are those that fit it: KV, the workspace
   assert.equal(loaded(env).onDeploy, false);
   const config = loaded({ ...env, DENO_DEPLOY: "true" });
   assert.equal(config.onDeploy, true);
-  assert.deepEqual(config.database, { kind: "deno_kv" });
-  assert.equal(config.workspaceStore, "storage");
-  assert.equal(config.shutdownTimeoutSeconds, 3);
+  assert.deepEqual(config.storage.database, { kind: "deno_kv" });
+  assert.equal(config.workspace.store, "storage");
+  assert.equal(config.server.shutdownTimeoutSeconds, 3);
   const chosen = loaded({ ...env, DENO_DEPLOY: "true", DATABASE_URL: "postgres://u:p@db/d?sslmode=verify-full" });
-  assert.equal(chosen.database?.kind, "postgres");
+  assert.equal(chosen.storage.database?.kind, "postgres");
 });
 
 Deno.test("on Deno Deploy, what no instance can make for itself must be set, and the hint names the app's address", () => {

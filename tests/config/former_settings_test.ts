@@ -2,12 +2,11 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/config/config.ts";
 import { describeFormerSettings, formerSettingNames, formerSettingsIn } from "../../src/config/former_settings.ts";
-import type { Setting } from "../../src/config/setting.ts";
 import { settings } from "../../src/config/settings.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 Deno.test("each former setting is named with what holds now, whatever its text, and none is a setting", () => {
-  const variables = new Map(Object.values<Setting<unknown>>(settings).map((setting) => [setting.env, setting]));
+  const variables = new Map(settings.map((setting) => [setting.env, setting]));
   const several = Object.fromEntries(formerSettingNames.map((name) => [name, "http://a.example,http://b.example"]));
   const found = formerSettingsIn(several);
   assert.deepEqual(found.map(({ name }) => name), formerSettingNames);

@@ -111,7 +111,7 @@ Deno.test("Deno Deploy: what stopping may take by default ends before the platfo
   const { env } = createDeployApp({});
   const config = loadConfig({ flags: {}, env, readFile: () => assert.fail("no file was named") });
   assert.ok(config.ok, JSON.stringify(config));
-  const { shutdownDelaySeconds, shutdownTimeoutSeconds } = config.value;
+  const { shutdownDelaySeconds, shutdownTimeoutSeconds } = config.value.server;
   assert.ok(shutdownDelaySeconds + shutdownTimeoutSeconds < killedAfterSeconds);
 });
 

@@ -88,9 +88,9 @@ Deno.test("OLLAMA_HOST takes the first host of a list, as earlier versions had t
     [" , ", "http://127.0.0.1:11434/"],
   ];
   for (const [setting, baseUrl] of cases) {
-    const parsed = ollamaSettings.ollamaHost.parse(setting);
+    const parsed = ollamaSettings.host.parse(setting);
     assert.ok(parsed.ok);
     assert.equal(parsed.value.baseUrl, baseUrl);
   }
-  assert.ok(!ollamaSettings.ollamaHost.parse("ftp://x,127.0.0.1").ok);
+  assert.ok(!ollamaSettings.host.parse("ftp://x,127.0.0.1").ok);
 });

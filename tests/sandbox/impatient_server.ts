@@ -10,7 +10,7 @@ const loaded = loadConfig({ flags: {}, env: process.env, readFile: () => "" });
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
 const writeLog = (lines: string): void => void writeSync(process.stderr.fd, lines);
 const server = startSandboxedWorkers(loaded.value, new URL("./broken_worker.ts", import.meta.url), {
-  log: stderrLog(loaded.value, writeLog),
+  log: stderrLog(loaded.value.server, writeLog),
   writeLog,
   clock: systemTimers.elapsed,
   policy: { firstPauseMilliseconds: 1, longestPauseMilliseconds: 4, steadyMilliseconds: 600_000, maxQuickEnds: 4 },

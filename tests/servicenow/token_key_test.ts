@@ -26,7 +26,7 @@ Deno.test("SERVICENOW_TOKEN_KEY: links move from the master key to a key of thei
     const config = loadConfig({ flags: {}, env: { ...instance, ...env }, readFile: () => assert.fail("no file") });
     assert.ok(config.ok);
     const dependencies = { storage, secrets, serverUrl: "http://127.0.0.1:3000", log, clock: Date.now, fetch };
-    return await openServicenow(config.value, dependencies) ?? assert.fail("no instance");
+    return await openServicenow(config.value.servicenow, dependencies) ?? assert.fail("no instance");
   };
   const isUsableUnder = async (env: Record<string, string>): Promise<boolean> => {
     const servicenow = await open(env);

@@ -73,8 +73,8 @@ async function configOf(files: readonly Compose[], given: Readonly<Record<string
 
 Deno.test("the server accepts the settings that each compose file gives it", async () => {
   const alone = await configOf([base], {});
-  assert.equal(alone.database, undefined);
-  const { database } = await configOf([base, postgres], { POSTGRES_PASSWORD: "hunter2" });
+  assert.equal(alone.storage.database, undefined);
+  const { storage: { database } } = await configOf([base, postgres], { POSTGRES_PASSWORD: "hunter2" });
   assert.ok(database?.kind === "postgres");
   assert.deepEqual([database.host, database.password, database.tls], ["postgres", "hunter2", false]);
   const published = await configOf([base, postgres], {
@@ -82,7 +82,7 @@ Deno.test("the server accepts the settings that each compose file gives it", asy
     SERVER_URL: "https://mcp.example.com",
     DCR_AUTH_TOKEN: randomBytes(32).toString("base64"),
   });
-  assert.equal(published.serverUrl, "https://mcp.example.com");
+  assert.equal(published.http.serverUrl, "https://mcp.example.com");
 });
 
 Deno.test("compose.postgres.yaml adds PostgreSQL to the same server, and no secret is in either file", async () => {

@@ -15,7 +15,7 @@ Deno.test("docs/commands.md is what the commands' help says; `deno task referenc
 
 Deno.test("docs/configuration.md names every variable once, and each flag", async () => {
   const page = await configurationReference();
-  for (const setting of Object.values(settings)) {
+  for (const setting of settings) {
     assert.equal(page.match(new RegExp(`^\\| \`${setting.env}\` `, "gm"))?.length, 1, setting.env);
     if (setting.flag !== undefined) assert.ok(page.includes(`\`--${setting.flag}\``), setting.flag);
   }

@@ -1,7 +1,6 @@
 /** Numbers and words of the documentation against the program: defaults, constants, log events, messages, metrics. */
 import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
-import type { Setting } from "../../src/config/setting.ts";
 import { settings } from "../../src/config/settings.ts";
 import { toTextLine } from "../../src/lib/log/text_line.ts";
 
@@ -180,7 +179,7 @@ async function sources(directory = `${root}src`): Promise<string> {
 }
 
 Deno.test("documentation: the times and counts that pages give for settings are their defaults", async () => {
-  const defaults = new Map(Object.values(settings as Record<string, Setting<unknown>>).map((s) => [s.env, s.default]));
+  const defaults = new Map(settings.map((s) => [s.env, s.default]));
   for (const [name, words, variable, value] of ofDefaults) {
     assert.ok((await page(name)).includes(words), `docs/${name}.md says ${words}`);
     assert.equal(defaults.get(variable), String(value), `docs/${name}.md: ${words}`);

@@ -7,7 +7,6 @@ import { targets } from "../../scripts/compile.ts";
 import { downloadPinned, pinnedDownloads } from "../../scripts/release/pinned_download.ts";
 import { registryName } from "../../scripts/release/registry_entry.ts";
 import { unpinnedActions, unpinnedImages } from "../../scripts/release/require_pins.ts";
-import type { Setting } from "../../src/config/setting.ts";
 import { settings } from "../../src/config/settings.ts";
 
 const read = (path: string): Promise<string> => Deno.readTextFile(`${root}${path}`);
@@ -45,7 +44,7 @@ Deno.test("everything that the image is made of is in its context", async () => 
 });
 
 Deno.test("the image and the compose files set nothing that is no setting", async () => {
-  const known = new Set(Object.values(settings as Record<string, Setting<unknown>>).map(({ env }) => env));
+  const known = new Set(settings.map(({ env }) => env));
   const image = Array.from((await read("Dockerfile")).matchAll(/^ENV (.+)$/gm), ([, pairs = ""]) => pairs.split(" "));
   const names = image.flat().map((pair) => pair.split("=", 1)[0] ?? "").filter((name) => name !== "NO_COLOR");
   for (const file of ["compose.yaml", "compose.postgres.yaml"]) {

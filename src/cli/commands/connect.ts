@@ -96,7 +96,7 @@ function reach({ flags, loadConfig }: CommandContext): Result<Reached, string> {
 }
 
 /** Names the directories and the file, since a client starts the program in a directory and environment of its own. */
-function reachByStdio({ dataDir, workspaceDir, configFile }: Config): Reached {
+function reachByStdio({ storage: { dataDir }, workspace: { dir: workspaceDir }, configFile }: Config): Reached {
   const { command, args } = thisProgram();
   const config = configFile === undefined ? [] : ["--config", configFile];
   const note = "Put other settings, such as OLLAMA_HOST, into ~/.portcullis.env, or into the client's configuration.";
@@ -117,18 +117,18 @@ function reachUrl(url: string, tokenVariable: string | undefined): Result<Reache
 }
 
 function reachConfigured(config: Config, tokenVariable: string | undefined): Result<Reached, string> {
-  if (config.serverUrl === undefined && config.port === 0) {
+  if (config.http.serverUrl === undefined && config.http.port === 0) {
     return failure(
       "error: with port 0, the address is not known before the start\nhint: give --url the address that the server printed\n",
     );
   }
-  const which = config.clientMetadataDocuments
+  const which = config.authorizationServer.clientMetadataDocuments
     ? "a client that does not identify itself by an https address"
     : "every client";
-  const notes = config.registration === "open" || tokenVariable !== undefined ? [] : [
-    `REGISTRATION is ${config.registration}: ${which} needs --token-variable, or \`clients create\`.`,
+  const notes = config.authorizationServer.registration === "open" || tokenVariable !== undefined ? [] : [
+    `REGISTRATION is ${config.authorizationServer.registration}: ${which} needs --token-variable, or \`clients create\`.`,
   ];
-  return success({ connection: overHttp(serverUrlFor(config, config.port), tokenVariable), notes });
+  return success({ connection: overHttp(serverUrlFor(config.http, config.http.port), tokenVariable), notes });
 }
 
 function overHttp(serverUrl: string, tokenVariable: string | undefined): Connection {

@@ -18,7 +18,7 @@ async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitSta
     say(describeProblems(config.error));
     return 2;
   }
-  const { host, port, tls } = config.value;
+  const { host, port, tls } = config.value.http;
   const { askHealth, healthTimeoutMilliseconds } = await import("../../lib/ask_health.ts"); // see action.ts
   const outcome = await askHealth({
     host,

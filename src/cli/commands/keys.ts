@@ -46,7 +46,7 @@ async function rotate(
   const config = loadConfig();
   if (!config.ok) return 2;
   const rotation = await keys.rotateSigningKeys(installation, {
-    overlapSeconds: config.value.accessTokenLifetimeSeconds,
+    overlapSeconds: config.value.authorizationServer.accessTokenLifetimeSeconds,
   });
   if (rotation.kind === "under_way") {
     say(
@@ -88,7 +88,7 @@ async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitSt
     return 2;
   }
   const { rotateMasterKey } = await import("../../composition/rotate_master_key.ts"); // see action.ts
-  const rotated = await rotateMasterKey(config.value, systemClock);
+  const rotated = await rotateMasterKey(config.value.storage, systemClock);
   if (!rotated.ok) {
     say(installationProblem(rotated.error));
     return 1;

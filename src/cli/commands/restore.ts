@@ -9,7 +9,7 @@ const restore: CopyCommand = {
     const { restoreDataDirectory } = await import("../../storage/data_directory/restore.ts");
     return restoreDataDirectory({ from, to });
   },
-  done: (files, _, { dataDir }) =>
+  done: (files, _, { storage: { dataDir } }) =>
     `${files} are in ${dataDir}\n` +
     "hint: what was revoked after the backup is valid again: revoke it once more",
 };

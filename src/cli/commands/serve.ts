@@ -46,13 +46,15 @@ export async function serve(
     const { serveOnDeploy } = await import("./serve_on_deploy.ts");
     return await serveOnDeploy(config, { print, say }, []);
   }
-  if (config.workers > 1 && Deno.build.os !== "linux") {
+  if (config.server.workers > 1 && Deno.build.os !== "linux") {
     say("error: several workers on one port need Linux\nhint: leave WORKERS out\n");
     return 2;
   }
   const missing = missingParts(config); // while this thread may still connect
   const { asked, insisted } = stopRequested(() => performance.now()); // before the start is reported, which a client may precede
-  const server = config.workers > 1 ? await startWorkers(config, entry, say) : startSandboxedServer(config, entry, say);
+  const server = config.server.workers > 1
+    ? await startWorkers(config, entry, say)
+    : startSandboxedServer(config, entry, say);
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
   if (started.kind === "refused") {
@@ -68,7 +70,9 @@ export async function serve(
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {
     server.stop();
-    return wait((config.shutdownDelaySeconds + config.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds);
+    return wait(
+      (config.server.shutdownDelaySeconds + config.server.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds,
+    );
   });
   const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
   if (ended === "insisted") return 1;
@@ -87,7 +91,7 @@ async function startWorkers(config: Config, entry: URL, say: CommandContext["say
     import("../../composition/stderr_log.ts"),
     import("../../lib/time/timers.ts"),
   ]);
-  const log = stderrLog(config, say);
+  const log = stderrLog(config.server, say);
   return startSandboxedWorkers(config, entry, {
     log,
     writeLog: say,

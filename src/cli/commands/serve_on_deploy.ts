@@ -15,7 +15,7 @@ export async function serveOnDeploy(
 ): Promise<ExitStatus> {
   // Before the start: from then on the signal may come.
   const { asked, insisted } = stopRequested(() => performance.now());
-  const log = createJsonLog({ write: say, level: config.logLevel, clock: systemClock });
+  const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
   const { startDeployServer } = await import("../../composition/deploy_server.ts");
   const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
   if (!started.ok) {

@@ -29,11 +29,11 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const { runStdio } = await import("../../composition/stdio_app.ts");
   const log = createJsonLog({
     write: say,
-    level: config.value.logLevel,
-    format: config.value.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
+    level: config.value.server.logLevel,
+    format: config.value.server.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
     clock: systemClock,
   });
-  const installation = await openInstallation(config.value, systemClock, { log });
+  const installation = await openInstallation(config.value.storage, systemClock, { log });
   if (!installation.ok) {
     say(installationProblem(installation.error));
     return 1;

@@ -74,7 +74,7 @@ async function printSignInLink(
     return 1;
   }
   say("opens once, within 10 minutes, and asks for the passphrase as always\n");
-  print(`${serverUrlFor(config.value, config.value.port)}/oauth/sign-in?link=${code.value}\n`);
+  print(`${serverUrlFor(config.value.http, config.value.http.port)}/oauth/sign-in?link=${code.value}\n`);
   return 0;
 }
 

@@ -16,7 +16,7 @@ import { openableDescriptors } from "../../lib/descriptors.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { createOllamaClient } from "../../ollama/client.ts";
 import { playConnection } from "./play/connection.ts";
-import { scopesOf } from "../offered_scopes.ts";
+import { scopesOf } from "../servicenow_wiring.ts";
 import { missesTrustProxy, serverUrlFor } from "../server_url.ts";
 import { describeWall } from "../../sandbox/describe_wall.ts";
 import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "../../sandbox/permissions.ts";
@@ -27,21 +27,21 @@ const fetchTimeoutMilliseconds = 5_000;
 
 /** Runs the checks one after the other. */
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
-  const serverUrl = serverUrlFor(config, config.port);
-  const { tls } = config;
+  const serverUrl = serverUrlFor(config.http, config.http.port);
+  const { tls } = config.http;
   const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
     ["configuration", () => examineFormerSettings(config)],
-    ["data directory", () => examineDataDirectory(config)],
+    ["data directory", () => examineDataDirectory(config.storage)],
     ["database", () => examineDatabase(config)],
-    ["workspace", () => config.workspaceStore === "disk" ? examineWorkspace(config) : []],
-    ["port", () => examinePort(config)],
+    ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
+    ["port", () => examinePort(config.http)],
     ["wall", () => examineWall(config)],
     ["workers", () => examineWorkers(config)],
     ["proxy", () => examineProxy(config)],
     ["connections", () => examineConnections(config)],
     ["telemetry", () => examineTelemetry(config)],
     ["ollama", () => examineOllama(config, clock)],
-    ["ServiceNow", () => examineServicenow(config, { resolve: systemSurroundings.resolve, serverUrl })],
+    ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["registration", () => examineRegistration(config)],
     ["certificate", () => tls === undefined ? [] : examineCertificate(tls, { serverUrl, clock: systemClock })],
     ["public address", () => examinePublicAddress(serverUrl, systemSurroundings)],
@@ -66,13 +66,13 @@ function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   const name = "database";
   const { examineInstallation } = await import("../installation.ts");
-  const found = await examineInstallation(config, { clock: systemClock, lookFor: users.key(ownerId) });
+  const found = await examineInstallation(config.storage, { clock: systemClock, lookFor: users.key(ownerId) });
   if (!found.ok) return void (yield { name, state: "broken", text: found.error.problem, remedy: found.error.remedy });
   if (found.value.kind === "absent") {
     return void (yield { name, state: "warning", text: "does not exist yet", remedy: "the first start makes it" });
   }
   yield { name, state: "well", text: "is whole, can be written, and belongs to the master key" };
-  if (config.signIn !== "local" || found.value.isFound) return;
+  if (config.authorizationServer.signIn !== "local" || found.value.isFound) return;
   yield {
     name: "owner",
     state: "warning",
@@ -86,14 +86,14 @@ function* examineWall(config: Config): Generator<Check> {
     permissions: serverPermissions(config, realPathOf),
     listenAddresses: listenAddresses(config),
     storagePaths: storagePaths(config, realPathOf),
-    raceFreedom: raceFreedomOf(realPathOf(config.workspaceDir)),
-    clientMetadataDocuments: config.clientMetadataDocuments,
-    workers: config.workers,
+    raceFreedom: raceFreedomOf(realPathOf(config.workspace.dir)),
+    clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
+    workers: config.server.workers,
   });
   for (const text of sentences) yield { name: "wall", state: "note", text };
 }
 
-async function* examineWorkers({ workers, database }: Config): AsyncGenerator<Check> {
+async function* examineWorkers({ server: { workers }, storage: { database } }: Config): AsyncGenerator<Check> {
   if (workers === 1) return;
   const name = "workers";
   const cores = navigator.hardwareConcurrency;
@@ -117,7 +117,7 @@ async function postgresConnections(workers: number): Promise<string> {
 const otherDescriptors = 512;
 const mostDescriptorsTried = 20_000;
 
-function* examineConnections({ host, workers, trustedProxies }: Config): Generator<Check> {
+function* examineConnections({ http: { host, trustedProxies }, server: { workers } }: Config): Generator<Check> {
   const name = "connections";
   const streams = mcpLimits.maxStreams * workers;
   const needed = Math.min(streams + otherDescriptors, mostDescriptorsTried);
@@ -151,10 +151,12 @@ function* examineProxy(config: Config): Generator<Check> {
 }
 
 /** Which clients cannot connect by themselves. */
-function* examineRegistration({ registration, clientMetadataDocuments, servicenow }: Config): Generator<Check> {
+function* examineRegistration(
+  { authorizationServer: { registration, clientMetadataDocuments }, servicenow: { access } }: Config,
+): Generator<Check> {
   if (registration === "open") return;
   const out = clientMetadataDocuments ? "clients that do not identify themselves by an https address" : "all clients";
-  const others = servicenow === undefined ? "" : "; ServiceNow registers with the token";
+  const others = access === undefined ? "" : "; ServiceNow registers with the token";
   yield {
     name: "registration",
     state: "note",
@@ -204,7 +206,7 @@ async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config):
 
 async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
   const name = "ollama";
-  const { ollamaHost: host, ollamaApiKey: apiKey, hasProxy: avoidProxy } = config;
+  const { host, apiKey, avoidProxy } = config.ollama;
   const client = createOllamaClient({ host, apiKey, fetch, avoidProxy, clock });
   try {
     const installed = await client.tags(new AbortController().signal);
@@ -215,7 +217,7 @@ async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Chec
     }
     yield { name, state: "well", text: `answers at ${host.origin}` };
     const names = new Set(installed.value.map((model) => model.name));
-    for (const model of [...config.llmModels, ...config.llmEmbeddingModels ?? []]) {
+    for (const model of [...config.ollama.models, ...config.ollama.embeddingModels ?? []]) {
       yield names.has(model) || names.has(`${model}:latest`)
         ? { name, state: "well", text: `model ${model} is installed` }
         : { name, state: "warning", text: `model ${model} is not installed`, remedy: `ollama pull ${model}` };
@@ -227,11 +229,12 @@ async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Chec
 
 /** Plays ServiceNow's own client against the running server, up to where a person would sign in. */
 export async function* playServicenow(config: Config): AsyncGenerator<Check> {
+  const { registrationToken } = config.authorizationServer;
   const steps = playConnection({
-    serverUrl: serverUrlFor(config, config.port),
-    instanceOrigin: config.servicenow?.instance ?? "https://doctor.service-now.com",
-    scopes: scopesOf(config),
-    ...(config.registrationToken === undefined ? {} : { registrationToken: config.registrationToken }),
+    serverUrl: serverUrlFor(config.http, config.http.port),
+    instanceOrigin: config.servicenow.access?.instance ?? "https://doctor.service-now.com",
+    scopes: scopesOf(config.servicenow),
+    ...(registrationToken === undefined ? {} : { registrationToken }),
     fetch,
     timeoutSeconds: fetchTimeoutMilliseconds / 1_000,
   });

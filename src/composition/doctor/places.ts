@@ -1,6 +1,7 @@
 /** The directories that the server uses, as they are or as the first start would make them. */
 import { access, constants, lstat, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { StorageSettings } from "../../storage/settings.ts";
 import type { Config } from "../../config/config.ts";
 import { lookAtPath } from "../../config/look_at_path.ts";
 import { leadsInto } from "../../config/overlap.ts";
@@ -10,7 +11,7 @@ import { dataFiles } from "../../storage/data_directory/data_files.ts";
 import type { Check } from "./check.ts";
 
 /** The data directory, and what lies in it. */
-export async function* examineDataDirectory({ dataDir, database, masterKey }: Config): AsyncGenerator<Check> {
+export async function* examineDataDirectory({ dataDir, database, masterKey }: StorageSettings): AsyncGenerator<Check> {
   const name = "data directory";
   const files = [
     ...(masterKey === undefined ? [dataFiles.masterKey] : []),
@@ -43,7 +44,9 @@ async function examinePrivacy(name: string, path: string, mode: "600" | "700", a
 }
 
 /** The workspace, where it is on the disk. */
-export async function* examineWorkspace({ workspaceDir, dataDir }: Config): AsyncGenerator<Check> {
+export async function* examineWorkspace(
+  { workspace: { dir: workspaceDir }, storage: { dataDir } }: Config,
+): AsyncGenerator<Check> {
   const name = "workspace";
   const another = "choose another with --workspace (WORKSPACE_DIR)";
   if (leadsInto(workspaceDir, dataDir, lookAtPath)) {

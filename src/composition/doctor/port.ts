@@ -8,7 +8,7 @@ import type { Check } from "./check.ts";
 const name = "port";
 
 /** Listens for a moment; where that is taken, asks who is there. */
-export async function* examinePort({ host, port, tls }: Pick<Config, "host" | "port" | "tls">): AsyncGenerator<Check> {
+export async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator<Check> {
   yield await portCheck(host, port, tls !== undefined);
 }
 

@@ -12,19 +12,19 @@ const noToken = "portcullis-doctor";
 
 /** Nothing where none is configured. */
 export async function* examineServicenow(
-  { servicenow, servicenowMissing }: Config,
+  { access, missing }: Config["servicenow"],
   { resolve, serverUrl }: { readonly resolve: (host: string) => Promise<unknown>; readonly serverUrl: string },
 ): AsyncGenerator<Check> {
-  if (servicenowMissing.length > 0) {
+  if (missing.length > 0) {
     yield {
       name,
       state: "warning",
-      text: `SERVICENOW_INSTANCE alone offers no tools: ${servicenowMissing.join(" and ")} are missing`,
+      text: `SERVICENOW_INSTANCE alone offers no tools: ${missing.join(" and ")} are missing`,
       remedy: "set them, from an OAuth client of the instance (docs/servicenow.md)",
     };
   }
-  if (servicenow === undefined) return;
-  const { instance, clientId, clientSecret } = servicenow;
+  if (access === undefined) return;
+  const { instance, clientId, clientSecret } = access;
   const host = new URL(instance).hostname.replace(/^\[|\]$/g, "");
   const unknown = await resolve(host).then(() => null, (error: unknown) => faultWords(error));
   if (unknown !== null) {

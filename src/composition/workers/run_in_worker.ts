@@ -2,6 +2,7 @@
 import process from "node:process";
 import type { FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../../config/config.ts";
+import { freezeConfig } from "../../config/freeze_config.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { JsonLog } from "../../lib/log/json_log.ts";
 import { faultWords } from "../../lib/system_fault.ts";
@@ -68,8 +69,8 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         });
       case "start": {
         const { seat, preferredPort } = data;
-        const config = Object.freeze(data.config);
-        log = stderrLog(config, writeLog);
+        const config = freezeConfig(data.config);
+        log = stderrLog(config.server, writeLog);
         const team = seat === null ? {} : { team: { ...seat, gatherReports } };
         running = start(
           config,

@@ -37,8 +37,10 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
 }
 
 /** The checked fetch of clients' documents, which this thread does for its workers; `null` where it is off. */
-export function documentFetcherOf(config: Config): FetchDocument | null {
-  return config.clientMetadataDocuments ? createDocumentFetcher(createInternet(), () => performance.now()) : null;
+export function documentFetcherOf({ authorizationServer }: Config): FetchDocument | null {
+  return authorizationServer.clientMetadataDocuments
+    ? createDocumentFetcher(createInternet(), () => performance.now())
+    : null;
 }
 
 /** The module of the worker with the server's own tools: beside this file in the sources, below the program in a bundle. */

@@ -118,9 +118,9 @@ export function startSandboxedWorkers(
       started.resolve(opened);
       return { kind: "stopped" };
     }
-    const samePort = { ...config, port: opened.port };
+    const samePort = { ...config, http: { ...config.http, port: opened.port } };
     const others = Array.from(
-      { length: config.workers - 1 },
+      { length: config.server.workers - 1 },
       () => start(samePort, { isFirst: false, opensPort: false }),
     );
     const threads = [first, ...others];

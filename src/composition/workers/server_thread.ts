@@ -41,10 +41,11 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
   const { config, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog } = options;
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
+  const { http } = config;
   const { net, read, write, ...never } = serverPermissions(config, realPathOf);
-  const preferredPort = config.port === 0 ? freePort(config.host) : config.port;
+  const preferredPort = http.port === 0 ? freePort(http.host) : http.port;
   const permissions = {
-    net: [...new Set([...net, hostAndPort(config.host, preferredPort)])],
+    net: [...new Set([...net, hostAndPort(http.host, preferredPort)])],
     read: [...read],
     write: [...write],
     ...never,

@@ -1,7 +1,7 @@
 /** What the server keeps, and where. */
-import { parseDatabaseUrl } from "../../storage/database_url.ts";
-import { parseMasterKey, parseText } from "../parsers.ts";
-import { optional, required } from "../setting.ts";
+import { parseDatabaseUrl } from "./database_url.ts";
+import { parseMasterKey, parseText } from "../config/parsers.ts";
+import { optional, required, type ValuesOf } from "../config/setting.ts";
 
 /** Settings under the heading Storage. */
 export const storageSettings = {
@@ -34,3 +34,5 @@ export const storageSettings = {
     help: "the MASTER_KEY before: what it sealed is sealed anew at the next start",
   }),
 };
+
+export type StorageSettings = ValuesOf<typeof storageSettings>;

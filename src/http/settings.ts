@@ -3,17 +3,15 @@ import {
   parseHost,
   parseInteger,
   parseList,
-  parseListenAddress,
   parseOrigin,
   parseServerUrl,
   parseText,
   parseTrustedProxies,
-  parseWorkers,
-} from "../parsers.ts";
-import { optional, required } from "../setting.ts";
+} from "../config/parsers.ts";
+import { optional, required, type ValuesOf } from "../config/setting.ts";
 
 /** Settings under the heading Address. */
-export const addressSettings = {
+export const httpSettings = {
   host: required({
     env: "HOST",
     flag: "host",
@@ -29,13 +27,6 @@ export const addressSettings = {
     defaultOnDeploy: "8000",
     parse: parseInteger(0, 65_535),
     help: "port to listen on; 0 takes any free one",
-  }),
-  workers: required({
-    env: "WORKERS",
-    flag: "workers",
-    default: "1",
-    parse: parseWorkers,
-    help: "threads that answer requests on the one port, each a server of its own (Linux); auto: one for each core",
   }),
   serverUrl: optional({
     env: "SERVER_URL",
@@ -69,9 +60,6 @@ export const addressSettings = {
     help:
       "proxies that are believed about the client's address (X-Forwarded-For, Forwarded): how many, or their networks, comma-separated",
   }),
-  metricsAddress: optional({
-    env: "METRICS_PORT",
-    parse: parseListenAddress,
-    help: "port, or HOST:PORT, on which Prometheus reads /metrics without a token; without it there are no metrics",
-  }),
 };
+
+export type HttpSettings = ValuesOf<typeof httpSettings>;

@@ -1,0 +1,27 @@
+/** Settings under the heading Rate limits. */
+import { parseInteger } from "../config/parsers.ts";
+import { required, type ValuesOf } from "../config/setting.ts";
+
+export const rateLimitSettings = {
+  toolCallsPerMinute: required({
+    env: "MCP_RATE_LIMIT",
+    default: "600",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "tool calls a minute for each user and client",
+  }),
+  oauthFailuresPerQuarterHour: required({
+    env: "OAUTH_RATE_LIMIT",
+    default: "100",
+    parse: parseInteger(1, 1_000_000_000),
+    help:
+      "failed OAuth requests in 15 minutes for each address; ten times as many requests in all, and a fifth as many registrations an hour",
+  }),
+  healthChecksPerMinute: required({
+    env: "HEALTH_RATE_LIMIT",
+    default: "30",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "health checks a minute for each address",
+  }),
+};
+
+export type RateLimitSettings = ValuesOf<typeof rateLimitSettings>;

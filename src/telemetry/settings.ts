@@ -1,0 +1,11 @@
+/** Settings under the heading Metrics. */
+import { parseListenAddress } from "../config/parsers.ts";
+import { optional } from "../config/setting.ts";
+
+export const telemetrySettings = {
+  metricsAddress: optional({
+    env: "METRICS_PORT",
+    parse: parseListenAddress,
+    help: "port, or HOST:PORT, on which Prometheus reads /metrics without a token; without it there are no metrics",
+  }),
+};
