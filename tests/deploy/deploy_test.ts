@@ -22,7 +22,7 @@ async function call(url: string, token: string, name: string, input: Record<stri
 }
 
 async function textOf(url: string, token: string, filename: string): Promise<string> {
-  const result = await call(url, token, "file_read", { filename });
+  const result = await call(url, token, "file_read", { filename, max_bytes: 1_048_576 });
   assert.equal(result.isError, false, JSON.stringify(result));
   return result.content[0].text;
 }
