@@ -6,8 +6,8 @@
 /** A started server that was greeted. */
 export interface PlainClient extends AsyncDisposable {
   readonly pid: number;
-  /** Calls a tool and gives the size of the whole answer in bytes; throws when it is an error. */
-  call(name: string, input: Record<string, unknown>): Promise<number>;
+  /** Calls a tool and returns the answer's whole message as it came; throws when it is an error. */
+  call(name: string, input: Record<string, unknown>): Promise<readonly Uint8Array[]>;
 }
 
 const newline = 10;
@@ -25,15 +25,19 @@ export async function connectPlainly(
   const encoder = new TextEncoder();
   const send = (message: Record<string, unknown>): Promise<void> =>
     writer.write(encoder.encode(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`));
-  const receive = async (): Promise<number> => {
-    for (let bytes = 0, start = "";;) {
+  const receive = async (): Promise<readonly Uint8Array[]> => {
+    for (let pieces: Uint8Array[] = [];;) {
       const { value, done } = await reader.read();
       if (done) throw new Error("the server ended");
-      if (bytes === 0) start = new TextDecoder().decode(value.subarray(0, 200));
-      bytes += value.byteLength;
+      pieces.push(value);
       if (value.at(-1) !== newline) continue;
+      const start = new TextDecoder().decode(pieces[0]?.subarray(0, 400));
+      if (start.includes('"method":"notifications/') && !start.includes('"result"')) {
+        pieces = [];
+        continue;
+      }
       if (!start.includes('"result"') || start.includes('"isError":true')) throw new Error(`it failed: ${start}`);
-      return bytes;
+      return pieces;
     }
   };
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "bench", version: "0" } };
