@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createAuthorizationServer } from "../src/authorization_server/authorization_server.ts";
 import { rotateSigningKeys } from "../src/authorization_server/keys/rotate_signing_keys.ts";
 import { createSecretBox, type SecretBox } from "../src/lib/secret_box.ts";
-import { moveToMasterKey } from "../src/composition/rotate_master_key.ts";
+import { moveToMasterKey } from "../src/composition/move_to_master_key.ts";
 import { linkKey, openLink, parseLinkRecord, sealLink } from "../src/servicenow/links/link_record.ts";
 import { bindMasterKey, masterKeyMark } from "../src/storage/bind_master_key.ts";
 import type { Storage } from "../src/storage/port.ts";

@@ -14,7 +14,7 @@ import {
   readDataDirectory,
 } from "../storage/data_directory/data_directory.ts";
 import { dataFiles } from "../storage/data_directory/data_files.ts";
-import type { AbsentStorage } from "../storage/examine_storage.ts";
+import type { AbsentStorage } from "../storage/bind_master_key.ts";
 import { openStorage, type StorageBounds } from "../storage/open_storage.ts";
 import type { StorageSettings } from "../storage/settings.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
@@ -54,7 +54,7 @@ export async function openInstallation(
     if (!keyed.ok) return keyed;
     const secrets = createSecretBox(keyed.value);
     if (settings.previousMasterKey !== undefined) {
-      const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
+      const { moveToMasterKey } = await import("./move_to_master_key.ts"); // hardly ever needed
       await moveToMasterKey({ storage, clock }, { from: createSecretBox(settings.previousMasterKey), to: secrets });
     }
     const bound = await bindMasterKey(storage, masterKeyMark(secrets));

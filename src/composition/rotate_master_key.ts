@@ -1,11 +1,10 @@
-/** A new master key, wired: everything that lasts is sealed anew under it, then the database is bound to it. */
-import { resealSigningKeys } from "../authorization_server/keys/reseal_signing_keys.ts";
+/** `keys rotate-master`: a new master key in the data directory, and everything moved to it. */
 import { type InstallationProblem, openStorageOf } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
+import { moveToMasterKey, type ResealedCounts } from "./move_to_master_key.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
-import { resealLinks } from "../servicenow/links/reseal_links.ts";
-import { boundMark, masterKeyMark, rebindMasterKey } from "../storage/bind_master_key.ts";
+import { createSecretBox } from "../lib/secret_box.ts";
+import { boundMark, masterKeyMark } from "../storage/bind_master_key.ts";
 import {
   adoptNextMasterKey,
   missingMasterKey,
@@ -13,33 +12,8 @@ import {
   readDataDirectory,
   unfinishedChange,
 } from "../storage/data_directory/data_directory.ts";
-import type { Storage } from "../storage/port.ts";
 import type { StorageSettings } from "../storage/settings.ts";
 import { isSqliteInUse } from "../storage/sqlite/in_use.ts";
-
-/** What was sealed anew. */
-interface ResealedCounts {
-  readonly signingKeys: number;
-  readonly links: number;
-}
-
-/**
- * Moves a database from one master key to another; `null` when it is not bound to `from`. Each record moves by itself
- * and the binding last, so that an interrupted change is taken up by doing it again.
- *
- * What is derived and not sealed needs nothing: refresh tokens in use are known by their hashes. MCP sessions, list
- * cursors, open forms and visits to the ServiceNow instance begin anew.
- */
-export async function moveToMasterKey(
-  { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
-  keys: { readonly from: SecretBox; readonly to: SecretBox },
-): Promise<ResealedCounts | null> {
-  if (await boundMark(storage) !== masterKeyMark(keys.from)) return null;
-  const signingKeys = await resealSigningKeys({ storage, clock }, keys);
-  const { resealed } = await resealLinks(storage, keys);
-  await rebindMasterKey(storage, masterKeyMark(keys.to));
-  return { signingKeys, links: resealed };
-}
 
 /** `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. */
 export async function rotateMasterKey(

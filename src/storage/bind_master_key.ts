@@ -46,3 +46,17 @@ export async function bindMasterKey(storage: Storage, mark: string): Promise<Res
     return failure(wrongMasterKey);
   }
 }
+
+/** A storage that can be used. */
+export interface SoundStorage {
+  readonly kind: "sound";
+  /** Of the master key that it is bound to; `null` when no server has used it yet. */
+  readonly mark: unknown;
+  /** Whether the entry that was looked for is there. */
+  readonly isFound: boolean;
+}
+
+/** Nothing is there yet: the first start makes it. */
+export interface AbsentStorage {
+  readonly kind: "absent";
+}

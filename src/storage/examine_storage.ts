@@ -6,21 +6,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import type { StorageProblem } from "./guarded_storage.ts";
 import type { StorageKey } from "./port.ts";
+import type { AbsentStorage, SoundStorage } from "./bind_master_key.ts";
 import { UnusableStorageError } from "./unusable_storage.ts";
-
-/** A storage that can be used. */
-export interface SoundStorage {
-  readonly kind: "sound";
-  /** Of the master key that it is bound to; `null` when no server has used it yet. */
-  readonly mark: unknown;
-  /** Whether the entry that was looked for is there. */
-  readonly isFound: boolean;
-}
-
-/** Nothing is there yet: the first start makes it. */
-export interface AbsentStorage {
-  readonly kind: "absent";
-}
 
 /** Opens what is there, looks for damage and for one entry, and tries to write where that can be undone. */
 export async function examineStorage(

@@ -1,7 +1,6 @@
 /** Examines a PostgreSQL database without making or upgrading its schema. */
-import { markKey } from "../bind_master_key.ts";
+import { type AbsentStorage, markKey, type SoundStorage } from "../bind_master_key.ts";
 import type { PostgresLocation } from "../database_url.ts";
-import type { AbsentStorage, SoundStorage } from "../examine_storage.ts";
 import { encodeKey } from "../key_text.ts";
 import type { StorageKey } from "../port.ts";
 import { describePostgresFailure, requireUsableServer } from "./postgres_storage.ts";

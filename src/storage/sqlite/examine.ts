@@ -1,7 +1,6 @@
 /** Examines a SQLite database that may be in use. */
 import { DatabaseSync } from "node:sqlite";
-import { markKey } from "../bind_master_key.ts";
-import type { AbsentStorage, SoundStorage } from "../examine_storage.ts";
+import { type AbsentStorage, markKey, type SoundStorage } from "../bind_master_key.ts";
 import { encodeKey } from "../key_text.ts";
 import type { StorageKey } from "../port.ts";
 import { requireOwn, requireSound } from "./open_database.ts";
