@@ -29,7 +29,7 @@ try {
     await page.goto(server.setUpLink ?? "");
     await keep(page, `set-up-${colorScheme}`);
     await page.getByLabel("Passphrase", { exact: true }).fill(ownerPassphrase);
-    await page.getByLabel("The same passphrase again").fill(ownerPassphrase);
+    await page.getByLabel("Repeat the passphrase").fill(ownerPassphrase);
     await page.getByRole("button", { name: "Set passphrase" }).click();
     await page.getByRole("heading", { name: "This server is ready" }).waitFor();
 

@@ -1,4 +1,4 @@
-/** The scope catalogue: each scope's name, what it implies, and the words a person sees on the consent page. */
+/** The scope catalogue: each scope's name, what it implies, and its words on the consent page. */
 
 /** One scope as this server offers it. */
 export interface ScopeDefinition {

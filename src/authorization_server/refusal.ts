@@ -91,19 +91,19 @@ const refusals = {
   wrong_registration_token: {
     error: "invalid_token",
     status: 401,
-    description: "Registration needs the server's registration token",
+    description: "Registration requires the server's registration token",
   },
   too_many_unused_clients: {
     error: "temporarily_unavailable",
     status: 429,
-    description: "Too many clients were registered lately; try again later",
+    description: "Too many clients were registered recently; try again later",
   },
   malformed_client_metadata: badMetadata("The client metadata is malformed"),
   unsupported_authentication_method: badMetadata(
     "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
   ),
   unusable_client_keys: badMetadata(
-    "jwks may hold public keys only; private_key_jwt needs them, or an https jwks_uri, not both",
+    "jwks may contain only public keys; private_key_jwt needs either jwks or an https jwks_uri",
   ),
   no_supported_grant_type: badMetadata("grant_types must include authorization_code"),
   unsupported_response_type: badMetadata("response_types must be code"),
@@ -118,10 +118,9 @@ const refusals = {
 /** A reason for a refusal; a stable name for the audit log. */
 export type RefusalReason = keyof typeof refusals;
 
-/** No cache keeps what has a token in it (RFC 6749 §5.1). */
+/** Caches must not store tokens (RFC 6749 §5.1). */
 export const noStore: Readonly<Record<string, string>> = { "cache-control": "no-store", pragma: "no-cache" };
 
-/** A JSON answer that no cache keeps. */
 export function jsonResponse(
   body: unknown,
   options: { status?: number; headers?: Record<string, string> } = {},
@@ -129,7 +128,7 @@ export function jsonResponse(
   return Response.json(body, { status: options.status ?? 200, headers: { ...noStore, ...options.headers } });
 }
 
-/** Logs a refusal with its reason and gives the answer that the client sees. */
+/** Logs a refusal with its reason and returns what the client sees. */
 export function refuseLogged(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
   log.write("audit", event, { outcome: "refused", reason, ...fields });
   const { error, status, description } = refusals[reason];

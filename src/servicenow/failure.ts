@@ -1,11 +1,11 @@
-/** What can go wrong between this server and an instance, and the words for the agent and its person. */
+/** What can go wrong between this server and an instance, and the words for the agent and its user. */
 
 /** Why an instance gave no proper answer. */
 export type UnavailableCause =
   | "unreachable"
   | "timed_out"
   | "broken_off"
-  /** A web page or a redirect where the API should be: a sleeping instance, or a gateway that wants a sign-in. */
+  /** A web page or a redirect where the API should be: a hibernating instance, or a gateway that requires sign-in. */
   | "not_an_api"
   | "server_error"
   | "bad_reply"
@@ -39,7 +39,7 @@ export interface FailureWords {
 export function describeFailure(failure: ServicenowFailure, linkUrl: string): FailureWords {
   switch (failure.reason) {
     case "invalid_record_id":
-      return { error: "Invalid sys_id format", detail: `Give ${failure.expected}.` };
+      return { error: "Invalid sys_id format", detail: `Use ${failure.expected}.` };
     case "invalid_input":
       return { error: "Invalid request", detail: failure.message };
     case "not_linked":
@@ -57,7 +57,7 @@ export function describeFailure(failure: ServicenowFailure, linkUrl: string): Fa
     case "forbidden":
       return {
         error: "Insufficient permissions",
-        detail: "The user's own ServiceNow rights do not allow this. Trying again does not help.",
+        detail: "The user's own ServiceNow rights do not allow this. Retrying does not help.",
       };
     case "not_found":
       return {
@@ -97,12 +97,12 @@ function causeWords(cause: UnavailableCause): string {
     case "timed_out":
       return "The instance did not answer in time. Try again later.";
     case "broken_off":
-      return "The instance broke off in the middle of its answer. Try again.";
+      return "The connection broke in the middle of the answer. Try again.";
     case "not_an_api":
-      return "The instance answered with a web page: it sleeps, or a gateway before it asks for a sign-in. " +
+      return "The instance answered with a web page: it is hibernating, or a gateway in front of it requires sign-in. " +
         "Ask the user to open the instance in a browser, then try again.";
     case "server_error":
-      return "The instance reported an error of its own. Try again later.";
+      return "The instance reported an internal error. Try again later.";
     case "bad_reply":
       return "The instance's answer could not be understood. Try again later.";
     case "client_refused":

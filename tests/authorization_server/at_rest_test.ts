@@ -119,7 +119,7 @@ async function runOperatorFlows(harness: Harness, browser: TestBrowser): Promise
   };
 }
 
-Deno.test("M1: neither the database nor the log holds any secret that passed through", async () => {
+Deno.test("neither the database nor the log holds any secret that passed through", async () => {
   await using harness = await startHarness({ setUp: false });
   const secrets = await runEverything(harness);
   const directory = dirname(harness.databasePath);
@@ -134,7 +134,7 @@ Deno.test("M1: neither the database nor the log holds any secret that passed thr
   }
 });
 
-Deno.test("M1: private signing keys are sealed", async () => {
+Deno.test("private signing keys are sealed", async () => {
   await using harness = await startHarness({ setUp: false });
   await runEverything(harness);
   const [entry] = await harness.storage.list(["signing_key"], { limit: 1 });
@@ -142,14 +142,14 @@ Deno.test("M1: private signing keys are sealed", async () => {
   assert.ok(!/"d"\s*:/.test(text));
 });
 
-Deno.test("M3: the database files are for their owner only", async () => {
+Deno.test("the database files are for their owner only", async () => {
   await using harness = await startHarness({ setUp: false });
   await runEverything(harness);
   const directory = dirname(harness.databasePath);
   for (const name of readdirSync(directory)) assert.equal(statSync(`${directory}/${name}`).mode & 0o077, 0, name);
 });
 
-Deno.test("M5: clients, grants, revocations and signing keys survive a restart", async () => {
+Deno.test("clients, grants, revocations and signing keys survive a restart", async () => {
   await using harness = await startHarness({ setUp: false });
   const { accessToken = "", successor = "" } = await runEverything(harness);
   const client = await register(harness);

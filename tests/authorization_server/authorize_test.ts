@@ -40,7 +40,7 @@ async function assertRedirect(response: Response, error: string): Promise<URLSea
 
 const changes = async (harness: Harness) => await harness.storage.changeCount();
 
-Deno.test("A1: an unknown client is told so on our page, never redirected (OAuth 2.1 §4.1.2.1)", async () => {
+Deno.test("an unknown client is told so on our page, never redirected (OAuth 2.1 §4.1.2.1)", async () => {
   await using harness = await startHarness();
   const before = await changes(harness);
   for (const id of ["nobody", "", "https://evil.test/client.json", "pcc_" + "0".repeat(32)]) {
@@ -49,7 +49,7 @@ Deno.test("A1: an unknown client is told so on our page, never redirected (OAuth
   assert.equal(await changes(harness), before);
 });
 
-Deno.test("A3, A7, A11: a redirect URI that is not the client's own is never redirected to", async () => {
+Deno.test("a redirect URI that is not the client's own is never redirected to", async () => {
   await using harness = await startHarness();
   const client = await register(harness);
   await register(harness, { redirect_uris: ["https://other.test/callback"] });
@@ -73,7 +73,7 @@ Deno.test("A3, A7, A11: a redirect URI that is not the client's own is never red
   assert.ok(harness.reasons().every((reason) => reason === "redirect_uri_not_registered"));
 });
 
-Deno.test("A5: a loopback client may come back on any port (RFC 8252 §7.3)", async () => {
+Deno.test("a loopback client may come back on any port (RFC 8252 §7.3)", async () => {
   await using harness = await startHarness();
   const client = await register(harness, { redirect_uris: ["http://127.0.0.1:3000/cb"] });
   const browser = openBrowser(harness);
@@ -86,7 +86,7 @@ Deno.test("A5: a loopback client may come back on any port (RFC 8252 §7.3)", as
   assert.equal(locationOf(await decide(browser, page)).port, "51999");
 });
 
-Deno.test("A9: without redirect_uri the only registered one is used, with two nobody is redirected", async () => {
+Deno.test("without redirect_uri the only registered one is used, with two nobody is redirected", async () => {
   await using harness = await startHarness();
   const one = await registerApproved(harness);
   await assertRedirect(
@@ -97,7 +97,7 @@ Deno.test("A9: without redirect_uri the only registered one is used, with two no
   await assertLocal(await harness.fetch(authorizePath(two.client_id, { redirect_uri: null })), 400);
 });
 
-Deno.test("A13: long queries, control characters and repeated parameters are refused on our page", async () => {
+Deno.test("long queries, control characters and repeated parameters are refused on our page", async () => {
   await using harness = await startHarness();
   const { client_id } = await register(harness);
   await assertLocal(await harness.fetch(authorizePath(client_id, { state: "x".repeat(9_000) })), 414);
@@ -107,7 +107,7 @@ Deno.test("A13: long queries, control characters and repeated parameters are ref
   await assertLocal(await harness.fetch(`${authorizePath(client_id)}&redirect_uri=https://evil.test/`), 400);
 });
 
-Deno.test("A13: state comes back as it was, percent-encoded", async () => {
+Deno.test("state comes back as it was, percent-encoded", async () => {
   await using harness = await startHarness();
   const { client_id } = await registerApproved(harness);
   const state = `<"&'>=?#% ü`;
@@ -118,7 +118,7 @@ Deno.test("A13: state comes back as it was, percent-encoded", async () => {
   assert.equal(parameters.get("state"), state);
 });
 
-Deno.test("A15: prompt=none never gives a code (OpenID Connect Core §3.1.2.6)", async () => {
+Deno.test("prompt=none never gives a code (OpenID Connect Core §3.1.2.6)", async () => {
   await using harness = await startHarness();
   const client = await registerApproved(harness);
   const browser = openBrowser(harness);
@@ -141,7 +141,7 @@ Deno.test("prompt=login asks for the passphrase although a session exists", asyn
   assert.match(await (await browser.get(`/oauth/consent?request=${handle}`)).text(), /name="passphrase"/);
 });
 
-Deno.test("A17: a foreign, relative or fragmented resource is invalid_target (RFC 8707 §2)", async () => {
+Deno.test("a foreign, relative or fragmented resource is invalid_target (RFC 8707 §2)", async () => {
   await using harness = await startHarness();
   const { client_id } = await registerApproved(harness);
   for (const value of ["https://other.test/mcp", `${resource}#x`, "/mcp"]) {
@@ -151,7 +151,7 @@ Deno.test("A17: a foreign, relative or fragmented resource is invalid_target (RF
   await assertRedirect(await harness.fetch(two), "invalid_target");
 });
 
-Deno.test("A19: another spelling of the resource is accepted and the audience is the configured one", async () => {
+Deno.test("another spelling of the resource is accepted and the audience is the configured one", async () => {
   await using harness = await startHarness();
   const client = await register(harness);
   const spelled = "https://MCP.test/mcp/";
@@ -179,7 +179,7 @@ for (const [name, parameters] of Object.entries(pkceFailures)) {
   });
 }
 
-Deno.test("B9: without a challenge there is no code, so no verifier can be added later (RFC 9700 §4.8.2)", async () => {
+Deno.test("without a challenge there is no code, so no verifier can be added later (RFC 9700 §4.8.2)", async () => {
   await using harness = await startHarness();
   const client = await registerApproved(harness);
   const browser = openBrowser(harness);
@@ -190,7 +190,7 @@ Deno.test("B9: without a challenge there is no code, so no verifier can be added
   assert.equal((await redeem(harness, client, "pca_made-up")).body.error, "invalid_grant");
 });
 
-Deno.test("B5: code_challenge_method sent twice is refused, not guessed about", async () => {
+Deno.test("code_challenge_method sent twice is refused, not guessed about", async () => {
   await using harness = await startHarness();
   const { client_id } = await register(harness);
   await assertLocal(await harness.fetch(`${authorizePath(client_id)}&code_challenge_method=plain`), 400);
@@ -281,7 +281,7 @@ Deno.test("every authorization response carries iss, success and denial too (RFC
   }
 });
 
-Deno.test("M9: the endpoints in the metadata are plain URLs below the issuer", async () => {
+Deno.test("the endpoints in the metadata are plain URLs below the issuer", async () => {
   await using harness = await startHarness();
   await connect(harness);
   const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();

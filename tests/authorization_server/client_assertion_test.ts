@@ -80,7 +80,7 @@ for (const key of [es256, ed25519, ps256]) {
   });
 }
 
-Deno.test("D11: every broken rule of RFC 7523 §3 is invalid_client", async () => {
+Deno.test("every broken rule of RFC 7523 §3 is invalid_client", async () => {
   await using harness = await startHarness();
   const id = await makeClient(harness, es256);
   const now = Math.floor(harness.time.now / 1_000);
@@ -110,7 +110,7 @@ Deno.test("D11: every broken rule of RFC 7523 §3 is invalid_client", async () =
   }
 });
 
-Deno.test("D11: alg none, HS256 under the public key, another key, another type, and nonsense", async () => {
+Deno.test("alg none, HS256 under the public key, another key, another type, and nonsense", async () => {
   await using harness = await startHarness();
   const id = await makeClient(harness, es256);
   const good = await sign(harness, id, es256);
@@ -149,7 +149,7 @@ Deno.test("D11: alg none, HS256 under the public key, another key, another type,
   assert.equal(await ask(harness, good), "issued");
 });
 
-Deno.test("D11: an assertion works once, also when it comes 16 times at once", async () => {
+Deno.test("an assertion works once, also when it comes 16 times at once", async () => {
   await using harness = await startHarness();
   const id = await makeClient(harness, es256);
   const assertion = await sign(harness, id, es256);
@@ -160,7 +160,7 @@ Deno.test("D11: an assertion works once, also when it comes 16 times at once", a
   assert.equal(await ask(harness, assertion), failed);
 });
 
-Deno.test("D3, D5, D9: no second method beside an assertion, no other client_id, no other method for the client", async () => {
+Deno.test("no second method beside an assertion, no other client_id, no other method for the client", async () => {
   await using harness = await startHarness();
   const id = await makeClient(harness, es256);
   const fresh = () => sign(harness, id, es256);

@@ -84,7 +84,7 @@ for (
     "HTTPS://app.example.com/client.json",
   ]
 ) {
-  Deno.test(`J1: ${id.slice(0, 60)} is no client_id to fetch (draft §3)`, async () => {
+  Deno.test(`${id.slice(0, 60)} is no client_id to fetch (draft §3)`, async () => {
     await using test = await start();
     assert.ok(!isClientDocumentUrl(id));
     const response = await test.harness.fetch(authorizePath(id));
@@ -100,9 +100,9 @@ const rules: readonly (readonly [name: string, document: unknown, rule: RegExp])
   ["empty redirect_uris", { ...document, redirect_uris: [] }, /redirect_uris/],
   ["no client_name", { ...document, client_name: undefined }, /needs client_id, client_name/],
   ["no client_id", { ...document, client_id: undefined }, /needs client_id/],
-  ["another client_id", { ...document, client_id: `${clientId}?` }, /client_id has to be the very address/],
-  ["a forbidden redirect", { ...document, redirect_uris: [redirectUri, "javascript:alert(1)"] }, /has to be https/],
-  ["a plain http redirect", { ...document, redirect_uris: ["http://app.example.com/cb"] }, /has to be https/],
+  ["another client_id", { ...document, client_id: `${clientId}?` }, /client_id must be exactly the URL/],
+  ["a forbidden redirect", { ...document, redirect_uris: [redirectUri, "javascript:alert(1)"] }, /must be https/],
+  ["a plain http redirect", { ...document, redirect_uris: ["http://app.example.com/cb"] }, /must be https/],
   ["a client secret", { ...document, client_secret: "s" }, /must not hold a client_secret/],
   [
     "a secret's method",
@@ -110,12 +110,12 @@ const rules: readonly (readonly [name: string, document: unknown, rule: RegExp])
     /none or private_key_jwt/,
   ],
   ["a method without keys", { ...document, token_endpoint_auth_method: "private_key_jwt" }, /public keys/],
-  ["no code grant", { ...document, grant_types: ["refresh_token"] }, /has to allow the grant authorization_code/],
+  ["no code grant", { ...document, grant_types: ["refresh_token"] }, /must allow the grant type authorization_code/],
   ["an array", [document], /needs client_id/],
   ["a text", "hello", /needs client_id/],
 ];
 for (const [name, wrong, rule] of rules) {
-  Deno.test(`J7: a document with ${name} is no client; the page names the rule, and the failure is not remembered`, async () => {
+  Deno.test(`a document with ${name} is no client; the page names the rule, and the failure is not remembered`, async () => {
     await using test = await start();
     const { harness, web } = test;
     web.publish("/client.json", JSON.stringify(wrong));
@@ -123,14 +123,14 @@ for (const [name, wrong, rule] of rules) {
     assert.equal(response.status, 400);
     assert.equal(response.headers.get("location"), null);
     const page = await response.text();
-    assert.match(page, /description cannot be used/);
+    assert.match(page, /metadata cannot be used/);
     assert.match(page, rule);
     web.publish("/client.json", document);
     assert.match(await (await harness.fetch(authorizePath(clientId))).text(), /Example App/);
   });
 }
 
-Deno.test("J2: the page is the same for a private address, a name without one and a host that fails TLS: no oracle about the network", async () => {
+Deno.test("the page is the same for a private address, a name without one and a host that fails TLS: no oracle about the network", async () => {
   await using test = await start();
   const { harness, web } = test;
   const pages: string[] = [];
@@ -154,7 +154,7 @@ Deno.test("J2: the page is the same for a private address, a name without one an
   assert.deepEqual([...new Set(told)], ["forbidden_address", "unresolvable_host", "connection_failed"]); // the log knows
 });
 
-Deno.test("J9: a redirect that is not in the document is refused on our page", async () => {
+Deno.test("a redirect that is not in the document is refused on our page", async () => {
   await using test = await start();
   const response = await test.harness.fetch(authorizePath(clientId, { redirect_uri: "https://evil.test/" }));
   assert.equal(response.status, 400);
@@ -162,7 +162,7 @@ Deno.test("J9: a redirect that is not in the document is refused on our page", a
   await response.body?.cancel();
 });
 
-Deno.test("J11: a loopback redirect shows its host and a warning, since any local program can borrow the client_id", async () => {
+Deno.test("a loopback redirect shows its host and a warning, since any local program can borrow the client_id", async () => {
   await using test = await start();
   const path = authorizePath(clientId, { redirect_uri: "http://127.0.0.1:4711/callback" });
   const page = await reachConsent(openBrowser(test.harness), path);
@@ -216,7 +216,7 @@ Deno.test("a bad request of a client that nobody approved leads nowhere by itsel
   }
 });
 
-Deno.test("J13: a changed document counts from the next authorization after its lifetime; consent is asked again", async () => {
+Deno.test("a changed document counts from the next authorization after its lifetime; consent is asked again", async () => {
   await using test = await start();
   const { harness, web } = test;
   web.publish("/client.json", document, { "cache-control": "max-age=60" });
@@ -261,7 +261,7 @@ Deno.test("an approved client keeps refreshing while its document cannot be reac
   await response.body?.cancel();
 });
 
-Deno.test("without the fetcher there are no metadata documents and none are advertised (H3)", async () => {
+Deno.test("without the fetcher there are no metadata documents and none are advertised", async () => {
   await using harness = await startHarness();
   const response = await harness.fetch(authorizePath(clientId));
   assert.equal(response.status, 400);

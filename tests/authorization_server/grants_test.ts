@@ -57,8 +57,8 @@ Deno.test("the page has the time of day, the last token and the address that ask
   const { page } = await openGrants(harness);
   const at = (time: number) => `<time datetime="${new Date(time).toISOString()}">`;
   assert.ok(page.includes(`Allowed on ${at(1_800_000_000_000)}15 January 2027 at 08:00 UTC`), page);
-  assert.ok(page.includes(`Last asked for a token on ${at(harness.time.now)}15 January 2027 at 09:01 UTC`), page);
-  assert.match(page, /A token lasts 1 hour/);
+  assert.ok(page.includes(`Last requested a token on ${at(harness.time.now)}15 January 2027 at 09:01 UTC`), page);
+  assert.match(page, /An access token lasts 1 hour/);
   assert.match(page, /from <span class="mono">198\.51\.100\.7<\/span>/);
 });
 

@@ -62,7 +62,7 @@ Deno.test("a refresh token is active until it is replaced for good, and asking d
   assert.equal((await introspect(harness, renewed.body.refresh_token, client))["active"], true);
 });
 
-Deno.test("L5: without authentication and as a public client 401; another client's token is not active", async () => {
+Deno.test("without authentication and as a public client 401; another client's token is not active", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connectConfidential(harness);
   const { client: open, tokens: openTokens } = await connect(harness);

@@ -60,7 +60,7 @@ Deno.test("its scopes are the limit: narrower and implied ones are fine, wider a
   assert.equal((await ask(harness, client, { resource: `${issuer}/other` })).body.error, "invalid_target");
 });
 
-Deno.test("L7: registered clients and those made for people may not use client credentials", async () => {
+Deno.test("registered clients and those made for people may not use client credentials", async () => {
   await using harness = await startHarness();
   const { client } = await connect(harness);
   const form = { grant_type: "client_credentials", client_id: client.client_id };
@@ -89,7 +89,7 @@ Deno.test("an operator-made client for people goes through sign-in and consent, 
   assert.equal(again.status, 200);
 });
 
-Deno.test("D7: an expired secret is invalid_client (RFC 7591 §3.2.1)", async () => {
+Deno.test("an expired secret is invalid_client (RFC 7591 §3.2.1)", async () => {
   await using harness = await startHarness();
   const client = await make(harness, { secretLifetimeSeconds: 60 });
   assert.equal((await ask(harness, client)).status, 200);

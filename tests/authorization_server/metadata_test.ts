@@ -11,7 +11,7 @@ import {
   startHarness,
 } from "./harness.ts";
 
-Deno.test("H1: the issuer is byte-identical in metadata, iss parameter and iss claim, without a trailing slash (RFC 8414 §3.3)", async () => {
+Deno.test("the issuer is byte-identical in metadata, iss parameter and iss claim, without a trailing slash (RFC 8414 §3.3)", async () => {
   await using harness = await startHarness();
   const metadata = await (await harness.fetch("/.well-known/oauth-authorization-server")).json();
   const { client, tokens } = await connect(harness);
@@ -23,7 +23,7 @@ Deno.test("H1: the issuer is byte-identical in metadata, iss parameter and iss c
   assert.equal(locationOf(answered).searchParams.get("iss"), issuer);
 });
 
-Deno.test("H3: the metadata advertises what exists, and the tests beside this one show each (RFC 8414 §2)", async () => {
+Deno.test("the metadata advertises what exists, and the tests beside this one show each (RFC 8414 §2)", async () => {
   await using harness = await startHarness();
   const response = await harness.fetch("/.well-known/oauth-authorization-server");
   assert.match(response.headers.get("content-type") ?? "", /^application\/json/);

@@ -62,7 +62,7 @@ const forbidden = [
   "::1]/@[2606:4700::1111",
 ];
 for (const address of forbidden) {
-  Deno.test(`J1: ${JSON.stringify(address)} is no public address`, () => assert.ok(!isPublicAddress(address)));
+  Deno.test(`${JSON.stringify(address)} is no public address`, () => assert.ok(!isPublicAddress(address)));
 }
 
 for (

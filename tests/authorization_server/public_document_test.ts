@@ -25,7 +25,7 @@ Deno.test("a document is fetched over TLS from the address that was checked", as
   assert.deepEqual(web.requests, ["GET /client.json?v=1 HTTP/1.1"]);
 });
 
-Deno.test("J1, SSRF: a name that resolves to a forbidden address, alone or among others, is never connected to", async () => {
+Deno.test("SSRF: a name that resolves to a forbidden address, alone or among others, is never connected to", async () => {
   await using web = openTestNetwork();
   web.publish("/client.json", {});
   const forbidden = [
@@ -49,7 +49,7 @@ Deno.test("J1, SSRF: a name that resolves to a forbidden address, alone or among
   assert.deepEqual(web.connected, []);
 });
 
-Deno.test("J3: DNS rebinding: the name is resolved once, and the checked address is the one that is connected to", async () => {
+Deno.test("DNS rebinding: the name is resolved once, and the checked address is the one that is connected to", async () => {
   await using web = openTestNetwork();
   web.publish("/client.json", {});
   web.names.set("app.example.com", [[publicAddress], ["127.0.0.1"]]);
@@ -96,7 +96,7 @@ Deno.test("a redirect is not followed, since its target was not checked", async 
   assert.ok(web.requests.every((line) => line.includes("/client.json")));
 });
 
-Deno.test("J5: more than 5 KB is given up, declared or not, chunked or not, at once", async () => {
+Deno.test("more than 5 KB is given up, declared or not, chunked or not, at once", async () => {
   await using web = openTestNetwork();
   const big = JSON.stringify({ a: "x".repeat(6_000) });
   const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
@@ -114,7 +114,7 @@ Deno.test("J5: more than 5 KB is given up, declared or not, chunked or not, at o
   }
 });
 
-Deno.test("J5: an endless body, a slow one and a silent one end at the deadline or the limit", async () => {
+Deno.test("an endless body, a slow one and a silent one end at the deadline or the limit", async () => {
   await using web = openTestNetwork();
   const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
   const slowly = async (write: (text: string) => Promise<void>): Promise<void> => {
@@ -138,13 +138,13 @@ Deno.test("J5: an endless body, a slow one and a silent one end at the deadline 
   assert.match(await reasonFor(web), /malformed_response/);
 });
 
-Deno.test("J5: a compressed body is refused unread", async () => {
+Deno.test("a compressed body is refused unread", async () => {
   await using web = openTestNetwork();
   web.publish("/client.json", "not really gzip", { "content-encoding": "gzip" });
   assert.equal(await reasonFor(web), "unexpected_content_type");
 });
 
-Deno.test("J7: wrong status, type and syntax have their own reasons", async () => {
+Deno.test("wrong status, type and syntax have their own reasons", async () => {
   await using web = openTestNetwork();
   assert.equal(await reasonFor(web), "unexpected_status");
   web.publish("/client.json", {}, { "content-type": "text/html" });

@@ -25,7 +25,7 @@ Deno.test("64 parallel redemptions of one code: one winner, and the replays end 
   assert.ok(!await isAccepted(harness, winners[0]?.body.access_token ?? ""));
 });
 
-Deno.test("64 parallel refreshes of one token: one rotation, the same successor for all (E3)", async () => {
+Deno.test("64 parallel refreshes of one token: one rotation, the same successor for all", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   const answers = await Promise.all(Array.from({ length: many }, () => refresh(harness, client, tokens.refresh_token)));

@@ -136,7 +136,7 @@ const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
 
 for (const [kind, uris] of Object.entries(classes)) {
   for (const uri of uris) {
-    Deno.test(`I1: ${JSON.stringify(uri.slice(0, 60))} is ${kind} (RFC 7591 §2, MCP: https or loopback)`, () => {
+    Deno.test(`${JSON.stringify(uri.slice(0, 60))} is ${kind} (RFC 7591 §2, MCP: https or loopback)`, () => {
       assert.equal(classifyRedirectUri(uri), kind);
     });
   }
@@ -169,12 +169,12 @@ const pairs: [string, string, boolean][] = [
 ];
 
 for (const [requested, registered, expected] of pairs) {
-  Deno.test(`A3/A5/A7: ${requested} ${expected ? "matches" : "does not match"} ${registered} (RFC 8252 §7.3)`, () => {
+  Deno.test(`${requested} ${expected ? "matches" : "does not match"} ${registered} (RFC 8252 §7.3)`, () => {
     assert.equal(matchesRedirectUri(requested, registered), expected);
   });
 }
 
-Deno.test("A9: an omitted redirect_uri selects the only registered one, and nothing else (OAuth 2.1 §2.3)", () => {
+Deno.test("an omitted redirect_uri selects the only registered one, and nothing else (OAuth 2.1 §2.3)", () => {
   assert.equal(selectRedirectUri(undefined, ["https://a.example/"]), "https://a.example/");
   assert.equal(selectRedirectUri(undefined, ["https://a.example/", "https://b.example/"]), null);
   assert.equal(selectRedirectUri(undefined, []), null);

@@ -18,7 +18,7 @@ import {
 const second = 1_000;
 const day = 86_400 * second;
 
-Deno.test("E1: an old refresh token after the grace window revokes the family (RFC 9700 §4.14.2)", async () => {
+Deno.test("an old refresh token after the grace window revokes the family (RFC 9700 §4.14.2)", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   const renewed = await refresh(harness, client, tokens.refresh_token);
@@ -32,7 +32,7 @@ Deno.test("E1: an old refresh token after the grace window revokes the family (R
   assert.ok(harness.reasons().includes("reused_refresh_token"));
 });
 
-Deno.test("E3: within the grace window the same old token gives the same successor, as often as it is sent", async () => {
+Deno.test("within the grace window the same old token gives the same successor, as often as it is sent", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   const first = await refresh(harness, client, tokens.refresh_token);
@@ -97,7 +97,7 @@ Deno.test("another client cannot use a refresh token, and its attempt changes no
   assert.equal(await harness.storage.changeCount(), before);
 });
 
-Deno.test("E5: a wider scope is invalid_scope and does not rotate; a narrower one narrows only the access token (RFC 6749 §6)", async () => {
+Deno.test("a wider scope is invalid_scope and does not rotate; a narrower one narrows only the access token (RFC 6749 §6)", async () => {
   await using harness = await startHarness();
   const client = await register(harness);
   const { body } = await redeem(harness, client, await obtainCode(harness, client, { scope: "files:write" }));
@@ -114,7 +114,7 @@ Deno.test("E5: a wider scope is invalid_scope and does not rotate; a narrower on
   assert.equal((await refresh(harness, client, narrower.body.refresh_token)).body.scope, "files:write");
 });
 
-Deno.test("E7: another resource is invalid_target and does not rotate (RFC 8707 §2.2)", async () => {
+Deno.test("another resource is invalid_target and does not rotate (RFC 8707 §2.2)", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   const wrong = await refresh(harness, client, tokens.refresh_token, { resource: "https://other.test/mcp" });
@@ -123,7 +123,7 @@ Deno.test("E7: another resource is invalid_target and does not rotate (RFC 8707 
   assert.equal((await refresh(harness, client, tokens.refresh_token, { resource })).status, 200);
 });
 
-Deno.test("E9: access and refresh tokens never pass for each other", async () => {
+Deno.test("access and refresh tokens never pass for each other", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness);
   assert.equal((await refresh(harness, client, tokens.access_token)).body.error, "invalid_grant");

@@ -20,7 +20,7 @@ for (
     "http://localhost:3000",
   ]
 ) {
-  Deno.test(`A19: resource ${resource} is this server's`, () => assert.ok(isAccepted([resource])));
+  Deno.test(`resource ${resource} is this server's`, () => assert.ok(isAccepted([resource])));
 }
 
 for (
@@ -44,10 +44,10 @@ for (
     "urn:mcp",
   ]
 ) {
-  Deno.test(`A17: resource ${resource} is not this server's (RFC 8707 §2)`, () => assert.ok(!isAccepted([resource])));
+  Deno.test(`resource ${resource} is not this server's (RFC 8707 §2)`, () => assert.ok(!isAccepted([resource])));
 }
 
-Deno.test("A17: two resources of which one is foreign are refused; none at all is fine", () => {
+Deno.test("two resources of which one is foreign are refused; none at all is fine", () => {
   assert.ok(!isAccepted(["https://mcp.test/mcp", "https://other.test/mcp"]));
   assert.ok(isAccepted([]));
 });

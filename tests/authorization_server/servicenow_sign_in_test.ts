@@ -143,7 +143,7 @@ Deno.test("the callback is refused in any browser but the one that was sent (CVE
   const path = await callbackPath(place, await attacker.get(authorizePath(client.client_id)), "ada");
   const answer = await victim.get(path);
   assert.equal(answer.status, 403);
-  assert.match(await answer.text(), /belongs to another browser/);
+  assert.match(await answer.text(), /started in another browser/);
   assert.equal(victim.cookies.size, 0);
   assert.ok(place.harness.reasons().includes("other_browser"));
   const late = await attacker.get(path);
@@ -156,7 +156,7 @@ Deno.test("mode servicenow: passphrases are not taken", async () => {
   await using place = await openSignInPlace(true);
   const answer = await place.browser().post("/oauth/sign-in", { request: "x", passphrase });
   assert.equal(answer.status, 403);
-  assert.match(await answer.text(), /People do not sign in here/);
+  assert.match(await answer.text(), /Sign-in happens elsewhere/);
 });
 
 Deno.test("mode servicenow: no passphrase fits the account that a first sign-in makes", async () => {
@@ -211,7 +211,7 @@ Deno.test("mode local: a signed-in person links an account, sees it, and ends th
   const signedIn = await browser.post(action, { csrf: hiddenField(form, "csrf"), passphrase });
   assert.equal(signedIn.headers.get("location"), "/servicenow/link");
   const before = await (await browser.get("/servicenow/link")).text();
-  assert.match(before, /none linked/);
+  assert.match(before, /Not linked/);
 
   const sent = await browser.post("/servicenow/link", { csrf: hiddenField(before, "csrf"), action: "link" });
   // No redirect: Chromium holds those that follow a form to its page's form-action, the instance's own to an SSO too.
@@ -227,7 +227,7 @@ Deno.test("mode local: a signed-in person links an account, sees it, and ends th
 
   const unlinked = await browser.post("/servicenow/link", { csrf: hiddenField(page, "csrf"), action: "unlink" });
   assert.equal(unlinked.status, 303);
-  assert.match(await (await browser.get("/servicenow/link")).text(), /none linked/);
+  assert.match(await (await browser.get("/servicenow/link")).text(), /Not linked/);
 });
 
 Deno.test("the link page takes no form from elsewhere, and nothing from somebody who is not signed in", async () => {
@@ -249,7 +249,7 @@ Deno.test("mode local: whoever signs in meanwhile does not get the other one's a
   for (const name of [...browser.cookies.keys()]) if (name.includes("session")) browser.cookies.delete(name);
   const answer = await browser.get(path);
   assert.equal(answer.status, 403);
-  assert.match(await answer.text(), /Another person is signed in here now/);
+  assert.match(await answer.text(), /Another user is signed in here now/);
   assert.deepEqual(await place.servicenow.links.status("owner"), { state: "none" });
 });
 

@@ -25,7 +25,7 @@ function claim(harness: Harness, code: string, form: Record<string, string> = {}
 
 const codeOf = (link: string) => new URL(link, issuer).searchParams.get("code") ?? "";
 
-Deno.test("K17: only the link from the console sets the owner's passphrase, once", async () => {
+Deno.test("only the link from the console sets the owner's passphrase, once", async () => {
   await using harness = await startHarness({ setUp: false });
   const link = await openLink(harness);
   assert.ok(codeOf(link).length >= 43); // 256 bits
@@ -52,7 +52,7 @@ Deno.test("K17: only the link from the console sets the owner's passphrase, once
     confirmation: "another passphrase",
   });
   assert.equal(again.status, 403);
-  assert.match(await again.text(), /set up already/);
+  assert.match(await again.text(), /already set up/);
   assert.equal(await harness.server.issueSetUpLink(), null);
   const client = await register(harness);
   assert.match(await reachConsent(openBrowser(harness), authorizePath(client.client_id)), /It wants to/);
@@ -166,5 +166,5 @@ Deno.test("OWNER_PASSWORD_HASH takes the place of set-up: there is no link, and 
   assert.equal(await harness.server.issueSetUpLink(), null);
   const page = await harness.fetch("/setup?code=x");
   assert.equal(page.status, 403);
-  assert.match(await page.text(), /set up already/);
+  assert.match(await page.text(), /already set up/);
 });

@@ -33,7 +33,7 @@ function watchHashing(): Disposable & { readonly seen: Record<string, unknown>[]
   return { seen, [Symbol.dispose]: () => void (SubtleCrypto.prototype.deriveBits = deriveBits) };
 }
 
-Deno.test("K15: sign-in answers 303, sets the session cookie, and the handle leads on (RFC 9700 §4.12)", async () => {
+Deno.test("sign-in answers 303, sets the session cookie, and the handle leads on (RFC 9700 §4.12)", async () => {
   await using harness = await startHarness();
   const { browser, request } = await openSignIn(harness);
   const response = await browser.post("/oauth/sign-in", { request, passphrase });
@@ -55,7 +55,7 @@ Deno.test("on plain http, which is loopback, cookies have no __Host- and no Secu
   await response.body?.cancel();
 });
 
-Deno.test("K7: a wrong passphrase and an unknown user look alike, and cost the same hashing", async () => {
+Deno.test("a wrong passphrase and an unknown user look alike, and cost the same hashing", async () => {
   await using harness = await startHarness({ ownerPasswordHash: await hashPassword(passphrase) });
   const { browser, request } = await openSignIn(harness);
   await browser.post("/oauth/sign-in", { request, username: "warm-up", passphrase: "x" });

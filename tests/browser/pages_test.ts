@@ -54,7 +54,7 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
   await page.goto(await server.server.issueSetUpLink() ?? "");
   await page.locator("input:focus").waitFor();
   await keyboard.type(passphrase);
-  await tabTo(page, page.getByLabel("The same passphrase again"));
+  await tabTo(page, page.getByLabel("Repeat the passphrase"));
   await keyboard.type(passphrase);
   await keyboard.press("Enter");
   await page.getByRole("heading", { name: "This server is ready" }).waitFor();
@@ -216,7 +216,7 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     await check("sign-in as another");
     await picture(page, `sign-in-other-${colorScheme}`);
     await page.goto(await authorizeUrl(server, { redirectUri: "https://web.example.test/callback" }));
-    await page.getByText("Nobody has checked").waitFor();
+    await page.getByText("No one has verified").waitFor();
     await check("consent with a warning");
     await picture(page, `consent-web-${colorScheme}`);
     for (const path of ["/mcp", "/nowhere"]) {
@@ -253,12 +253,12 @@ browserTest("a person takes access back and signs out, by keyboard, without Java
   await setUp(page, server);
   await page.goto(`${server.issuer}/oauth/grants`);
   await typePassphrase(page);
-  await page.getByText("No application has access now.").waitFor();
+  await page.getByText("No application has access.").waitFor();
   await approveAndRedeem(page, server);
   await openGrants(page, server);
   await page.getByRole("button", { name: "Revoke" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("No application has access now.").waitFor();
+  await page.getByText("No application has access.").waitFor();
   await page.getByRole("button", { name: "Sign out" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "You are signed out" }).waitFor();

@@ -27,7 +27,7 @@ Deno.test({
       await page.goto(`${server.url}/servicenow/link`);
       await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
       await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByText("none linked").waitFor();
+      await page.getByText("Not linked").waitFor();
       await page.getByRole("button", { name: "Link" }).click();
       await page.getByLabel("User name").fill("ada");
       await page.getByLabel("Password").fill("ada-secret");
@@ -36,7 +36,7 @@ Deno.test({
       await page.getByText("Ada Lovelace (ada)").waitFor();
       assert.equal(page.url(), `${server.url}/servicenow/link`);
       await page.getByRole("button", { name: "Unlink" }).click();
-      await page.getByText("none linked").waitFor();
+      await page.getByText("Not linked").waitFor();
     } finally {
       await browser.close();
       await singleSignOn.shutdown();

@@ -37,7 +37,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 export async function setUp(page: Page, { server }: RunningServer): Promise<void> {
   await page.goto(await server.issueSetUpLink() ?? "");
   await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
-  await page.getByLabel("The same passphrase again").fill(passphrase);
+  await page.getByLabel("Repeat the passphrase").fill(passphrase);
   await page.getByRole("button", { name: "Set passphrase" }).click();
   await page.getByRole("heading", { name: "This server is ready" }).waitFor();
 }

@@ -99,7 +99,7 @@ Deno.test("servicenow_get_record answers by sys_id and by number, whole or some 
 Deno.test("servicenow_get_record refuses what is no id or no field, before any call", async () => {
   await using place = await openTools();
   const get = (input: object) => place.call("servicenow_get_record", { table: "incident", ...input });
-  assert.match(refusal(await get({ id: "42" })), /servicenow_invalid_record_id: Invalid sys_id format\. Give 32 hex/);
+  assert.match(refusal(await get({ id: "42" })), /servicenow_invalid_record_id: Invalid sys_id format\. Use 32 hex/);
   for (const fields of ["caller_id.user_password", "number^x", "number&sysparm_view=x", "javascript:1"]) {
     assert.match(refusal(await get({ id: sysId("1c", 1), fields })), /is not a field name/, fields);
   }

@@ -1,4 +1,4 @@
-/** `/oauth/consent`: the person's decision, and the authorization code that follows from it. */
+/** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
 import { readBrowserForm } from "./own_form.ts";
 import type { SignedIn } from "./browser_sessions.ts";
 import { clients, clientStillThere, unusedClientId, unusedClients } from "../records/client.ts";
@@ -45,10 +45,10 @@ export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
     const signedIn = await signedInFor(deps, pending, request) ??
       (browsers.cookiesReachOtherPorts ? await signedInByPage(deps, pending, form.value) : null);
     if (signedIn === null) return await showSignIn(deps, { kind: "request", waiting: pending });
-    // Another person signed in meanwhile, in another tab: show whose consent this would be.
+    // Another user signed in meanwhile, in another tab: show whose consent this would be.
     if (form.value.get("account") !== signedIn.account.id) {
       return showConsent(deps, pending, signedIn, {
-        problem: "The account changed. Look again before you decide.",
+        problem: "The signed-in account changed. Check it before you decide.",
         ticked: form.value.getAll("scope"),
       });
     }
@@ -75,7 +75,7 @@ async function decide(
   const ticked = new Set(form.getAll("scope"));
   const scopes = request.scopes.filter((name) => ticked.has(name)); // what was not requested cannot be added
   if (isAllowed && scopes.length === 0) {
-    return showConsent(deps, pending, signedIn, { problem: "Tick at least one, or choose Deny.", ticked: scopes });
+    return showConsent(deps, pending, signedIn, { problem: "Tick at least one box, or choose Deny.", ticked: scopes });
   }
   const approval = isAllowed ? approve(deps, pending, signedIn, scopes) : { puts: [], deletes: [] };
   const committed = await retryOnConflict(async () => {

@@ -1,4 +1,4 @@
-/** The page on which a person decides what a client may do. */
+/** The page where a user decides what a client may do. */
 import { durationWords } from "../../lib/time/duration_words.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { scopeCatalogue, type ScopeDefinition } from "../../scopes.ts";
@@ -8,13 +8,13 @@ import { nativeApplicationOf } from "../clients/redirect_uri.ts";
 export interface ConsentPage {
   readonly action: string;
   readonly grantsPath: string;
-  /** Where the person can sign in as somebody else and come back. */
+  /** Where the user can switch accounts and come back. */
   readonly otherAccountPath: string;
   readonly handle: string;
-  /** Ties the page to the person whom it was shown to. */
+  /** Ties the page to the user it was shown to. */
   readonly proof: string;
   readonly clientName: string;
-  /** Who vouches for the client's name: nobody, the operator, or the domain that its metadata came from. */
+  /** Who vouches for the client's name: no one, the operator, or the domain of its metadata. */
   readonly identity:
     | { readonly kind: "unverified" }
     | { readonly kind: "operator" }
@@ -26,7 +26,7 @@ export interface ConsentPage {
   readonly scopes: readonly string[];
   /** Which boxes are ticked; all of them at first. */
   readonly ticked?: readonly string[];
-  /** How long access lasts: at most, and without use; one of them where the client cannot renew it. */
+  /** How long access lasts: at most, and without use; `null` where the client cannot renew it. */
   readonly lifetime: { readonly seconds: number; readonly idleSeconds: number | null };
   readonly problem?: string;
   readonly cookies?: readonly string[];
@@ -67,15 +67,15 @@ function destination({ redirectUri, identity }: ConsentPage): { readonly name: s
   if (target.protocol !== "https:") {
     return {
       name: application === null ? target.host : `${application} on this device`,
-      note: html`<p class="note plain">This application runs on your own computer. Any program there could have asked:
-        continue only if you have just started the connection.</p>`,
+      note: html`<p class="note plain">This application runs on your own computer, where any program could have
+        sent this request. Continue only if you have just started the connection.</p>`,
     };
   }
   if (identity.kind !== "unverified") return { name: target.host, note: null };
   return {
     name: target.host,
-    note: html`<p class="note warn">Nobody has checked who runs this application: it chose its name itself. If you
-      allow it, <strong>${target.host}</strong> gets this access. Continue only if you know that address.</p>`,
+    note: html`<p class="note warn">No one has verified who runs this application: it chose its own name. If you
+      allow it, <strong>${target.host}</strong> gets this access. Continue only if you recognise that address.</p>`,
   };
 }
 
@@ -95,7 +95,7 @@ export function consentPage(page: ConsentPage): Response {
     ...(page.cookies === undefined ? {} : { cookies: page.cookies }),
     body: html`
       <h1>An application asks for access</h1>
-      <p class="quiet">Allow only what you started yourself and expect.</p>
+      <p class="quiet">Allow access only if you started this yourself.</p>
       ${page.problem === undefined ? null : html`<p class="note bad" role="alert">${page.problem}</p>`}
       <dl class="facts">
         <div>
@@ -104,7 +104,7 @@ export function consentPage(page: ConsentPage): Response {
           <dd class="quiet">${identityFact(page.identity)}</dd>
         </div>
         <div>
-          <dt>Sends you to</dt>
+          <dt>Returns you to</dt>
           <dd class="mono">${name}</dd>
         </div>
         <div>

@@ -1,4 +1,4 @@
-/** The page that stands in for a redirect which must not happen, and for every other dead end. */
+/** The page for a redirect that must not happen, and for every other dead end. */
 import { html } from "../../lib/page/html.ts";
 import { messagePage } from "./message_page.ts";
 
@@ -15,33 +15,33 @@ const dead = {
   },
   unknown_client: {
     status: 400,
-    title: "This application is not known here",
+    title: "This application is not registered here",
     advice:
-      "It was removed here, or it was connected to another server at this address. Remove the connection in the application and add it again.",
+      "It was removed, or it was connected to a different server at this address. Remove the connection in the application and add it again.",
   },
   redirect_uri_not_registered: {
     status: 400,
     title: "The return address does not match",
     advice:
-      "The application asked to send you to an address that is not registered for it here, so you were not sent anywhere. Remove the connection in the application and add it again.",
+      "The application asked to return you to an address that is not registered for it, so you were not redirected. Remove the connection in the application and add it again.",
   },
   not_set_up: {
     status: 503,
     title: "This server has not been set up",
     advice:
-      "Nobody can sign in yet. Open the set-up link that the server printed on its console, choose a passphrase, then come back. A restart prints a new link.",
+      "No one can sign in yet. Open the set-up link that the server printed on its console, choose a passphrase, then come back. A restart prints a new link.",
   },
   request_gone: {
     status: 403,
     title: "This request is no longer open",
     advice:
-      "It was answered already, has expired, or was started in another browser. Start again from the application.",
+      "It was already answered, has expired, or was started in another browser. Start again from the application.",
   },
   cookie_missing: {
     status: 403,
     title: "This page needs a cookie",
     advice:
-      "Your browser did not send the cookie that this server gave it: it blocks cookies, or the request was started in another browser. Allow cookies for this site, then start again from the application.",
+      "Your browser did not send the cookie that this server set: it blocks cookies, or the request was started in another browser. Allow cookies for this site, then start again from the application.",
   },
   foreign_form: {
     status: 403,
@@ -50,23 +50,23 @@ const dead = {
   },
   sign_in_elsewhere: {
     status: 403,
-    title: "People do not sign in here",
+    title: "Sign-in happens elsewhere",
     advice: "This server leaves sign-in to your organisation's ServiceNow instance. Start again from the application.",
   },
   sign_in_link_invalid: {
     status: 403,
     title: "This sign-in link does not work",
-    advice: "It is wrong, has expired, or was used. Ask the operator of this server for a new one.",
+    advice: "It is invalid, has expired, or was already used. Ask the operator of this server for a new one.",
   },
   set_up_link_invalid: {
     status: 403,
     title: "This set-up link does not work",
-    advice: "It is wrong, has expired, or was used. Restart the server to get a new one on its console.",
+    advice: "It is invalid, has expired, or was already used. Restart the server to get a new one on its console.",
   },
   already_set_up: {
     status: 403,
-    title: "This server is set up already",
-    advice: "Connect an application, and sign in with the passphrase that was chosen. The user name is owner.",
+    title: "This server is already set up",
+    advice: "Connect an application and sign in with the passphrase chosen at set-up. The user name is owner.",
   },
   method_not_allowed: {
     status: 405,
@@ -75,10 +75,9 @@ const dead = {
   },
 } as const;
 
-/** Why a person sees an error page. */
+/** Why a user sees an error page. */
 export type DeadEnd = keyof typeof dead;
 
-/** Where a dead end still leads. */
 const waysOn = html`
   <p class="hint"><a href="/">How to connect an application</a> · <a href="/oauth/grants">Your Access page</a></p>
 `;

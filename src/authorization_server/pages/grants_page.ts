@@ -1,4 +1,4 @@
-/** The page on which a person sees what has access in their name, revokes it, and signs out. */
+/** The page where a user sees and revokes what has access in their name, and signs out. */
 import { durationWords } from "../../lib/time/duration_words.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { scopeCatalogue } from "../../scopes.ts";
@@ -13,13 +13,13 @@ interface GrantsPage {
   readonly csrf: string;
   readonly userName: string;
   readonly grants: readonly Grant[];
-  /** Access tokens that the command line made for this person. */
+  /** Access tokens made for this user at the command line. */
   readonly tokens: readonly OperatorTokenSummary[];
   /** Where the next part of the list is. */
   readonly next: string | null;
   /** Whether this is a later part of the list. */
   readonly isContinued: boolean;
-  /** How long an access token lasts: at least this often an application in use asks for another. */
+  /** Lifetime of an access token: an application in use asks for another at least this often. */
   readonly tokenSeconds: number;
   /** Something was revoked just now. */
   readonly hasRevoked: boolean;
@@ -63,8 +63,8 @@ function grantItem(grant: Grant, page: GrantsPage): Html {
       <h2 id="grant-${grant.id}">${grant.clientName}</h2>
       ${scopeList(grant.scopes)}
       <p class="quiet">Allowed on ${moment(grant.createdAt)}${grant.redirectHost !== null &&
-        html`, through <span class="mono">${grant.redirectHost}</span>`}.<br>
-        Last asked for a token on ${moment(renewed)}${grant.address !== undefined &&
+        html`, via <span class="mono">${grant.redirectHost}</span>`}.<br>
+        Last requested a token on ${moment(renewed)}${grant.address !== undefined &&
           html`, from <span class="mono">${grant.address}</span>`}.</p>
       ${revokeForm(page, { field: "grant", id: grant.id })}
     </li>
@@ -74,9 +74,9 @@ function grantItem(grant: Grant, page: GrantsPage): Html {
 function tokenItem(token: OperatorTokenSummary, page: GrantsPage): Html {
   return html`
     <li class="grant">
-      <h2 id="token-${token.id}">${token.name === "" ? "Token without a name" : token.name}</h2>
+      <h2 id="token-${token.id}">${token.name === "" ? "Unnamed token" : token.name}</h2>
       ${scopeList(token.scopes)}
-      <p class="quiet">Made on the command line on ${moment(token.createdAt)}.<br>
+      <p class="quiet">Created at the command line on ${moment(token.createdAt)}.<br>
         Expires on ${moment(token.expiresAt)}.</p>
       ${revokeForm(page, { field: "token", id: token.id })}
     </li>
@@ -85,7 +85,7 @@ function tokenItem(token: OperatorTokenSummary, page: GrantsPage): Html {
 
 function applications({ grants, next, isContinued }: GrantsPage, items: readonly Html[]): Html {
   if (grants.length === 0 && next === null) {
-    return isContinued ? html`<p>That is the end of the list.</p>` : html`<p>No application has access now.</p>`;
+    return isContinued ? html`<p>This is the end of the list.</p>` : html`<p>No application has access.</p>`;
   }
   return html`<ul class="plain">${items}</ul>${next !== null && html`<p><a href="${next}">More applications</a></p>`}`;
 }
@@ -100,8 +100,8 @@ export function grantsPage(page: GrantsPage): Response {
       ${page.hasRevoked ? html`<p class="note good" role="status">Access revoked.</p>` : null}
       ${applications(page, grants.map((grant) => grantItem(grant, page)))}
       ${grants.length > 0 &&
-        html`<p class="hint">A token lasts ${durationWords(page.tokenSeconds)}: an application in use
-        asks for one at least that often.</p>`}
+        html`<p class="hint">An access token lasts ${durationWords(page.tokenSeconds)}: an application in use
+        requests one at least that often.</p>`}
       ${page.isContinued ? html`<p><a href="${page.action}">Back to the start of the list</a></p>` : null}
       ${tokens.length === 0 ? null : html`
         <h2>Tokens for scripts</h2>
@@ -122,7 +122,7 @@ export function signedOutPage(signInPath: string, cookie: string): Response {
     cookies: [cookie],
     body: html`
       <h1>You are signed out</h1>
-      <p>Applications keep the access that you gave them. <a href="${signInPath}">Sign in</a> to revoke it.</p>
+      <p>Applications keep the access you allowed. <a href="${signInPath}">Sign in</a> to revoke it.</p>
     `,
   });
 }

@@ -1,4 +1,4 @@
-/** The pages around a person's account of the ServiceNow instance. */
+/** The pages about a user's ServiceNow account. */
 import { type Html, html } from "../../lib/page/html.ts";
 import type { InstanceSignIn, VisitRefusal } from "../people/servicenow_port.ts";
 import { pageResponse } from "../../lib/page/page.ts";
@@ -23,7 +23,7 @@ export function servicenowLinkPage(page: ServicenowLinkPage): Response {
       <h1>Your ServiceNow account</h1>
       <p class="quiet">Signed in here as <strong>${page
         .userName}</strong>. Applications that you allow to use ServiceNow
-        act there as you, with your own rights and no more.</p>
+        act there as you, with your own rights only.</p>
       <dl class="facts">
         <div>
           <dt>Instance</dt>
@@ -51,16 +51,15 @@ export function servicenowLinkPage(page: ServicenowLinkPage): Response {
 }
 
 /**
- * Sends the browser on to the instance. A redirect would do for the answer to a link, not for the answer to a form:
- * Chromium holds every further redirect of that to the page's form-action, and whose sign-in an instance hands people on
- * to is not known here.
+ * Sends the browser on to the instance. A redirect cannot answer a form: Chromium checks every further redirect against
+ * the page's form-action, and the identity provider that an instance redirects to is not known here.
  */
 export function goToInstancePage(url: string): Response {
   const response = pageResponse({
     title: "To ServiceNow",
     body: html`
-      <h1>Sign in at ServiceNow</h1>
-      <p>You are sent there now. If nothing happens: <a href="${url}">continue at ${new URL(url).host}</a>.</p>
+      <h1>Sign in to ServiceNow</h1>
+      <p>You are being redirected. If nothing happens, <a href="${url}">continue at ${new URL(url).host}</a>.</p>
     `,
   });
   response.headers.set("refresh", `0; url=${url}`);
@@ -70,7 +69,7 @@ export function goToInstancePage(url: string): Response {
 function accountWords(status: ServicenowLinkPage["status"]): Html {
   switch (status.state) {
     case "none":
-      return html`none linked`;
+      return html`Not linked`;
     case "expired":
       return html`ServiceNow no longer accepts the sign-in; sign in again`;
     case "linked":
@@ -78,31 +77,31 @@ function accountWords(status: ServicenowLinkPage["status"]): Html {
   }
 }
 
-const startAgain = "start again from the application, or from the page of your ServiceNow account.";
+const startAgain = "start again from the application, or from your ServiceNow account page.";
 
 const problems: Readonly<
   Record<VisitRefusal | "disabled", { readonly status: number; readonly title: string; readonly advice: string }>
 > = {
-  malformed: { status: 400, title: "This return from ServiceNow cannot be read", advice: `Please ${startAgain}` },
+  malformed: { status: 400, title: "The response from ServiceNow cannot be read", advice: `Please ${startAgain}` },
   unknown_state: {
     status: 403,
-    title: "This return from ServiceNow is no longer open",
-    advice: `It was used already, or took too long. Please ${startAgain}`,
+    title: "This ServiceNow sign-in is no longer open",
+    advice: `It was already completed, or took too long. Please ${startAgain}`,
   },
   other_browser: {
     status: 403,
-    title: "This return from ServiceNow belongs to another browser",
+    title: "This ServiceNow sign-in was started in another browser",
     advice: `Nothing was changed. If you did not start this, close the page. If you did, ${startAgain}`,
   },
   other_person: {
     status: 403,
-    title: "Another person is signed in here now",
+    title: "Another user is signed in here now",
     advice: `Nothing was linked. Please ${startAgain}`,
   },
   denied: {
     status: 403,
     title: "ServiceNow did not allow it",
-    advice: "You said no there, or your account may not use this server. Nothing was changed.",
+    advice: "You declined, or your account may not use this application there. Nothing was changed.",
   },
   code_refused: { status: 403, title: "ServiceNow did not confirm the sign-in", advice: `Please ${startAgain}` },
   unavailable: {
@@ -117,7 +116,7 @@ const problems: Readonly<
   },
 };
 
-/** The page that says why a return from the instance leads nowhere. */
+/** Why a return from the instance is refused. */
 export function servicenowProblemPage(reason: VisitRefusal | "disabled", linkPath: string): Response {
   const { status, title, advice } = problems[reason];
   const more = html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`;

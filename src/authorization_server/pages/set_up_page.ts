@@ -1,4 +1,4 @@
-/** The pages of the first start: choose a passphrase, then connect. */
+/** The pages of the first start: choose a passphrase, then connect an application. */
 import { html } from "../../lib/page/html.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
@@ -18,7 +18,7 @@ export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): 
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>Set up this server</h1>
-      <p>Choose the passphrase with which you will sign in and approve applications. Your user name is
+      <p>Choose the passphrase that you will use to sign in and approve applications. Your user name is
         <strong>owner</strong>. Only a hash of the passphrase is stored.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${action}">
@@ -29,7 +29,7 @@ export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): 
           minlength="${minCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
         <p class="hint" id="rule">At least ${minCharacters} characters, and not a common passphrase. Several unrelated
           words are easy to remember.</p>
-        <label class="field" for="confirmation">The same passphrase again</label>
+        <label class="field" for="confirmation">Repeat the passphrase</label>
         <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
           minlength="${minCharacters}" maxlength="1024">
         <div class="actions"><button type="submit">Set passphrase</button></div>
@@ -48,8 +48,8 @@ export function setUpDonePage(resource: string, grantsPath: string): Response {
       <pre>${resource}</pre>
       <p>For example, in Claude Code:</p>
       <pre>claude mcp add --transport http portcullis ${resource}</pre>
-      <p class="quiet">The application opens a page here, on which you sign in and decide what it may do. Your
-        <a href="${grantsPath}">Access page</a> lists what you have allowed, and revokes it. You can close this page.</p>
+      <p class="quiet">The application opens a page here, where you sign in and decide what it may do. Your
+        <a href="${grantsPath}">Access page</a> lists what you have allowed, so that you can revoke it. You can close this page.</p>
     `,
   });
 }

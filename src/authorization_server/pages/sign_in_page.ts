@@ -42,9 +42,9 @@ export function signInPage(page: SignInPage): Response {
       <label class="field" for="username">User name</label>
       <input type="text" id="username" name="username" value="${page.userName ?? ""}" autocomplete="username"
         autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="who" ${focusName}>
-      <p class="hint" id="who">The person who set this server up is <code>owner</code>.</p>
+      <p class="hint" id="who">The person who set up this server is <code>owner</code>.</p>
     `
-    // Not shown, but password managers file the passphrase under it.
+    // Hidden: password managers store the passphrase under it.
     : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
   return pageResponse({
     title: "Sign in",

@@ -1,4 +1,4 @@
-/** The tool `servicenow_my_profile`: whom ServiceNow takes the user for. */
+/** The tool `servicenow_my_profile`: the account that the user acts as. */
 import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
@@ -9,7 +9,7 @@ export function servicenowMyProfileTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_my_profile",
     title: "Read my ServiceNow profile",
-    description: "Tells whom ServiceNow takes the user for: name, mail address, title, department, time zone.",
+    description: "Shows the user's ServiceNow account: name, email address, title, department, time zone.",
     scopes: ["servicenow:read"],
     annotations: { title: "Read my ServiceNow profile", readOnlyHint: true, openWorldHint: true },
     input: z.object({}),

@@ -1,4 +1,4 @@
-/** The tool `servicenow_search`: records by named filters. Encoded queries are built here, never taken from outside. */
+/** The tool `servicenow_search`: records by named filters. Encoded queries are built here, never accepted from callers. */
 import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxSearchResults, type SearchRequest, type ServicenowRecords } from "../../servicenow/port.ts";
@@ -38,7 +38,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_search",
     title: "Search ServiceNow",
     description: "Searches incidents, change requests, knowledge articles or catalog items with the user's own " +
-      `ServiceNow rights; all filters have to fit. ${contentWarning}`,
+      `ServiceNow rights; all filters must match. ${contentWarning}`,
     scopes: ["servicenow:read"],
     annotations: { title: "Search ServiceNow", readOnlyHint: true, openWorldHint: true },
     input: z.object({
@@ -52,12 +52,12 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       fields: fieldsParameter,
       limit: z.int().min(1).max(maxSearchResults).default(defaultLimit)
         .describe("At most this many records"),
-      offset: z.int().min(0).max(maxOffset).default(0).describe("Skip this many; take it from next_offset"),
+      offset: z.int().min(0).max(maxOffset).default(0).describe("Records to skip: the next_offset of the page before"),
     }),
     output: z.object({
       table: z.string(),
       records: z.array(recordOutput),
-      total: z.int().nullable().describe("Records that fit, including those that the user may not see"),
+      total: z.int().nullable().describe("Matching records, including those that the user may not see"),
       next_offset: z.int().nullable().describe("Where the next page starts, or null on the last one"),
     }),
     async run(input, context) {
