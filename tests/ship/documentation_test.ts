@@ -83,7 +83,7 @@ Deno.test("documentation: operations and security name only settings and command
 Deno.test("documentation: the README's tables name every tool with its scope, and every command", async () => {
   const readme = texts.get("README.md") ?? "";
   const scopeOf = new Map<string, string>();
-  for (const [, names = "", scope = ""] of readme.matchAll(/^\| (`[a-z_`, ]+`) +\| `([a-z]+:[a-z]+)` /gm)) {
+  for (const [, names = "", scope = ""] of readme.matchAll(/^\| (`[a-z_`, ]+`) +\| `([a-z]+:[a-z]+)`[ ,]/gm)) {
     for (const [, name = ""] of names.matchAll(/`([a-z_]+)`/g)) scopeOf.set(name, scope);
   }
   const offered = new Map<string, string>();
