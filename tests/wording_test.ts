@@ -44,3 +44,12 @@ Deno.test("wording: pages, help, messages and comments are free of the awkward w
   assert.ok(texts.size > 300);
   assert.deepEqual(foundIn(texts), []);
 });
+
+Deno.test("wording: names of tests say behaviour, and carry no codes of lists elsewhere", () => {
+  const coded =
+    /^\s*(?:\S*[tT]est\(|(?:await )?\w+\.step\(|name:)?\s*["`][A-Z]{1,2}\d{1,2}(?:[,/] ?[A-Z]?\d{1,2})*: /gm;
+  const found = [...sourceFiles("tests")].flatMap(([file, text]) =>
+    [...text.matchAll(coded)].map(([name]) => `${file}: ${name.trim()}`)
+  );
+  assert.deepEqual(found, []);
+});

@@ -162,13 +162,13 @@ Deno.test("another spelling of the resource is accepted and the audience is the 
 });
 
 const pkceFailures: Record<string, Record<string, string | null>> = {
-  "B1: no code_challenge": { code_challenge: null, code_challenge_method: null },
-  "B3: method plain": { code_challenge_method: "plain" },
-  "B3: no method, which means plain": { code_challenge_method: null },
-  "B5: method s256": { code_challenge_method: "s256" },
-  "B5: method S512": { code_challenge_method: "S512" },
-  "B5: empty method": { code_challenge_method: "" },
-  "B5: a challenge that is no SHA-256 hash": { code_challenge: "short" },
+  "no code_challenge": { code_challenge: null, code_challenge_method: null },
+  "method plain": { code_challenge_method: "plain" },
+  "no method, which means plain": { code_challenge_method: null },
+  "method s256": { code_challenge_method: "s256" },
+  "method S512": { code_challenge_method: "S512" },
+  "empty method": { code_challenge_method: "" },
+  "a challenge that is no SHA-256 hash": { code_challenge: "short" },
 };
 for (const [name, parameters] of Object.entries(pkceFailures)) {
   Deno.test(`${name} is invalid_request (OAuth 2.1 §4.1.1)`, async () => {
