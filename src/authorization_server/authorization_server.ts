@@ -1,4 +1,4 @@
-/** The authorization server: its endpoints put together, and the verifier for the resource server. */
+/** The authorization server: its routes, and the verifier for the resource server. */
 import { createAccessTokens } from "./token/access_token.ts";
 import { createAuthorizationCodeGrant } from "./token/authorization_code_grant.ts";
 import { createAuthorizeEndpoint } from "./browser/authorize.ts";
@@ -48,10 +48,10 @@ export interface AuthorizationServer {
   describeClient(
     clientId: string,
   ): Promise<{ readonly name: string; readonly redirectHosts: readonly string[] } | null>;
-  /** Whether anybody can sign in. */
+  /** Whether users can sign in. */
   isSetUp(): Promise<boolean>;
   /**
-   * The one-time set-up URL for the console; `null` when there is an owner, or people sign in elsewhere. With
+   * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere. With
    * `isShared`, one that another instance printed stays good.
    */
   issueSetUpLink(options?: { readonly isShared: boolean }): Promise<string | null>;

@@ -1,4 +1,4 @@
-/** What the endpoints of the authorization server are built from. */
+/** The options of the authorization server. */
 import type { Clock } from "../lib/time/clock.ts";
 import type { AgreedClock } from "../lib/time/agreed_clock.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -23,7 +23,7 @@ export interface Limits {
   readonly maxUnusedClients?: number;
 }
 
-/** Who may register clients (RFC 7591 §3): anybody, holders of the token, nobody. */
+/** Who may register clients (RFC 7591 §3): everyone, holders of the token, no one. */
 export type Registration =
   | { readonly mode: "open" }
   | { readonly mode: "token"; readonly token: string }
@@ -47,7 +47,7 @@ export interface AuthorizationServerDeps {
   readonly agreedClock?: AgreedClock;
   readonly log: Log;
   readonly registration: Registration;
-  /** The ServiceNow instance that people link accounts of, or sign in at. */
+  /** The ServiceNow instance where users link accounts, or sign in. */
   readonly servicenow?: ServicenowUse;
   /** A PHC string that takes the place of set-up. */
   readonly ownerPasswordHash?: string;

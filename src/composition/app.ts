@@ -77,7 +77,7 @@ interface AppDependencies extends Installation {
   /** Tools beside those that the configuration gives; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
   readonly bounds?: Bounds;
-  /** What is counted where somebody reads it. */
+  /** Absent where no metrics are served. */
   readonly metrics?: Metrics;
   readonly telemetry: Telemetry;
 }

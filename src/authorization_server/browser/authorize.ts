@@ -1,4 +1,4 @@
-/** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, keeps it, and shows the first page. */
+/** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, stores it, and shows the first page. */
 import { addressKey } from "../../lib/address_key.ts";
 import {
   type AuthorizationError,
@@ -48,7 +48,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
     if (url.search.length > maxQueryCharacters) return deadEnd("request_too_long");
     if (deps.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");
     const parameters = toParameters(url.searchParams);
-    // Repeated parameters and control characters: no honest client sends them, and parsers disagree about them.
+    // No honest client sends repeated parameters or control characters, and parsers disagree about them.
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
       return deadEnd("malformed_request");
     }
@@ -101,9 +101,8 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
 }
 
 /**
- * Whether this is a client that anybody may have put on the web or registered a minute ago, and that no person here
- * approved. A redirect
- * that its bad request brings about would make this server an open redirector (RFC 9700 §4.11.2).
+ * Whether this client could be an attacker's: published or registered by a stranger, and approved by no user here. If
+ * its bad requests were redirected, this server would be an open redirector (RFC 9700 §4.11.2).
  */
 async function isStranger(
   { storage }: AuthorizeDeps,
@@ -111,7 +110,7 @@ async function isStranger(
   { redirectUri }: ResponseTarget,
 ): Promise<boolean> {
   if (client.origin === "metadata_document") return await clients.read(storage, client.id) === null;
-  // A program on the person's own machine is no site that a link could lead to.
+  // A program on the user's own machine is no site that a link could lead to.
   return client.origin === "registered" && client.usedAt === null && client.isVouchedFor !== true &&
     classifyRedirectUri(redirectUri) === "https";
 }

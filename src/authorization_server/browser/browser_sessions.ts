@@ -1,4 +1,4 @@
-/** Browsers: which one a request comes from, who is signed in there, and whether anybody ever was. */
+/** Browsers: which one sent a request, who is signed in there, and who was before. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Storage } from "../../storage/port.ts";
 import { createCookies } from "./cookies.ts";
@@ -11,7 +11,7 @@ const maxSessionSeconds = 28_800;
 const maxSharedSessionSeconds = 600;
 /** After this long, guesses elsewhere slow a browser down again. */
 const knownBrowserLifetimeSeconds = 7_776_000;
-/** By then the pages that were open in two tabs at once are answered, or their requests have expired. */
+/** By then pages that were open in two tabs at once are answered, or their requests have expired. */
 const tabCookieSeconds = 3_600;
 
 /** A browser, new or seen before. */
@@ -35,21 +35,21 @@ export interface SignedIn {
 export interface Browsers {
   /**
    * On plain http, which is loopback, cookies go to every port of the host: the callback of a native client, or any
-   * other local program that a page leads to, receives the session cookie. So sessions are short there, and end when
-   * somebody decides about a client.
+   * other local program that a page links to, receives the session cookie. So sessions are short there, and end with
+   * each decision.
    */
   readonly cookiesReachOtherPorts: boolean;
   /** The browser of a request, given a cookie if it has none yet. */
   identify(request: Request): Browser;
-  /** Whether this person signed in there before. */
+  /** Whether this user signed in there before. */
   isKnown(browser: Browser, userId: string): Promise<boolean>;
   isKnownToAnyone(browser: Browser): Promise<boolean>;
-  /** From here on the browser is known, as if this person had signed in there. */
+  /** From here on the browser is known, as if this user had signed in there. */
   know(browser: Browser, userId: string): Promise<void>;
   signedIn(request: Request): Promise<SignedIn | null>;
   /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
   signIn(request: Request, account: Account): Promise<string>;
-  /** Ends the session; gives the cookie that says so. */
+  /** Ends the session; returns the cookie that clears it. */
   signOut(request: Request): Promise<string>;
 }
 

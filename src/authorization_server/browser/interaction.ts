@@ -22,7 +22,7 @@ export interface InteractionDeps
   readonly signInElsewhere?: SignInElsewhere;
 }
 
-/** A request that waits for a person, and whose it is. */
+/** A request that waits for a user, and its client. */
 interface Waiting {
   readonly handle: string;
   readonly request: AuthorizationRequest;
@@ -59,19 +59,19 @@ export async function findPending(deps: InteractionDeps, handle: string, browser
   return client === null ? null : { handle, request: stored.value, client, stored };
 }
 
-/** Who is signed in and counts for this request; `prompt=login` wants a sign-in younger than the request. */
+/** The user signed in for this request; `prompt=login` requires a sign-in after the request began. */
 export async function signedInFor(deps: InteractionDeps, waiting: Waiting, request: Request): Promise<SignedIn | null> {
   const signedIn = await deps.browsers.signedIn(request);
   return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
 }
 
-/** What only a consent page carries: that it was shown to this signed-in person, for this request. */
+/** Proof, in the consent page, that it was shown to this user for this request. */
 function proofOf({ secrets }: InteractionDeps, { handle, request }: Waiting, account: Account): string {
   const parts = [handle, request.browserHash, account.id, account.credentialHash];
   return secrets.authenticate("consent-page", parts.join(" "));
 }
 
-/** Whom a posted consent page was shown to. Stands in for the session where sessions end with each decision. */
+/** The user that a posted consent page was shown to: a substitute for the session where each decision ends it. */
 export async function signedInByPage(
   deps: InteractionDeps,
   waiting: Waiting,
@@ -82,10 +82,10 @@ export async function signedInByPage(
   return { account, signedInAt: waiting.request.signInAfter };
 }
 
-/** A page about a person's own account. */
+/** A page about a user's own account. */
 export type AccountPage = "grants" | "servicenowLink";
 
-/** What somebody signs in for: a waiting request, or a page about their own account. */
+/** What a user signs in for: a waiting request, or a page about their account. */
 export type SignInPurpose =
   | { readonly kind: "request"; readonly waiting: Waiting }
   | { readonly kind: "account"; readonly browser: Browser; readonly next: AccountPage };
@@ -100,7 +100,7 @@ export async function showSignIn(
   deps: InteractionDeps,
   purpose: SignInPurpose,
   extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
-    /** Ask who it is even where the owner is the only person. */
+    /** Ask for a user name even where the owner is the only user. */
     readonly asOther?: boolean;
   } = {},
 ): Promise<Response> {

@@ -22,7 +22,7 @@ export interface ValidAuthorizationRequest extends ResponseTarget {
 /** The judgement of a request. */
 type AuthorizationVerdict =
   | { readonly kind: "valid"; readonly request: ValidAuthorizationRequest }
-  /** Tell the person, redirect nowhere. */
+  /** Tell the user and redirect nowhere. */
   | { readonly kind: "local"; readonly reason: "redirect_uri_not_registered" }
   | {
     readonly kind: "redirect";
@@ -81,7 +81,7 @@ function findProblem(
   }
   const challenge = parameters.get("code_challenge");
   if (challenge === undefined) return ["invalid_request", "code_challenge is missing"]; // OAuth 2.1 §4.1.1
-  // An absent method would mean plain (RFC 7636 §4.3), which lets whoever sees the request redeem the code.
+  // An absent method would mean plain (RFC 7636 §4.3), which lets anyone who sees the request redeem the code.
   if (parameters.get("code_challenge_method") !== "S256") {
     return ["invalid_request", "code_challenge_method must be S256"];
   }

@@ -73,7 +73,7 @@ export function createAssertionVerifier(options: {
       });
       return payload;
     } catch {
-      return null; // no key fits, or a rule is broken; which one is nobody's business
+      return null; // no key fits, or a rule is broken; the client is not told which
     }
   };
   return async (client, assertion, asker) => {

@@ -1,4 +1,4 @@
-/** Looks clients up, wherever they come from: storage, or a metadata document at the URL that is their id. */
+/** Finds clients: in storage, or by the metadata document at the URL that is their id. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
@@ -32,7 +32,7 @@ export interface ClientDirectory {
   findForKeys(id: string, asker: string): Promise<Client | null>;
 }
 
-/** Problems that pass by themselves. A publisher who answers with something else has withdrawn the document. */
+/** Transient problems. A publisher who answers with something else has withdrawn the document. */
 const unreachable: ReadonlySet<ClientProblem> = new Set<ClientProblem>([
   "unresolvable_host",
   "connection_failed",
@@ -125,7 +125,7 @@ export function createClientDirectory(options: {
       if (known !== undefined && (now < known.freshUntil || now < known.fetchedAt + followUpSeconds * 1_000)) {
         return known.client;
       }
-      // A client that somebody approved keeps working while its document cannot be reached.
+      // An approved client keeps working while its document cannot be reached.
       const approved = await stored(id);
       if (approved !== null) return approved;
       const fetched = await fetchClient(id, asker);

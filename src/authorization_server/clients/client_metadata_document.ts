@@ -18,7 +18,7 @@ const documentSchema = z.object({
   scope: z.string().optional(),
   jwks: z.unknown().optional(),
   jwks_uri: z.string().optional(),
-  // §4.1: a document that anybody can read cannot hold a secret.
+  // §4.1: a public document cannot hold a secret.
   client_secret: z.undefined().optional(),
   client_secret_expires_at: z.undefined().optional(),
 });

@@ -121,7 +121,7 @@ export async function listClients({ storage }: ManageClientsDeps): Promise<Clien
     .sort((a, b) => a.registeredAt - b.registeredAt);
 }
 
-/** Removes a client, whoever made it, with everything that it was granted; `false` when there is none. */
+/** Removes a client of any origin with everything it was granted; `false` when there is none. */
 export async function removeClient({ storage }: ManageClientsDeps, id: string): Promise<boolean> {
   const client = id === "" ? null : await clients.read(storage, id);
   if (client === null) return false;

@@ -104,7 +104,7 @@ export function isSameRedirectUri(one: string, other: string): boolean {
 
 /**
  * The redirect URI to use: the requested one if it is registered, the only registered one if none was requested. `null`
- * when there is none, and then nobody is redirected anywhere.
+ * when there is none: then there is no redirect.
  */
 export function selectRedirectUri(requested: string | undefined, registered: readonly string[]): string | null {
   const usable = registered.filter((uri) => isUsableRedirectUri(uri));

@@ -1,6 +1,6 @@
 /**
- * Shares the fetching of documents out: nobody who asks, and no host that hangs, can take all of it. What cannot run at
- * once waits for a while; what failed a moment ago is not tried again.
+ * Shares out the fetching of documents, so that no asker and no hanging host can take all of it. Fetches over the limit
+ * wait for a while; recent failures are not retried.
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
@@ -116,7 +116,7 @@ interface Failures {
   note(url: URL, outcome: FetchOutcome): void;
 }
 
-/** Failures by URL; by host only those that no path could have caused, so that nobody can shut a host out. */
+/** Failures by URL; by host only those that no path could have caused, so that no client can shut a host out. */
 function createFailures(clock: Clock): Failures {
   const failures = boundedMap<string, { readonly problem: DocumentProblem; readonly until: number }>(maxFailures);
   return {

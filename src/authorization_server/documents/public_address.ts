@@ -27,7 +27,7 @@ const forbiddenIpv4: readonly (readonly [string, number])[] = [
 const forbiddenIpv6: readonly (readonly [string, number])[] = [
   ["2001:0:0:0:0:0:0:0", 23], // Teredo, benchmarking, ORCHID
   ["2001:db8:0:0:0:0:0:0", 32],
-  ["2002:0:0:0:0:0:0:0", 16], // 6to4: leads to an IPv4 address of anybody's choice
+  ["2002:0:0:0:0:0:0:0", 16], // 6to4: leads to an IPv4 address of the attacker's choice
   ["2620:4f:8000:0:0:0:0:0", 48],
   ["3fff:0:0:0:0:0:0:0", 20],
 ];

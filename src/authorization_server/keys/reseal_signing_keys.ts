@@ -21,7 +21,7 @@ export async function resealSigningKeys(
     const { kid, sealedPrivateJwk } = stored.value;
     if (to.open(sealPurpose, sealedPrivateJwk, kid) !== null) continue;
     const opened = from.open(sealPurpose, sealedPrivateJwk, kid);
-    if (opened === null) continue; // nobody can: it verifies on, and does not sign
+    if (opened === null) continue; // sealed under a lost key: it still verifies, and no longer signs
     // What ends keeps an end; nothing tells which it had, and a later one only keeps a public key for longer.
     const endsAfter = kid === next?.kid || (kid === active && next === undefined)
       ? undefined

@@ -1,6 +1,6 @@
 /**
  * The life of signing keys: published, so that verifiers learn it; active; retired, until the last token that it signed
- * has ended; gone. A key that somebody else may have is withdrawn at once instead.
+ * has ended; gone. A key that may have leaked is withdrawn at once instead.
  */
 import { conflict, retryOnConflict, unchanged } from "../records/record_family.ts";
 import { currentSigningKey, signingKeys, signingKidAt } from "../records/signing_key.ts";

@@ -1,7 +1,7 @@
 /**
- * Whose request it is by a credential that proves itself, for rate limits: many people may share one address, behind a
- * proxy or at one client's servers, and a stranger there must not use up what a holder of a credential has. Costs a few
- * reads, no passphrase hash, no fetch, and uses nothing up.
+ * Identifies a request by a valid credential, for rate limits: many users may share one address, behind a proxy or at
+ * one client's servers, and a stranger there must not use up their allowance. Costs a few reads: no passphrase hash, no
+ * fetch, and no credential is consumed.
  */
 import type { AuthorizationServerDeps } from "../context.ts";
 import type { AccessTokens } from "../token/access_token.ts";

@@ -1,4 +1,4 @@
-/** The operator's commands on people: add, list, disable, enable, reset. They work while the server runs. */
+/** The operator's commands on users: add, list, disable, enable, reset. They work while the server runs. */
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/port.ts";
@@ -59,7 +59,7 @@ function takenName(name: string): UserProblem {
   return { field: "name", message: `there is a user ${name} already; \`users reset ${name}\` sets a new passphrase` };
 }
 
-/** Adds a user. Names are lower-case and are never given to another person later. */
+/** Adds a user. Names are lower-case and never reused. */
 export async function addUser(
   { storage, clock }: ManageUsersDeps,
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
@@ -82,12 +82,12 @@ export async function listUsers({ storage }: ManageUsersDeps): Promise<UserSumma
   return stored.map(({ value }) => summarise(value));
 }
 
-/** Locks somebody out: sessions, grants and tokens end at once. */
+/** Locks a user out: sessions, grants and tokens end at once. */
 export function disableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
   return changeUser(deps, name, (user) => ({ ...user, disabled: true }));
 }
 
-/** Lets somebody sign in again; the grants from before are not restored. */
+/** Lets a user sign in again; earlier grants are not restored. */
 export function enableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
   return changeUser(deps, name, (user) => ({ ...user, disabled: false }));
 }

@@ -15,7 +15,7 @@ import { type SignInAttempts, signInAttempts } from "../records/sign_in_attempts
 export interface PasswordThrottle {
   begin(address: string, known: boolean): Promise<Admission>;
   /**
-   * Takes back the one attempt that succeeded; earlier failures stay, so that nobody wipes them by signing in as
+   * Uncounts the one attempt that succeeded. Earlier failures stay: attackers must not wipe them by signing in as
    * themselves.
    */
   succeed(address: string, known: boolean): Promise<void>;
@@ -78,7 +78,7 @@ export function createPasswordThrottle(
       const buckets = bucketsOf(address, known);
       const waitOf = (before: readonly (Stored<SignInAttempts> | null)[]): number =>
         Math.max(...buckets.map((bucket, index) => remaining(bucket, before[index] ?? null, agreedClock.now())));
-      // Before the queue: whoever has to wait is told so at once, and a flood of them writes nothing.
+      // Before the queue: callers who must wait are told so at once, and a flood of them writes nothing.
       const wait = waitOf(await read(buckets));
       if (wait > 0) return { ok: false, retryAfterSeconds: wait };
       return await inTurn(() =>

@@ -1,6 +1,6 @@
 /**
- * Signing in by an account of the ServiceNow instance: the way there, and `/servicenow/callback`, which takes people
- * back. Only the browser that was sent is taken back (CVE-2026-27124), and whoever comes back still has to consent.
+ * Signing in by an account of the ServiceNow instance: the way there, and `/servicenow/callback`, which accepts users
+ * back. Only the browser that was sent may return (CVE-2026-27124), and its user still has to consent.
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Storage } from "../../storage/port.ts";
@@ -77,7 +77,7 @@ async function startSession(
   await addUser(storage, clock, { id: subject, displayName: name });
   const account = await deps.users.find(subject);
   if (account === null) {
-    await deps.instance.unlink(subject); // whoever may not come in leaves no tokens here
+    await deps.instance.unlink(subject); // a user who may not sign in leaves no tokens here
     return servicenowProblemPage("disabled", paths.servicenowLink);
   }
   return seeOther(next, [await browsers.signIn(request, account)]);

@@ -1,6 +1,6 @@
 /**
  * A link from the command line that lets one browser past the delays which guessing elsewhere causes. It makes the
- * browser a known one and signs nobody in: the passphrase is still asked, and wrong ones are delayed by browser.
+ * browser a known one but signs no user in: the passphrase is still required, and wrong ones are delayed by browser.
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";

@@ -6,10 +6,9 @@ import type { Grant } from "../records/grant.ts";
 import type { OperatorToken } from "../records/operator_token.ts";
 import { ownerId, type User, users } from "../records/user.ts";
 
-/** Somebody who may sign in. */
 export interface Account {
   readonly id: string;
-  /** What people are shown; the id itself where there is nothing better. */
+  /** Shown to users; the id itself where there is nothing better. */
   readonly displayName: string;
   readonly passwordHash: string;
   /** Changes with the passphrase: sessions, codes and grants hold on to it and end with it. */
@@ -26,7 +25,7 @@ export interface UserDirectory {
   /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
   keepHash(account: Account, passwordHash: string): Promise<void>;
   hasOwner(): Promise<boolean>;
-  /** Whether anybody besides the owner can sign in, so that the page has to ask who it is. */
+  /** Whether users other than the owner can sign in, so that the page must ask for a name. */
   hasNamedUsers(): Promise<boolean>;
 }
 

@@ -9,7 +9,7 @@ const authorizationRequestSchema = z.object({
   codeChallenge: z.string(),
   scopes: z.array(z.string()),
   resource: z.string(),
-  /** SHA-256 of the browser cookie of whoever started it. */
+  /** SHA-256 of the cookie of the browser that started it. */
   browserHash: z.string(),
   /** `prompt=login`: a session from before this time does not count. */
   signInAfter: z.number(),

@@ -1,4 +1,4 @@
-/** Access tokens made on the command line, by somebody who can read the data directory anyway. */
+/** Access tokens made at the command line, by a user who can read the data directory anyway. */
 import { z } from "zod";
 import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 

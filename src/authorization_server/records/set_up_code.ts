@@ -1,6 +1,6 @@
 /**
  * The one-time code of the set-up link; there is one at a time. It is derived from the seed under the master key, so
- * that another instance can print the same link: the seed alone tells nobody the code.
+ * that another instance can print the same link: the seed alone does not reveal the code.
  */
 import { z } from "zod";
 import { defineRecordFamily, type RecordFamily } from "./record_family.ts";

@@ -1,11 +1,11 @@
-/** People who may sign in. */
+/** Users, who may sign in. */
 import { z } from "zod";
 import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 
 const userSchema = z.object({
-  /** The name they sign in with, which is also the `sub` of their tokens; never given to somebody else later. */
+  /** The name they sign in with, which is also the `sub` of their tokens; never reused. */
   id: z.string(),
-  /** What people are shown in place of an id that says nothing to them. */
+  /** Shown in place of an id that means nothing to users. */
   displayName: z.string().optional(),
   /** Argon2id or scrypt, as a PHC string; or {@link noPassphrase}. */
   passwordHash: z.string(),
@@ -21,7 +21,7 @@ export type User = z.output<typeof userSchema>;
 /** `["user", id]` */
 export const users: RecordFamily<User> = defineRecordFamily("user", userSchema);
 
-/** The id of the person who owns this installation. */
+/** The id of the user who set this server up. */
 export const ownerId = "owner";
 
 /** The `passwordHash` of users who sign in at the ServiceNow instance. Earlier versions accept no passphrase for it. */

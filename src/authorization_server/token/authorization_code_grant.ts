@@ -42,11 +42,11 @@ export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
       if (code === undefined) return failure("missing_code");
       const stored = await authorizationCodes.read(storage, hashSecret(code));
       if (stored === null) return failure("unknown_code");
-      // Nothing below consumes the code before it is proven to be this client's: a stranger must not burn it.
+      // The code is consumed only once it is proven to be this client's: a stranger must not burn it.
       const problem = findProblem(deps, stored.value, client, parameters);
       if (problem !== null) return failure(problem);
       if (stored.value.redeemedAt !== null) {
-        // RFC 6749 §4.1.2: the same code twice means that somebody else has it; all that came of it ends.
+        // RFC 6749 §4.1.2: a second use means that the code leaked; every token issued for it is revoked.
         const revoked = await revokeGrant(storage, stored.value.grantId);
         if (revoked !== null) {
           log.write("audit", "grant_revoked", {
@@ -112,7 +112,7 @@ async function redeem(
   const { token } = await accessTokens.issue(grant, grant.scopes);
   const markUntil = Math.max(grant.refresh?.endsAt ?? 0, grantExpiresAt(grant.refresh, now, lifetimes));
   const committed = await storage.commit({
-    // The user too: a passphrase that changes meanwhile ends everything that was approved under the old one.
+    // The user too: a passphrase change ends everything that was approved under the old one.
     checks: [unchanged(stored), account.unchanged, clientCheck],
     puts: [
       { key: stored.key, value: { ...code, redeemedAt: now }, expiresAt: markUntil },

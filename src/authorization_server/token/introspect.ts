@@ -1,4 +1,4 @@
-/** `POST /oauth/introspect` (RFC 7662): a confidential client asks what a token of its own is worth. */
+/** `POST /oauth/introspect` (RFC 7662): a confidential client asks whether one of its tokens is active. */
 import type { AccessTokens } from "./access_token.ts";
 import type { ClientAuthenticator } from "../clients/client_authentication.ts";
 import type { AuthorizationServerDeps } from "../context.ts";
@@ -32,7 +32,7 @@ export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
     const client = await authenticateClient(request, parameters.value, peer.address);
     if (!client.ok) return refuseLogged(log, "introspection", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
-    // RFC 7662 §2.1: without proof of who asks, anybody could try tokens out here.
+    // RFC 7662 §2.1: without client authentication, attackers could test tokens here.
     if (client.value.authentication === "none") {
       return refuseLogged(log, "introspection", "public_client_may_not_introspect", clientFields);
     }

@@ -87,7 +87,7 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
     return { field: "name", message: "must have at most 100 characters and no control characters" };
   }
   if (user?.value.disabled) return { field: "user", message: "names a disabled user; `users enable` comes first" };
-  // The owner may have tokens before set-up; anybody else has to exist.
+  // The owner may have tokens before set-up; other users must exist.
   return user === null && userId !== ownerId
     ? { field: "user", message: "names no user; `users list` shows the names" }
     : null;

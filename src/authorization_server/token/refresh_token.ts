@@ -1,7 +1,7 @@
 /**
- * Refresh tokens: opaque to clients, but recognisable to us as genuine even when they are long out of date. Each is a
- * MAC over its family, its number and the family's salt, so the successor of a token is always the same one: that is
- * what makes the grace window idempotent, between parallel requests and between processes.
+ * Refresh tokens: opaque to clients, but recognisable as genuine long after they were replaced. Each is a MAC over its
+ * family, its number and the family's salt, so a token has exactly one successor: that makes the grace window idempotent
+ * across parallel requests and processes.
  */
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Lifetimes } from "../context.ts";
@@ -22,9 +22,9 @@ interface ParsedRefreshToken {
 type RefreshVerdict =
   /** The current one: rotate. */
   | { readonly kind: "current" }
-  /** Replaced a moment ago: give this generation again and change nothing. */
+  /** Replaced within the grace window: return this generation again and change nothing. */
   | { readonly kind: "grace"; readonly generation: number }
-  /** Replaced long ago: somebody has a copy (RFC 9700 §4.14.2). */
+  /** Replaced before the grace window: the token leaked (RFC 9700 §4.14.2). */
   | { readonly kind: "reused" }
   | { readonly kind: "expired" }
   | { readonly kind: "forged" };
@@ -68,7 +68,7 @@ export function startRefreshFamily(
   return { family, token };
 }
 
-/** Judges a presented token. Only a genuine one can be `reused`: a forged one must not end anybody's grant. */
+/** Judges a presented token. Only a genuine one can be `reused`: a forged one must not end a grant. */
 export function judgeRefreshToken(
   secrets: SecretBox,
   presented: ParsedRefreshToken,

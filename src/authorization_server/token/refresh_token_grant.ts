@@ -41,7 +41,7 @@ export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
         case "expired":
           return failure("expired_refresh_token");
         case "reused": {
-          // RFC 9700 §4.14.2: whoever is right, one of the two holders is a thief.
+          // RFC 9700 §4.14.2: one of the two holders stole the token, and it is unknown which.
           await revokeGrant(storage, presented.grantId);
           const { id, subject } = stored.value;
           log.write("audit", "grant_revoked", {

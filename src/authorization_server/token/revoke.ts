@@ -1,4 +1,4 @@
-/** `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one naming somebody's `jti` does nothing. */
+/** `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing. */
 import type { AccessTokens } from "./access_token.ts";
 import type { ClientAuthenticator } from "../clients/client_authentication.ts";
 import type { AuthorizationServerDeps } from "../context.ts";
@@ -41,7 +41,7 @@ export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
     const outcome = token.startsWith("pcr_")
       ? await revokeRefreshToken(deps, client.value, token)
       : await revokeAccessToken(deps, client.value, token);
-    // RFC 7009 §2.1: somebody else's token is refused; §2.2: one that means nothing any more is fine.
+    // RFC 7009 §2.1: another client's token is refused. §2.2: an invalid token is not an error.
     if (outcome.kind === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", clientFields);
     if (outcome.kind === "revoked") {
       const { what, grantId, subject } = outcome;

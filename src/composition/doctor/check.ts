@@ -1,7 +1,7 @@
 /** What one check of `doctor` found. */
 
 /**
- * `broken` keeps the server from starting or from serving anybody; a `warning` keeps a part from working; a `note` is no
+ * `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is no
  * verdict, but tells what is not covered.
  */
 export interface Check {

@@ -139,7 +139,7 @@ function* examineConnections({ http: { host, trustedProxies }, server: { workers
   };
 }
 
-/** Without its word for the clients' addresses, one client's failures are everybody's. */
+/** Without forwarded client addresses, one client's failures count against every client. */
 function* examineProxy(config: Config): Generator<Check> {
   if (!missesTrustProxy(config)) return;
   yield {
@@ -166,7 +166,7 @@ function* examineRegistration(
   };
 }
 
-/** A collector that answers nothing is noticed by nobody: spans are dropped without a word. */
+/** Spans for a collector that does not answer are dropped silently. */
 async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config): AsyncGenerator<Check> {
   const name = "telemetry";
   const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";

@@ -1,6 +1,6 @@
 /**
- * The stored link between a person here and an account of the instance. Everything of it that is worth stealing is
- * sealed, with the person and the instance as context: a row copied to another person's key opens for nobody.
+ * The stored link between a user here and an account at the instance. Its secrets are sealed with the user and the
+ * instance as context: a row copied to another user's key does not open.
  */
 import { z } from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
@@ -38,7 +38,7 @@ export function linkKey(subject: string): StorageKey {
   return [...linkPrefix, subject];
 }
 
-/** Parses a stored link. Throws when it is none: nobody else writes there. */
+/** Parses a stored link. Throws when it is none. */
 export function parseLinkRecord(value: unknown): LinkRecord {
   return parseStored(linkRecordSchema, value, "servicenow_link");
 }

@@ -1,4 +1,4 @@
-/** Reads and writes stored links: opened and sealed here, so that nobody else handles sealed text. */
+/** Reads and writes stored links; the only place that seals and opens them. */
 import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";

@@ -1,4 +1,4 @@
-/** The links of people to their accounts of the instance, and an access token for whoever asks. */
+/** Users' links to their accounts at the instance, and access tokens for the calls made in their name. */
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { InstanceSignIn } from "../../authorization_server/people/servicenow_port.ts";
 import type { ServicenowFailure } from "../failure.ts";
@@ -13,7 +13,7 @@ interface LinkedAccess {
   readonly account: InstanceAccount;
 }
 
-/** The links. `subject` is the `sub` of a person's tokens here. */
+/** `subject` is the `sub` of a user's tokens here. */
 export interface ServicenowLinks {
   /** Links a person to an account, in place of what was linked before. */
   save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void>;
@@ -23,7 +23,7 @@ export interface ServicenowLinks {
     subject: string,
     options: { readonly signal: AbortSignal; readonly refused?: string },
   ): Promise<Result<LinkedAccess, ServicenowFailure>>;
-  /** Forgets the link and ends its tokens at the instance; whether there was one. */
+  /** Deletes the link and revokes its tokens at the instance; whether there was one. */
   unlink(subject: string): Promise<boolean>;
 }
 

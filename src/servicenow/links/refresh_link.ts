@@ -1,4 +1,4 @@
-/** Renews the access token of a link: one request upstream, however many callers and server instances want it. */
+/** Renews the access token of a link: one request upstream, however many callers and instances ask for it. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -65,7 +65,7 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
 
   const refreshLocked = async (subject: string, refused: string | undefined, lock: HeldLock): Promise<Step> => {
     const current = await store.read(subject);
-    const found = toStep(current, refused); // somebody may have renewed it between our looking and locking
+    const found = toStep(current, refused); // another call may have renewed it between the read and the lock
     if (!current.ok || found !== "again") {
       await lock.release();
       return found;

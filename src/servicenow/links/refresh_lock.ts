@@ -1,6 +1,6 @@
 /**
- * A lock that holds across server instances: an entry that only one of them can make, and that expires should its
- * holder die. After a refresh that found no instance it stays a while, and tells the others not to try either.
+ * A lock across server instances: an entry that only one of them can create, and that expires if its holder dies. After a
+ * refresh that could not reach the instance it stays for a while, so that the others do not try either.
  */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
@@ -17,11 +17,11 @@ type LockAttempt =
 
 /** A lock that this caller holds. */
 export interface HeldLock {
-  /** Holds while nobody has taken the lock over. */
+  /** Holds until another instance takes the lock over. */
   readonly check: VersionCheck;
   readonly key: StorageKey;
   release(): Promise<void>;
-  /** Keeps everybody from refreshing for a while. */
+  /** Stops all refreshes for a while. */
   releaseToPause(because: UnavailableCause): Promise<void>;
 }
 
