@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { type ByteText, toByteText } from "../../src/workspace/text/byte_text.ts";
+import { RE2JS } from "re2js";
 import { createLinePattern } from "../../src/workspace/text/line_pattern.ts";
 import { searchText } from "../../src/workspace/text/search_text.ts";
 
@@ -114,4 +115,61 @@ Deno.test("screens and automata that cannot tell lines apart leave them to the e
     assert.ok(expected.length > 10 && expected.length < lines.length, `${query}: ${expected.length}`);
     assert.deepEqual(found.map(({ line }) => line), expected, query);
   }
+});
+
+Deno.test("searchText() finds the lines that match a random expression, as RE2 does in each line", async () => {
+  const piece = fc.constantFrom(
+    ..."abc|()[]{}*+?^$.-,12\\".split(""),
+    ...[
+      "a",
+      "b",
+      "ab",
+      "(a",
+      "(?:b",
+      ")?",
+      ")*",
+      "a{2}",
+      "b{0,1}",
+      "[^a]",
+      "[ab-]",
+      "\\.",
+      "\\d",
+      "\\x61",
+      "\\pL",
+      "\\Qa",
+    ],
+    ...[
+      "(?i)",
+      "(?i:k)",
+      "(?P<n>a)",
+      "\\b",
+      "\\B",
+      "??",
+      "+?",
+      "\\A",
+      "\\z",
+      "é",
+      "[^\\x00-\\x7f]",
+      "(?s:.)",
+      "\\s",
+      "\\W",
+    ],
+  );
+  const expressions = fc.array(piece, { minLength: 1, maxLength: 8 }).map((pieces) => pieces.join(""));
+  const lines = fc.string({ unit: fc.constantFrom(..."abcABCkK12{}-, éÉ\u212a\r".split("")), maxLength: 10 });
+  let matched = 0;
+  await fc.assert(
+    fc.asyncProperty(expressions, fc.array(lines, { minLength: 5, maxLength: 20 }), async (text, each) => {
+      const pattern = await createLinePattern({ text, isRegularExpression: true, ignoreCase: false });
+      if (!pattern.ok) return;
+      const expression = RE2JS.compile(text);
+      const options = { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 };
+      const found = Array.from(searchText(bytesOf(`${each.join("\n")}\n`), options)).flatMap(({ matches }) => matches);
+      const expected = each.flatMap((line, index) => expression.matcher(line).find() ? [index + 1] : []);
+      matched += expected.length;
+      assert.deepEqual(found.map(({ line }) => line), expected, text);
+    }),
+    { numRuns: 3000 },
+  );
+  assert.ok(matched > 500, `${matched} lines`);
 });

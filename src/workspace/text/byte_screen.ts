@@ -6,9 +6,13 @@
 import { toByteCharacters } from "./byte_text.ts";
 import { acceptsByte, closureOf, follow, holdsMatch, lineEnd, lineStart, type Program } from "./expression_program.ts";
 
-/** Bytes are compared up to here. */
+/** How much of a match a screen looks for. */
 const maxCharacters = 32;
-const newline = 10;
+const maxStartCharacters = 12;
+const asciiBytes = Array.from({ length: 0x80 }, (_, byte) => byte).filter((byte) => byte !== 10);
+const firstByteBeyond = 0xc2;
+/** The bytes of one character. */
+const beyondAscii = "[\\xc2-\\xf4][\\x80-\\xbf]{1,3}";
 
 /** Finds a text, in small or capital letters: that is quicker than the exact text, and lines are looked at again. */
 export function createTextScreen(text: string): RegExp | null {
@@ -27,15 +31,15 @@ export function createStartScreen(program: Program): RegExp | null {
   let source = "";
   // a match may end with its line at any of these characters
   let reached = closureOf(program, [program.start], lineStart | lineEnd);
-  for (let count = 0; count < maxCharacters && !holdsMatch(program, reached); count++) {
-    const accepted: number[] = [];
-    for (let byte = 0; byte < 256; byte++) {
-      if (byte !== newline && reached.some((index) => acceptsByte(program, index, byte))) accepted.push(byte);
-    }
-    if (accepted.length === 0) return null; // nothing goes on from here, so nothing ever matches
-    source += `[${accepted.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}]`;
-    if (accepted.some((byte) => byte >= 0x80)) break; // how many bytes follow is not known
-    reached = closureOf(program, accepted.flatMap((byte) => follow(program, reached, byte)), lineEnd);
+  for (let count = 0; count < maxStartCharacters && !holdsMatch(program, reached); count++) {
+    const accepted = asciiBytes.filter((byte) => reached.some((index) => acceptsByte(program, index, byte)));
+    const goesBeyond = reached.some((index) => acceptsByte(program, index, firstByteBeyond));
+    const ascii = accepted.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+    source += goesBeyond ? `(?:[${ascii}]|${beyondAscii})` : `[${ascii}]`;
+    const outs = [...accepted, ...goesBeyond ? [firstByteBeyond] : []].flatMap((byte) =>
+      follow(program, reached, byte)
+    );
+    reached = closureOf(program, outs, lineEnd);
   }
   return source === "" ? null : new RegExp(source);
 }
@@ -44,7 +48,7 @@ export function createStartScreen(program: Program): RegExp | null {
 function toCaseless(character: string): string {
   if (/^[kK\u212a]$/.test(character)) return "(?:k|\\xe2\\x84\\xaa)";
   if (/^[sS\u017f]$/.test(character)) return "(?:s|\\xc5\\xbf)";
-  return character < "\x80" ? escape(character) : "[\\xc2-\\xf4][\\x80-\\xbf]{1,3}";
+  return character < "\x80" ? escape(character) : beyondAscii;
 }
 
 function escape(characters: string): string {

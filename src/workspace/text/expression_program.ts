@@ -15,6 +15,14 @@ export interface Program {
   readonly start: number;
 }
 
+/** Texts of which a match holds one (`exact`) or several. */
+export interface Requirement {
+  readonly type: number;
+  readonly str: string;
+  readonly subs: readonly Requirement[];
+}
+
+const requirement = { exact: 1, all: 2 };
 const operation = { alternative: 1, alternativeMatch: 2, capture: 3, assertion: 4, match: 6, nothing: 7, rune: 8 };
 const lastRuneOperation = 11;
 const foldCase = 1;
@@ -26,6 +34,14 @@ export const lineStart: number = 1 | 4;
 export const lineEnd: number = 2 | 8;
 /** Taken to hold anywhere. */
 const wordBoundaries = 16 | 32;
+
+/** The longest text that RE2 knows every match to hold, or `null`. */
+export function requiredText(required: Requirement | null): string | null {
+  if (required === null) return null;
+  const texts = (required.type === requirement.all ? required.subs : [required])
+    .flatMap(({ type, str }) => type === requirement.exact ? [str] : []);
+  return texts.sort((a, b) => b.length - a.length)[0] ?? null;
+}
 
 /** The instructions that are reached from others without a byte, in order, at a place of which `holding` is true. */
 export function closureOf({ inst }: Program, from: Iterable<number>, holding: number): number[] {

@@ -5,10 +5,9 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { endOfLine, startOfLine } from "./byte_text.ts";
 import { createTextFinder } from "./finder.ts";
-import type { Program } from "./expression_program.ts";
+import { type Program, requiredText, type Requirement } from "./expression_program.ts";
 import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
 import { createCaselessScreen, createStartScreen, createTextScreen } from "./byte_screen.ts";
-import { requiredLiteral } from "./required_literal.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
@@ -52,7 +51,7 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
   if (isRegularExpression) return await createExpressionPattern(text, ignoreCase);
-  const screen = createScreen(text, ignoreCase);
+  const screen = ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
   const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
     findByScreen(screen, characters, from, to);
   if (isPlain) {
@@ -76,8 +75,8 @@ async function createExpressionPattern(
     if (instructions > maxInstructions) return failure({ reason: "too_complex" });
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
     const program = expression.re2Input.prog as Program;
-    const literal = requiredLiteral(text);
-    const screens = [literal === null ? null : createScreen(literal, ignoreCase), createStartScreen(program)];
+    const required = requiredText(expression.re2Input.prefilter as Requirement | null);
+    const screens = [required === null ? null : createTextScreen(required), createStartScreen(program)];
     return success({
       findCandidate: screenLines(screens.filter((screen) => screen !== null), createLineAutomaton(program)),
       // of lines without end, as in minified files, only the start is searched
@@ -91,10 +90,6 @@ async function createExpressionPattern(
     if (!(error instanceof RE2JSException)) throw error;
     return failure({ reason: "invalid_expression", detail: error.message });
   }
-}
-
-function createScreen(text: string, ignoreCase: boolean): RegExp | null {
-  return ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
 }
 
 /** The lines that pass both; a screen that most lines pass is given up. */
