@@ -98,6 +98,7 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
     Deno.writeFileSync(`${root}/cat.png`, png);
     Deno.writeFileSync(`${root}/core`, new Uint8Array([0, 255, 128, 1]));
     Deno.writeTextFileSync(`${root}/a.txt`, "x".repeat(60));
+    Deno.writeFileSync(`${root}/huge.png`, new Uint8Array([...png, ...new Uint8Array(2_000_000).fill(0xff)]));
     Deno.writeTextFileSync(`${root}/big.log`, "x".repeat(2_000_000));
     Deno.writeTextFileSync(`${outside}/secret`, "s");
     Deno.symlinkSync(`${outside}/secret`, `${root}/link`);
@@ -107,6 +108,7 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
       [{ files: ["nope.txt"] }, "not_found", /no such file.*nope\.txt/],
       [{ files: ["../secret"] }, "path_leaves_workspace", /Invalid files/],
       [{ files: ["link"] }, "denied_outside_link", /leads outside/],
+      [{ files: ["huge.png"] }, "too_large", /has 2000010 bytes and the limit is/],
       [{ files: ["core"] }, "invalid_request", /"core" is neither text nor a PNG/],
       [
         { files: ["a.txt", "a.txt"] },

@@ -67,7 +67,10 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       : whole.error.reason === "too_large"
       ? await readTextPart(workspace, path, request)
       : whole;
-    if (!read.ok) return failure(read.error.reason === "not_text" ? notText(path) : refused(path, read.error));
+    if (!read.ok) {
+      if (read.error.reason !== "not_text") return failure(refused(path, read.error));
+      return failure(whole.ok ? notText(path) : refused(path, whole.error)); // an image may be too large
+    }
     textBytes += read.value.contentBytes;
     if (textBytes > maxTextBytes) return failure(tooMuchText(path, maxTextBytes));
     const { content: text, startLine } = read.value;
