@@ -59,6 +59,7 @@ Deno.test("every command reads the file of --config, and the file in the home di
     assert.equal(token.code, 0, token.stderr);
     const listed = await runCommand(["token", "list"], { env });
     assert.match(listed.stdout, /files:read/);
+    assert.ok((await runCommand(["config"], { env })).stderr.endsWith(`file: ${path}\n`));
     const connect = await runCommand(["connect", "cursor", "--transport", "stdio"], { env });
     assert.deepEqual(
       JSON.parse(connect.stdout).mcpServers.portcullis.args.slice(-7),

@@ -37,9 +37,13 @@ async function printSettings(context: CommandContext): Promise<ExitStatus> {
     );
     await print(`${sections.join("\n\n")}\n`);
   }
-  if (config.ok) return 0;
-  await say(describeProblems(config.error));
-  return 2;
+  if (!config.ok) {
+    await say(describeProblems(config.error));
+    return 2;
+  }
+  const { configFile } = config.value;
+  if (configFile !== undefined) await say(`file: ${configFile}\n`);
+  return 0;
 }
 
 function explanation(setting: Setting<unknown>, found: FoundSetting | undefined): string {
