@@ -27,6 +27,7 @@ import { type McpLimits, mcpLimits } from "./limits.ts";
 import type { Admit, Runtime } from "./runtime.ts";
 import { createSessionStreams } from "./streams/session_streams.ts";
 import { createSessions } from "./sessions/session.ts";
+import { createScopeNotices } from "./streams/scope_notices.ts";
 import { createStreamResumption } from "./streams/stream_resumption.ts";
 import { createStreamTable } from "./streams/stream_table.ts";
 import { createTasks } from "./tasks/tasks.ts";
@@ -90,6 +91,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const prompts = options.prompts ?? createPromptRegistry([]);
   const resources = options.resources ?? createResourceRegistry([]);
   const features = {
+    tools: true as const,
     prompts: options.prompts !== undefined,
     resources: options.resources !== undefined,
     resourceNotices: () => noticesOf(resources),
@@ -97,6 +99,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   };
 
   const changes = createChangeHub();
+  const scopeNotices = createScopeNotices();
   const sessions = createSessions({ secretBox, storage, clock, timers, log, ...limits });
   const resumption = createStreamResumption({ storage, secretBox, clock, timers, log, limits, toolTimeoutMs });
   const streams = createStreamTable({
@@ -120,6 +123,8 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     sessions,
     streams,
     changes,
+    scopeNotices,
+    features,
     clock,
     timers,
     resources,
@@ -143,7 +148,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     inFlight: createInFlight({ storage, clock, timers, log }),
     stopping: stopping.signal,
   };
-  const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, enders };
+  const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, scopeNotices, enders };
   const methods = createMethodTable(parts);
   const observe = createRequestObserver({ runtime, isKnownMethod: (name) => methods.has(name), audit: options.audit });
   const answerMessage = createMessageHandler({ runtime, methods, observe });
@@ -154,7 +159,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     resources.onChange(() => changes.publish({ kind: "resources" })),
   ];
 
-  const handle = createBodyHandler({ ...options, limits, clock, sessions, modern, answerMessage });
+  const handle = createBodyHandler({ ...options, limits, clock, sessions, modern, scopeNotices, answerMessage });
 
   return {
     handle,

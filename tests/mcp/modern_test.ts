@@ -38,7 +38,7 @@ Deno.test("every modern result has a resultType and says who answers; lists say 
   assert.deepEqual(result.content, [{ type: "text", text: "hi" }]);
   const list = (await (await harness.modern("tools/list")).json()).result;
   assert.ok(list.ttlMs >= 0);
-  assert.equal(list.cacheScope, "public");
+  assert.equal(list.cacheScope, "private");
 });
 
 Deno.test("a modern request without a whole envelope is 400 and -32602, with its id", async () => {

@@ -11,6 +11,7 @@ import { defaultLegacyRevision } from "../revisions/legacy.ts";
 import type { Revision } from "../revisions/revision.ts";
 import type { McpLimits } from "../limits.ts";
 import type { Session, Sessions } from "../sessions/session.ts";
+import type { ScopeNotices } from "../streams/scope_notices.ts";
 import { sessionNotFound } from "../streams/session_streams.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
@@ -20,6 +21,7 @@ interface BodyHandlerOptions {
   readonly clock: Clock;
   readonly sessions: Sessions;
   readonly modern: Revision;
+  readonly scopeNotices: ScopeNotices;
   readonly answerMessage: MessageHandler;
   readonly audit: (entry: AuditEntry) => void;
 }
@@ -28,7 +30,7 @@ interface BodyHandlerOptions {
 export type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
 
 export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
-  const { tools, limits, clock, sessions, modern, answerMessage, audit } = options;
+  const { tools, limits, clock, sessions, modern, scopeNotices, answerMessage, audit } = options;
 
   const answerLegacy = async (body: unknown, exchange: Exchange, named: Revision | null, session: Session | null) => {
     const revision = named ?? session?.revision ?? defaultLegacyRevision;
@@ -45,6 +47,7 @@ export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
   };
 
   return async (body, exchange) => {
+    scopeNotices.note(exchange.principal);
     const classified = Array.isArray(body)
       ? classifyBatch(body, exchange.header("mcp-protocol-version"))
       : classifyMessage(body, exchange, modern);

@@ -1,4 +1,6 @@
-/** The four lists: tools, prompts, resources, templates. Those that are the same for everyone are kept as text. */
+/** The four lists: tools, prompts, resources, templates. Each shows what the caller's token may use. */
+import { boundedMap } from "../../lib/bounded_map.ts";
+import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
@@ -7,7 +9,7 @@ import { pageAt, pageStart } from "./paging.ts";
 import type { Profile } from "../sessions/profile.ts";
 import type { Prompt } from "../prompt.ts";
 import type { Registry } from "./registry.ts";
-import type { ResourceFamily, ResourceTemplate } from "../resource.ts";
+import type { ResourceFamily } from "../resource.ts";
 import { resourcesPage } from "./resource_paging.ts";
 import type { CacheHint, Revision } from "../revisions/revision.ts";
 import type { RegisteredTool } from "./tool_registry.ts";
@@ -18,78 +20,117 @@ type ListHandler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
 /** Answers `tools/list`. */
 export function createToolsList(tools: Registry<never, RegisteredTool>): ListHandler {
-  return createKeptList(
-    tools,
-    "tools",
-    () => tools.all(),
-    ({ tool }) => tool.name,
-    (entry, { revision, exchange: { profile } }) =>
+  return createKeptList(tools, {
+    name: "tools",
+    entries: () => tools.all(),
+    nameOf: ({ tool }) => tool.name,
+    scopesOf: ({ tool }) => tool.scopes,
+    encode: (entry, { revision, exchange: { profile } }) =>
       revision.encodeTool(profile.flatParameters ? { ...entry, inputSchema: toFlatSchema(entry.inputSchema) } : entry),
-  );
+  });
 }
 
 /** Answers `prompts/list`. */
 export function createPromptsList(prompts: Registry<never, Prompt>): ListHandler {
-  return createKeptList(prompts, "prompts", () => prompts.all(), ({ name }) => name, (prompt) => ({
-    name: prompt.name,
-    title: prompt.title,
-    description: prompt.description,
-    ...(prompt.arguments.length === 0 ? {} : { arguments: prompt.arguments }),
-  }));
+  return createKeptList(prompts, {
+    name: "prompts",
+    entries: () => prompts.all(),
+    nameOf: ({ name }) => name,
+    scopesOf: ({ scopes }) => scopes,
+    encode: (prompt) => ({
+      name: prompt.name,
+      title: prompt.title,
+      description: prompt.description,
+      ...(prompt.arguments.length === 0 ? {} : { arguments: prompt.arguments }),
+    }),
+  });
 }
 
 /** Answers `resources/templates/list`. */
 export function createTemplatesList(families: Registry<never, ResourceFamily>): ListHandler {
-  const templates = (): readonly ResourceTemplate[] => families.all().flatMap((family) => family.templates);
-  return createKeptList(families, "resourceTemplates", templates, ({ uriTemplate }) => uriTemplate, (each) => each);
+  return createKeptList(families, {
+    name: "resourceTemplates",
+    entries: () =>
+      families.all().flatMap(({ templates, scopes }) => templates.map((template) => ({ template, scopes }))),
+    nameOf: ({ template }) => template.uriTemplate,
+    scopesOf: ({ scopes }) => scopes,
+    encode: ({ template }) => template,
+  });
 }
 
 /** Answers `resources/list`, which differs from principal to principal. */
 export function createResourcesList(families: Registry<never, ResourceFamily>): ListHandler {
   return async (call) => {
     const { secretBox, limits } = call.runtime;
-    const page = await resourcesPage(secretBox, families.all(), call.principal, cursorOf(call), limits.pageSize);
+    const allowed = families.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
+    const page = await resourcesPage(secretBox, allowed, call.principal, cursorOf(call), limits.pageSize);
     if (page === null) return answerError(call, errorCode.invalidParams, "Invalid cursor");
     const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
     return answerResult(call, JSON.stringify(toResult(call, "resources", page.entries, page.nextCursor, hint)));
   };
 }
 
+interface ListOptions<Entry> {
+  readonly name: string;
+  readonly entries: () => readonly Entry[];
+  readonly nameOf: (entry: Entry) => string;
+  readonly scopesOf: (entry: Entry) => readonly string[];
+  readonly encode: (entry: Entry, call: Call) => unknown;
+}
+
+/** A list as tokens of the same scopes see it, with the pages that were encoded, by where they start. */
+interface View<Entry> {
+  readonly entries: readonly Entry[];
+  readonly texts: Map<Profile, Map<Revision, Map<number, string>>>;
+}
+
+/** Combinations of scopes for which a list is kept as text. */
+const maxViews = 100;
+
 function createKeptList<Entry>(
   registry: { readonly version: number },
-  name: string,
-  entries: () => readonly Entry[],
-  nameOf: (entry: Entry) => string,
-  encode: (entry: Entry, call: Call) => unknown,
+  { name, entries, nameOf, scopesOf, encode }: ListOptions<Entry>,
 ): ListHandler {
-  const kept = new Map<Profile, Map<Revision, Map<number, string>>>();
+  const views = boundedMap<string, View<Entry>>(maxViews);
   let keptVersion = -1;
+  let neededScopes: readonly string[] = [];
 
-  const render = (call: Call, start: number): string => {
+  const viewOf = (principal: Principal): View<Entry> => {
+    if (keptVersion !== registry.version) {
+      views.clear();
+      keptVersion = registry.version;
+      neededScopes = [...new Set(entries().flatMap(scopesOf))];
+    }
+    const key = neededScopes.filter((scope) => principal.scopes.has(scope)).join(" ");
+    let view = views.get(key);
+    if (view === undefined) {
+      view = { entries: entries().filter((entry) => hasScopes(principal, scopesOf(entry))), texts: new Map() };
+      views.set(key, view);
+    }
+    return view;
+  };
+  const render = (call: Call, visible: readonly Entry[], start: number): string => {
     const { secretBox, limits } = call.runtime;
-    const page = pageAt(secretBox, { name, entries: entries(), nameOf }, start, limits.pageSize);
+    const page = pageAt(secretBox, { name, entries: visible, nameOf }, start, limits.pageSize);
     const encoded = page.entries.map((entry) => encode(entry, call));
-    const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "public" };
+    const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
     return JSON.stringify(toResult(call, name, encoded, page.nextCursor, hint));
   };
 
   return (call) => {
+    const { entries: visible, texts } = viewOf(call.principal);
     const cursor = cursorOf(call);
     const start = cursor === undefined
       ? 0
-      : pageStart(call.runtime.secretBox, { name, entries: entries(), nameOf }, cursor);
+      : pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursor);
     if (start === null) return answerError(call, errorCode.invalidParams, "Invalid cursor");
-    if (keptVersion !== registry.version) {
-      kept.clear();
-      keptVersion = registry.version;
-    }
     const { revision, exchange: { profile } } = call;
-    let byRevision = kept.get(profile);
-    if (byRevision === undefined) kept.set(profile, byRevision = new Map());
+    let byRevision = texts.get(profile);
+    if (byRevision === undefined) texts.set(profile, byRevision = new Map());
     let pages = byRevision.get(revision);
     if (pages === undefined) byRevision.set(revision, pages = new Map());
     let text = pages.get(start);
-    if (text === undefined) pages.set(start, text = render(call, start));
+    if (text === undefined) pages.set(start, text = render(call, visible, start));
     return answerResult(call, text);
   };
 }

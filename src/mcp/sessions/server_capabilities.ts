@@ -3,6 +3,7 @@ import { tasksExtension } from "./client_capabilities.ts";
 
 /** What the server has. */
 export interface ServerFeatures {
+  readonly tools: true;
   readonly prompts: boolean;
   readonly resources: boolean;
   /** Of which changes of resources there are notices, at this moment. */

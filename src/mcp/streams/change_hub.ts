@@ -1,9 +1,12 @@
 /** Tells open streams what changed. */
 import type { TaskView } from "../tasks/task_record.ts";
 
+/** The lists that may change while the server runs. */
+export const listNames = ["tools", "prompts", "resources"] as const;
+
 /** Something that clients may want to hear of. */
 export type Change =
-  | { readonly kind: "tools" | "prompts" | "resources" }
+  | { readonly kind: typeof listNames[number] }
   | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
 
 export interface ChangeHub {

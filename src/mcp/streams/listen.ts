@@ -3,13 +3,14 @@ import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, type Call } from "../calls/call.ts";
 import { tooManyStreams } from "../calls/refusals.ts";
-import type { Change, ChangeHub } from "./change_hub.ts";
+import { type Change, type ChangeHub, listNames } from "./change_hub.ts";
 import { isObject } from "../../lib/is_object.ts";
 import { errorCode, notificationText, resultText, type RpcId } from "../messages/jsonrpc.ts";
 import type { ResourceRegistry } from "../resource.ts";
 import { mayWatch, watchFamilies } from "./resource_watch.ts";
 import { subscriptionMeta } from "../revisions/revision.ts";
 import type { ServerFeatures } from "../sessions/server_capabilities.ts";
+import type { ScopeNotices } from "./scope_notices.ts";
 import { endWithToken } from "./stream_table.ts";
 import { requireTasks } from "../tasks/task_methods.ts";
 import type { TaskView } from "../tasks/task_record.ts";
@@ -18,6 +19,7 @@ export interface ListenOptions {
   readonly features: ServerFeatures;
   readonly resources: ResourceRegistry;
   readonly changes: ChangeHub;
+  readonly scopeNotices: ScopeNotices;
   /** The ways to end the open subscriptions well, for shutdown. */
   readonly enders: Set<() => void>;
 }
@@ -57,6 +59,7 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
     onCut: () => end(),
     onClosed: () => {
       stopListening();
+      stopNotices();
       stopWatching();
       stopFollowing();
       keepOpen();
@@ -75,10 +78,12 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
   const tell = (notice: string): void => {
     if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
   };
-  const stopListening = options.changes.subscribe((change) => {
+  const hear = (change: Change): void => {
     const notice = noticeOf(change, filter, principal, id);
     if (notice !== null) tell(notice);
-  });
+  };
+  const stopListening = options.changes.subscribe(hear);
+  const stopNotices = options.scopeNotices.listen(principal, () => listNames.forEach((kind) => hear({ kind })));
   const watched = filter.resourceSubscriptions ?? [];
   const wantedChanges = { uris: watched, lists: filter.resourcesListChanged === true };
   const stopWatching = watchFamilies(options.resources, principal, wantedChanges, ({ touches, isListChanged }) => {
@@ -128,20 +133,13 @@ function honouredFilter(
 
 function noticeOf(change: Change, filter: Filter, principal: Principal, id: RpcId): string | null {
   const _meta = subscriptionMeta(id);
-  switch (change.kind) {
-    case "tools":
-      return filter.toolsListChanged ? notificationText("notifications/tools/list_changed", { _meta }) : null;
-    case "prompts":
-      return filter.promptsListChanged ? notificationText("notifications/prompts/list_changed", { _meta }) : null;
-    case "resources":
-      return filter.resourcesListChanged ? notificationText("notifications/resources/list_changed", { _meta }) : null;
-    case "task": {
-      const isOwn = change.subject === principal.subject && change.clientId === principal.clientId;
-      return isOwn && filter.taskIds?.includes(change.task.taskId)
-        ? notificationText("notifications/tasks", { _meta, ...change.task })
-        : null;
-    }
+  if (change.kind !== "task") {
+    const isWanted = filter[`${change.kind}ListChanged`] === true;
+    return isWanted ? notificationText(`notifications/${change.kind}/list_changed`, { _meta }) : null;
   }
+  const isOwn = change.subject === principal.subject && change.clientId === principal.clientId;
+  if (!isOwn || !filter.taskIds?.includes(change.task.taskId)) return null;
+  return notificationText("notifications/tasks", { _meta, ...change.task });
 }
 
 function stringsOf(value: unknown): readonly string[] {

@@ -5,7 +5,7 @@ import type { Timers } from "../../lib/time/timers.ts";
 import { tooManyCalls, tooManyStreams } from "../calls/refusals.ts";
 import type { Admit } from "../runtime.ts";
 import type { McpAnswer } from "../answer.ts";
-import type { Change, ChangeHub } from "./change_hub.ts";
+import { type ChangeHub, listNames } from "./change_hub.ts";
 import type { Exchange } from "../exchange.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
 import { errorCode, errorText, notificationText, type RpcId } from "../messages/jsonrpc.ts";
@@ -14,12 +14,16 @@ import type { ResourceRegistry } from "../resource.ts";
 import { noticesOf, watchFamilies } from "./resource_watch.ts";
 import type { Session, Sessions } from "../sessions/session.ts";
 import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
+import type { ServerFeatures } from "../sessions/server_capabilities.ts";
+import type { ScopeNotices } from "./scope_notices.ts";
 import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
 
 interface SessionStreamsOptions {
   readonly sessions: Sessions;
   readonly streams: StreamTable;
   readonly changes: ChangeHub;
+  readonly scopeNotices: ScopeNotices;
+  readonly features: ServerFeatures;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
   readonly resources: ResourceRegistry;
@@ -60,14 +64,15 @@ interface OpenStream {
 }
 
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes, resources, resumption, admit } = options;
+  const { sessions, streams, changes, features, resources, resumption, scopeNotices, admit } = options;
   const open = new Map<string, OpenStream>();
 
-  changes.subscribe((change) => {
-    if (open.size === 0) return;
-    const notice = noticeOf(change);
-    if (notice === null) return;
-    for (const { stream } of [...open.values()]) tell(stream, notice);
+  const tellOfList = (stream: MessageStream, list: typeof listNames[number]): void => {
+    if (features[list]) tell(stream, notificationText(`notifications/${list}/list_changed`));
+  };
+  changes.subscribe(({ kind }) => {
+    if (kind === "task") return; // of the modern era
+    for (const { stream } of [...open.values()]) tellOfList(stream, kind);
   });
   const follow = (entry: OpenStream, { subscriptions }: Session): void => {
     const stopBefore = entry.stopWatching;
@@ -141,6 +146,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         onCut: () => entry.stream.end(),
         onClosed: () => {
           keepOpen();
+          stopNotices();
           stopFollowing();
           request?.stop();
           entry.stopWatching();
@@ -150,6 +156,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       if (stream === null) return tooManyStreams(null);
       const keepOpen = endWithToken(principal, options, () => stream.end());
       const entry: OpenStream = { stream, principal, stopWatching: () => {} };
+      const stopNotices = scopeNotices.listen(principal, () => listNames.forEach((list) => tellOfList(stream, list)));
       open.set(session.key, entry);
       follow(entry, session);
       const stopFollowing = sessions.watch(session, (later) => {
@@ -189,15 +196,4 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
 
 function tell(stream: MessageStream, text: string, id?: string): void {
   if (!stream.push(text, true, id)) stream.abandon(); // its client cannot keep up: let it come back
-}
-
-function noticeOf(change: Change): string | null {
-  switch (change.kind) {
-    case "tools":
-    case "prompts":
-    case "resources":
-      return notificationText(`notifications/${change.kind}/list_changed`);
-    case "task":
-      return null; // tasks are of the modern era
-  }
 }
