@@ -46,7 +46,7 @@ DCR_AUTH_TOKEN_FILE=/run/secrets/dcr    # a comment
 
 \`SERVER_URL\` must be set unless the server listens on this machine alone. With a public
 \`SERVER_URL\`, registration of clients needs \`DCR_AUTH_TOKEN\`, or \`REGISTRATION=off\`. With the workspace on the disk,
-\`DATA_DIR\`, the file of \`deno-kv:PATH\`, the certificates and keys that settings name, and the files of secrets cannot
+\`DATA_DIR\`, the certificates and keys that settings name, and the files of secrets cannot
 lie in it, where agents could read and replace them. Links, other spellings and second mounts on the way count: each
 directory is compared by device and inode. On Deno Deploy, \`MASTER_KEY\` and \`SERVER_URL\` must be set.
 `;

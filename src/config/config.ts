@@ -101,6 +101,15 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
       hint: `must be set when the server listens on ${http.host}: it is the address that clients type`,
     });
   }
+  const { database } = values.storage;
+  // DENO_KV_DEFAULT_PATH is Deno's own: the platform's database where the platform is simulated.
+  if (database?.kind === "deno_kv" && database.url === undefined && !onDeploy && !env["DENO_KV_DEFAULT_PATH"]) {
+    problems.push({
+      field: "DATABASE_URL",
+      value: '"deno-kv:"',
+      hint: "names Deno Deploy's own database, which is there only: leave it out to use SQLite",
+    });
+  }
   const storage = { ...values.storage, dataDir: absolutePath("DATA_DIR", values.storage.dataDir, sources, problems) };
   const dir = absolutePath("WORKSPACE_DIR", values.workspace.dir, sources, problems);
   const workspace = { ...values.workspace, dir };
@@ -168,7 +177,7 @@ function requireSeparatePaths(
     .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`] || undefined] as const);
   const paths = {
     ...Object.fromEntries(secretFiles),
-    DATABASE_URL: database?.kind === "deno_kv" ? database.path : database?.rootCertificatePath,
+    DATABASE_URL: database?.kind === "postgres" ? database.rootCertificatePath : undefined,
     TLS_CERT_FILE: http.tlsCertificateFile,
     TLS_KEY_FILE: http.tlsKeyFile,
     DATA_DIR: dataDir,

@@ -7,7 +7,7 @@ interface Wall {
   readonly permissions: ServerPermissions;
   /** The first of `permissions.net`: where the server listens. */
   readonly listenAddresses: readonly string[];
-  /** The data directory, and a KV file outside it, in each spelling: given up once the storage is open. */
+  /** The data directory, in each spelling: given up once the storage is open. */
   readonly storagePaths: readonly string[];
   readonly raceFreedom: RaceFreedom;
   readonly clientMetadataDocuments: boolean;

@@ -33,7 +33,6 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
   ];
   const both = workspace.store === "disk" ? [workspace.dir, dataDir] : [dataDir];
   const readOnly: string[] = [];
-  if (database?.kind === "deno_kv" && database.path !== undefined) both.push(database.path);
   if (database?.kind === "postgres") {
     if (database.host.startsWith("/")) both.push(join(database.host, `.s.PGSQL.${database.port}`));
     if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
@@ -58,12 +57,8 @@ function presenceOf(dataDir: string, realPath: (path: string) => string): readon
 }
 
 /** What is needed by name only until the storage is open, in each spelling: given up then. */
-export function storagePaths(
-  { storage: { database, dataDir } }: WallSettings,
-  realPath: (path: string) => string,
-): string[] {
-  const paths = database?.kind === "deno_kv" && database.path !== undefined ? [dataDir, database.path] : [dataDir];
-  return [...new Set(paths.flatMap((path) => [path, realPath(path)]))];
+export function storagePaths({ storage: { dataDir } }: WallSettings, realPath: (path: string) => string): string[] {
+  return [...new Set([dataDir, realPath(dataDir)])];
 }
 
 /** Where the server listens: for clients, and for Prometheus where that is set. */

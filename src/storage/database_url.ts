@@ -19,10 +19,10 @@ export interface PostgresLocation {
   readonly rootCertificatePath?: string;
 }
 
-/** Deno KV; without a path the platform's own. */
+/** Deno KV; without a URL the platform's own. */
 interface DenoKvLocation {
   readonly kind: "deno_kv";
-  readonly path?: string;
+  readonly url?: string;
 }
 
 const forms = "postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full, or deno-kv: on Deno Deploy";
@@ -34,8 +34,11 @@ export function parseDatabaseUrl(text: string): Result<DatabaseLocation, string>
   const url = URL.parse(text);
   if (url?.protocol === "postgres:" || url?.protocol === "postgresql:") return parsePostgresUrl(url);
   if (url?.protocol === "deno-kv:") {
-    const path = text.slice("deno-kv:".length);
-    return success(path === "" ? { kind: "deno_kv" } : { kind: "deno_kv", path });
+    const address = text.slice("deno-kv:".length);
+    if (address === "") return success({ kind: "deno_kv" });
+    return address.startsWith("https://")
+      ? success({ kind: "deno_kv", url: address })
+      : failure("cannot be a file of Deno KV: leave it out to use SQLite; docs/upgrading.md says how to move a file");
   }
   return failure(`must be of the form ${forms}`);
 }

@@ -24,13 +24,11 @@ export async function examineStorage(
       return success(await examinePostgres(location, lookFor));
     }
     if (location?.kind === "deno_kv") {
-      const isFile = location.path !== undefined && !/^https?:/.test(location.path);
-      if (isFile && !exists(location.path)) return success({ kind: "absent" });
       const [{ openDenoKvStorage }, { boundMark }] = await Promise.all([
         import("./deno_kv/deno_kv_storage.ts"),
         import("./bind_master_key.ts"),
       ]);
-      const storage = await openDenoKvStorage({ ...location, clock });
+      const storage = await openDenoKvStorage({ path: location.url, clock });
       try {
         const [mark, entry] = await Promise.all([boundMark(storage), storage.get(lookFor)]);
         return success({ kind: "sound", mark, isFound: entry !== null });

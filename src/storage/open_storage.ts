@@ -44,15 +44,14 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
     }
     if (location?.kind === "deno_kv") {
       const { openDenoKvStorage } = await import("./deno_kv/deno_kv_storage.ts");
-      const storage = await openDenoKvStorage({ ...location, clock, ...busy });
-      const isFile = location.path !== undefined && !/^https?:/.test(location.path);
+      const storage = await openDenoKvStorage({ path: location.url, clock, ...busy });
       return success(guardStorage(storage, {
         describe: (error) => ({
           problem: `Deno KV cannot be used: ${error instanceof Error ? error.message : String(error)}`,
-          remedy: "check the database that DATABASE_URL names, and its disk",
+          remedy: "check the database that DATABASE_URL names",
         }),
         log,
-        ...(isFile ? {} : { hangMilliseconds }),
+        hangMilliseconds,
       }));
     }
     return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log));

@@ -18,7 +18,7 @@ export const storageSettings = {
     parse: parseDatabaseUrl,
     secret: true,
     help:
-      "keeps what the server knows in PostgreSQL (postgres://...) or Deno KV (deno-kv:PATH) instead of SQLite in DATA_DIR",
+      "keeps what the server knows in PostgreSQL (postgres://...) or Deno KV (deno-kv: on Deno Deploy) instead of SQLite in DATA_DIR",
   }),
   masterKey: optional({
     env: "MASTER_KEY",

@@ -163,3 +163,12 @@ Deno.test("loadConfig() names each path that begins in a home directory that the
   const placed = load({ home: () => null, env: { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files" } });
   assert.ok(placed.ok);
 });
+
+Deno.test("a file of Deno KV is no store: refused with what to do, and so is the platform's own database elsewhere", () => {
+  for (const text of ["deno-kv:/var/lib/portcullis.kv", "deno-kv:http://kv.example/", "deno-kv:"]) {
+    assert.deepEqual(problemFields({ DATABASE_URL: text }), ["DATABASE_URL"], text);
+  }
+  const config = load({ env: { DATABASE_URL: "deno-kv:/var/lib/portcullis.kv" } });
+  assert.match(config.ok ? "" : describeProblems(config.error), /leave it out to use SQLite; docs\/upgrading\.md/);
+  assert.deepEqual(problemFields({ DATABASE_URL: "deno-kv:https://kv.example/connect" }), []);
+});

@@ -53,7 +53,8 @@ onPlatform(
     const hashed = await runCommand(["hash-password", "--scrypt"], { stdin: "correct horse battery staple\n" });
     const app = createDeployApp({ DENO_KV_DEFAULT_PATH: path, OWNER_PASSWORD_HASH: hashed.stdout.trim() });
     const atHome = {
-      DATABASE_URL: `deno-kv:${path}`,
+      DATABASE_URL: "deno-kv:",
+      DENO_KV_DEFAULT_PATH: path,
       MASTER_KEY: app.env["MASTER_KEY"] ?? "",
       SERVER_URL: app.serverUrl,
     };

@@ -9,7 +9,6 @@ const secret = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /** By setting: what it is set to, where KEPT is a file or directory that lies in the workspace. */
 const settings: Readonly<Record<string, string>> = {
   DATA_DIR: "KEPT",
-  DATABASE_URL: "deno-kv:KEPT/kv.db",
   TLS_KEY_FILE: "KEPT/key.pem",
   TLS_CERT_FILE: "KEPT/cert.pem",
   MASTER_KEY_FILE: "KEPT/secret",

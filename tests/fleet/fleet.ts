@@ -18,15 +18,14 @@ export interface Fleet extends AsyncDisposable {
   revoke(token: FleetToken): Promise<void>;
 }
 
-/** Starts a fleet on the database that the URL names; on SQLite without one. Its workspace is in the database. */
-export async function startFleet(databaseUrl: (directory: string) => string | undefined): Promise<Fleet> {
+/** Starts a fleet on the database that the settings name; on SQLite without any. Its workspace is in the database. */
+export async function startFleet(database: (directory: string) => Readonly<Record<string, string>>): Promise<Fleet> {
   const place = await makeServerPlace();
-  const url = databaseUrl(place.dataDir);
   const env = {
     DATA_DIR: place.dataDir,
     WORKSPACE_STORE: "storage",
     MCP_RATE_LIMIT: "1000000",
-    ...(url === undefined ? {} : { DATABASE_URL: url }),
+    ...database(place.dataDir),
   };
   const program = "tests/fleet/fleet_server.ts";
   const flags = ["--config", "deno.dev.json", "--allow-all"];

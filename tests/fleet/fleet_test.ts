@@ -191,9 +191,9 @@ async function answerElsewhere(asks: RunningServer, answers: RunningServer, sess
 
 async function testFleet(
   test: Deno.TestContext,
-  databaseUrl: (directory: string) => string | undefined,
+  database: (directory: string) => Readonly<Record<string, string>>,
 ): Promise<void> {
-  await using fleet = await startFleet(databaseUrl);
+  await using fleet = await startFleet(database);
   const token = await fleet.createToken();
   const session = await beginSession(fleet.first, token);
   for (const [name, run] of Object.entries(steps)) await test.step(name, () => run(fleet, session, token));
@@ -201,8 +201,12 @@ async function testFleet(
 
 const name = (driver: string): string => `two instances on ${driver} are one server to their clients`;
 
-Deno.test(name("SQLite"), (test) => testFleet(test, () => undefined));
-Deno.test(name("Deno KV"), (test) => testFleet(test, (directory) => `deno-kv:${directory}/portcullis.kv`));
+Deno.test(name("SQLite"), (test) => testFleet(test, () => ({})));
+Deno.test(
+  name("Deno KV"),
+  (test) =>
+    testFleet(test, (directory) => ({ DATABASE_URL: "deno-kv:", DENO_KV_DEFAULT_PATH: `${directory}/portcullis.kv` })),
+);
 
 const found = findPostgres();
 if ("missing" in found) {
@@ -210,6 +214,6 @@ if ("missing" in found) {
 } else {
   Deno.test(name("PostgreSQL"), async (test) => {
     await using cluster = await startPostgresCluster(found.programs);
-    await testFleet(test, () => cluster.url);
+    await testFleet(test, () => ({ DATABASE_URL: cluster.url }));
   });
 }

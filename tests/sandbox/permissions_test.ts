@@ -73,8 +73,6 @@ Deno.test("serverPermissions() names the address of the metrics where there are 
 });
 
 Deno.test("serverPermissions() adds what a database lies in", () => {
-  const kv = serverPermissions(configOf({ DATABASE_URL: "deno-kv:/srv/kv/store.db" }), samePath);
-  assert.ok(kv.read.includes("/srv/kv/store.db") && kv.write.includes("/srv/kv/store.db"));
   const socket = serverPermissions(configOf({ DATABASE_URL: "postgres://u:p@localhost/d?host=/run/pg" }), samePath);
   assert.ok(socket.read.includes("/run/pg/.s.PGSQL.5432") && socket.write.includes("/run/pg/.s.PGSQL.5432"));
   assert.equal(socket.net.some((host) => host.includes("pg")), false);
@@ -111,12 +109,7 @@ Deno.test("a configuration arrives whole in another thread", () => {
   assert.deepEqual(arrived, config);
 });
 
-Deno.test("storagePaths() has the data directory and a KV file outside it, in each spelling", () => {
-  const config = configOf({ DATABASE_URL: "deno-kv:/srv/kv/kv.db" });
-  assert.deepEqual(storagePaths(config, (path) => path.replace("/srv", "/mnt")), [
-    "/srv/data",
-    "/mnt/data",
-    "/srv/kv/kv.db",
-    "/mnt/kv/kv.db",
-  ]);
+Deno.test("storagePaths() has the data directory in each spelling", () => {
+  const spellings = storagePaths(configOf({}), (path) => path.replace("/srv", "/mnt"));
+  assert.deepEqual(spellings, ["/srv/data", "/mnt/data"]);
 });

@@ -125,35 +125,27 @@ linuxTest("workers that end again and again take the server down, with the last 
   assert.match(server.stderr(), /"event":"worker_given_up"/);
 });
 
-/** Files that a database is in, under its data directory, and how the server is told of it. */
-const databases = [
-  ["SQLite", "portcullis.db", () => ({})],
-  ["Deno KV", "portcullis.kv", (dataDir: string) => ({ DATABASE_URL: `deno-kv:${dataDir}/portcullis.kv` })],
-] as const;
+// sqlite.org/howtocorrupt.html §2.2
+linuxTest("no worker's opening of the database drops the locks of the others", async () => {
+  await using place = await makeServerPlace();
+  const settings = { DATA_DIR: place.dataDir };
+  const newToken = async (): Promise<string> => {
+    const { code, stdout, stderr } = await runCommand(["token", "create", "--scope", "files:read"], {
+      env: settings,
+    });
+    assert.equal(code, 0, stderr);
+    return stdout.trim();
+  };
+  const token = await newToken();
+  await using server = await startServer(place, { program, env: { ...env, ...settings } });
+  assert.equal((await seeWorkers(server.url, token, 3)).size, 3);
+  const { ino } = await Deno.stat(`${place.dataDir}/portcullis.db`);
+  const locks = (await Deno.readTextFile("/proc/locks")).split("\n");
+  assert.ok(locks.some((line) => line.includes(` ${server.pid} `) && line.includes(`:${ino} `)), locks.join("\n"));
 
-for (const [driver, fileName, settingsFor] of databases) {
-  // sqlite.org/howtocorrupt.html §2.2
-  linuxTest(`${driver}: no worker's opening of the database drops the locks of the others`, async () => {
-    await using place = await makeServerPlace();
-    const settings: Record<string, string> = { DATA_DIR: place.dataDir, ...settingsFor(place.dataDir) };
-    const newToken = async (): Promise<string> => {
-      const { code, stdout, stderr } = await runCommand(["token", "create", "--scope", "files:read"], {
-        env: settings,
-      });
-      assert.equal(code, 0, stderr);
-      return stdout.trim();
-    };
-    const token = await newToken();
-    await using server = await startServer(place, { program, env: { ...env, ...settings } });
-    assert.equal((await seeWorkers(server.url, token, 3)).size, 3);
-    const { ino } = await Deno.stat(`${place.dataDir}/${fileName}`);
-    const locks = (await Deno.readTextFile("/proc/locks")).split("\n");
-    assert.ok(locks.some((line) => line.includes(` ${server.pid} `) && line.includes(`:${ino} `)), locks.join("\n"));
-
-    const later = await newToken();
-    assert.equal((await seeWorkers(server.url, later, 3)).size, 3);
-    await server.stop("SIGKILL");
-    await using again = await startServer(place, { program, env: { ...env, ...settings } });
-    assert.ok(await which(again.url, later), "what was written beside the server is still there after a kill");
-  });
-}
+  const later = await newToken();
+  assert.equal((await seeWorkers(server.url, later, 3)).size, 3);
+  await server.stop("SIGKILL");
+  await using again = await startServer(place, { program, env: { ...env, ...settings } });
+  assert.ok(await which(again.url, later), "what was written beside the server is still there after a kill");
+});

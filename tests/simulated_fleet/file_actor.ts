@@ -25,7 +25,10 @@ export function runFileActor(fleet: Fleet, number: number, accessToken: string):
       givenUp.push(content); // it may be written at any time, later ones notwithstanding
     }
     await actor.sleep(random.int(3_000));
-    const read = await actor.call(accessToken, "tools/call", { name: "file_read", arguments: { filename } });
+    const read = await actor.call(accessToken, "tools/call", {
+      name: "file_read",
+      arguments: { filename, max_bytes: 1_048_576 },
+    });
     if (read?.result === undefined) return;
     const found = read.result.structuredContent?.content;
     const isThere = read.result.isError === false;

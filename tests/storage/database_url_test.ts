@@ -19,7 +19,7 @@ const accepted: readonly (readonly [string, unknown])[] = [
     rootCertificatePath: "/ca",
   }],
   ["deno-kv:", { kind: "deno_kv" }],
-  ["deno-kv:/data/p.kv", { kind: "deno_kv", path: "/data/p.kv" }],
+  ["deno-kv:https://kv.example/connect", { kind: "deno_kv", url: "https://kv.example/connect" }],
 ];
 
 const refused: readonly (readonly [string, RegExp])[] = [

@@ -12,10 +12,9 @@ async function statusAt(url: string, token: string): Promise<number> {
   return response.status;
 }
 
-async function testInstances(databaseUrl: (directory: string) => string | undefined): Promise<void> {
+async function testInstances(database: (directory: string) => Readonly<Record<string, string>>): Promise<void> {
   await using place = await makeServerPlace();
-  const url = databaseUrl(place.dataDir);
-  const env = { DATA_DIR: place.dataDir, ...(url === undefined ? {} : { DATABASE_URL: url }) };
+  const env = { DATA_DIR: place.dataDir, ...database(place.dataDir) };
   await using first = await startServer(place, { env });
   await using second = await startServer(place, { env });
   for (let round = 0; round < 2; round++) {
@@ -31,8 +30,12 @@ async function testInstances(databaseUrl: (directory: string) => string | undefi
 const name = (driver: string): string =>
   `instances on ${driver}: a token made beside them works at once, and revoked is refused by every next request`;
 
-Deno.test(name("SQLite"), () => testInstances(() => undefined));
-Deno.test(name("Deno KV"), () => testInstances((directory) => `deno-kv:${directory}/portcullis.kv`));
+Deno.test(name("SQLite"), () => testInstances(() => ({})));
+Deno.test(
+  name("Deno KV"),
+  () =>
+    testInstances((directory) => ({ DATABASE_URL: "deno-kv:", DENO_KV_DEFAULT_PATH: `${directory}/portcullis.kv` })),
+);
 
 const found = findPostgres();
 if ("missing" in found) {
@@ -40,6 +43,6 @@ if ("missing" in found) {
 } else {
   Deno.test(name("PostgreSQL"), async () => {
     await using cluster = await startPostgresCluster(found.programs);
-    await testInstances(() => cluster.url);
+    await testInstances(() => ({ DATABASE_URL: cluster.url }));
   });
 }

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { loadConfig } from "../../src/config/config.ts";
+import { moveKvFile } from "../../scripts/move_kv_file.ts";
 import { startServer } from "../../src/composition/running_server.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
@@ -57,6 +58,8 @@ async function serveStore(directory: string, facts: Facts, settings: Readonly<Re
     readFile: (path) => readFileSync(path, "utf8"),
   });
   assert.ok(config.ok, JSON.stringify(config));
+  // Deno's own variable: where `Deno.openKv()` leads.
+  if (settings["DENO_KV_DEFAULT_PATH"]) Deno.env.set("DENO_KV_DEFAULT_PATH", settings["DENO_KV_DEFAULT_PATH"]);
   const began = Date.now();
   const started = await startServer(config.value, {
     log: { write: () => {}, flush: () => {} },
@@ -138,11 +141,15 @@ function atPort(port: number): (url: URL, init: RequestInit) => Promise<Response
   return (url, init) => fetch(new URL(`${url.pathname}${url.search}`, `http://127.0.0.1:${port}`), init);
 }
 
-async function assertUpgrades(driver: string, settings: (directory: string) => Record<string, string>): Promise<void> {
+async function assertUpgrades(
+  driver: string,
+  settingsOf: (directory: string, facts: Facts) => Record<string, string> | Promise<Record<string, string>>,
+): Promise<void> {
   const { directory, facts } = await copyOf(driver);
   try {
+    const settings = await settingsOf(directory, facts);
     for (const start of ["first", "second"]) {
-      const server = await serveStore(directory, facts, settings(directory));
+      const server = await serveStore(directory, facts, settings);
       try {
         await assertAllWorks(facts, server.port);
       } catch (error) {
@@ -163,8 +170,18 @@ Deno.test("a data directory of 4668edf works: people, grants, tokens, sessions, 
 Deno.test("a Deno KV database of 4668edf works: people, grants, sessions, links, tasks and files", async () => {
   await assertUpgrades("deno_kv", (directory) => ({
     WORKSPACE_STORE: "storage",
-    DATABASE_URL: `deno-kv:${directory}/kv.db`,
+    DATABASE_URL: "deno-kv:",
+    DENO_KV_DEFAULT_PATH: `${directory}/kv.db`,
   }));
+});
+
+Deno.test("a Deno KV file of 4668edf, moved into SQLite, works: people, grants, sessions, links, tasks and files", async () => {
+  await assertUpgrades("deno_kv", async (directory, { madeAt }) => {
+    const moved = await moveKvFile(`${directory}/kv.db`, `${directory}/data`, () => madeAt + halfAnHour);
+    assert.ok(moved > 10, `${moved} entries`);
+    await assert.rejects(moveKvFile(`${directory}/kv.db`, `${directory}/data`, Date.now), /is there already/);
+    return { WORKSPACE_STORE: "storage" };
+  });
 });
 
 const postgres = "a PostgreSQL dump of 4668edf works: people, grants, tokens, sessions, links, tasks and files";

@@ -23,8 +23,8 @@ const keysAtOnce = 10; // KV's limit of one getMany()
 const pageSize = 100; // KV takes up to 500, but an entry may have 60 kB
 
 export interface DenoKvStorageOptions {
-  /** A file, or the address of a remote database; without it the platform's own. */
-  readonly path?: string;
+  /** The address of a remote database, or a file (in tests); without it the platform's own. */
+  readonly path?: string | undefined;
   readonly clock: Clock;
   /** How long an operation waits for a file that another opening is writing. */
   readonly busyTimeoutMs?: number;
