@@ -5,13 +5,14 @@ import { dirname, join, normalize } from "node:path";
 /** For each part (a folder of src/, or a file directly in it): the parts it may import, itself aside. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
+  kernel: [],
   "scopes.ts": [],
   "version.ts": [],
   config: ["lib"],
   storage: ["lib"],
   rate_limit: ["lib", "storage"],
   mcp: ["lib", "storage"],
-  workspace: ["lib", "storage"],
+  workspace: ["kernel", "lib", "storage"],
   ollama: ["lib"],
   servicenow: ["authorization_server", "lib", "storage"],
   tools: ["lib", "mcp", "workspace", "ollama", "servicenow"],
@@ -58,7 +59,7 @@ function isSettingsTable(from: string, target: string): boolean {
 /** Narrower than the table: within a part that may be imported, the only files that may. */
 const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   authorization_server: { storage: /^src\/storage\/port\.ts$/ },
-  workspace: { storage: /^src\/storage\/port\.ts$/ },
+  workspace: { kernel: /^src\/kernel\/(?!libc)/, storage: /^src\/storage\/port\.ts$/ },
   servicenow: {
     authorization_server: /\/servicenow_port\.ts$/, // the port that it implements
     storage: /^src\/storage\/port\.ts$/,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { parseDirectoryPath, parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { walk } from "../../src/workspace/walk.ts";
 import { type ConfinedBase, makeConfinedBase, secretText } from "./confined_base.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
+import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 const names = ["a", "b", "c", "d"] as const;
 const specialCommands = ["mkfifo special-0", "mknod special-1 c 1 5", "mknod special-2 c 1 3"];
@@ -30,31 +30,34 @@ const wanted = fc.array(fc.array(fc.constantFrom(...names, "secret.txt"), { minL
   maxLength: 6,
 });
 
-Deno.test("a random tree with links never gives bytes or names from outside, nor does what is outside decide", async () => {
-  await checkProperty(
-    "reads and listings in random trees",
-    fc.asyncProperty(tree, wanted, async (nodes, paths) => {
-      await inScene(nodes, async (scene, workspace) => {
-        const first = await observe(workspace, paths);
-        for (const { outcome, segments } of first) {
-          assert.ok(!outcome.includes(secretText), "bytes from outside");
-          assert.ok(!outcome.includes(scene.base), "a path from outside");
-          if (outcome.startsWith("read:")) {
-            const real = Deno.realPathSync(`${scene.root}/${segments.join("/")}`);
-            assert.ok(real.startsWith(`${scene.root}/`));
-            assert.equal(outcome, `read:${Deno.readTextFileSync(real)}`);
+testInEachMode(
+  "a random tree with links never gives bytes or names from outside, nor does what is outside decide",
+  async () => {
+    await checkProperty(
+      "reads and listings in random trees",
+      fc.asyncProperty(tree, wanted, async (nodes, paths) => {
+        await inScene(nodes, async (scene, workspace) => {
+          const first = await observe(workspace, paths);
+          for (const { outcome, segments } of first) {
+            assert.ok(!outcome.includes(secretText), "bytes from outside");
+            assert.ok(!outcome.includes(scene.base), "a path from outside");
+            if (outcome.startsWith("read:")) {
+              const real = Deno.realPathSync(`${scene.root}/${segments.join("/")}`);
+              assert.ok(real.startsWith(`${scene.root}/`));
+              assert.equal(outcome, `read:${Deno.readTextFileSync(real)}`);
+            }
           }
-        }
-        const aside = [scene.outside, scene.sibling];
-        for (const directory of aside) Deno.renameSync(directory, `${directory}.moved`);
-        assert.deepEqual(await observe(workspace, paths), first, "the answer depends on what is outside");
-        for (const directory of aside) Deno.renameSync(`${directory}.moved`, directory);
-      });
-    }),
-  );
-});
+          const aside = [scene.outside, scene.sibling];
+          for (const directory of aside) Deno.renameSync(directory, `${directory}.moved`);
+          assert.deepEqual(await observe(workspace, paths), first, "the answer depends on what is outside");
+          for (const directory of aside) Deno.renameSync(`${directory}.moved`, directory);
+        });
+      }),
+    );
+  },
+);
 
-Deno.test("writes through a random tree with links never change anything outside, and are read back", async () => {
+testInEachMode("writes through a random tree with links never change anything outside, and are read back", async () => {
   await checkProperty(
     "writes in random trees",
     fc.asyncProperty(tree, wanted, async (nodes, paths) => {
@@ -87,29 +90,32 @@ const change = fc.record({
   force: fc.boolean(),
 });
 
-Deno.test("copying, moving, deleting and making directories in a random tree with links stays inside", async () => {
-  await checkProperty(
-    "changes in random trees",
-    fc.asyncProperty(tree, fc.array(change, { minLength: 1, maxLength: 8 }), async (nodes, changes) => {
-      await inScene(nodes, async (_scene, workspace) => {
-        for (const each of changes) {
-          const [from, to] = [filePath(each.from), filePath(each.to)];
-          if (each.kind === "copy") await workspace.copy(from, to, { overwrite: each.force });
-          if (each.kind === "move") await workspace.move(from, to, { overwrite: each.force });
-          if (each.kind === "remove") await workspace.remove(from, { recursive: each.force });
-          if (each.kind === "makeDirectory") await workspace.makeDirectory(to);
-          if (each.kind === "append") await workspace.write(to, new Uint8Array(1), { mode: "append" });
-        }
-        // moving a link changes what it means; it must not give anything from outside away now
-        for await (const step of walk(workspace, rootPath, { depth: 64 })) {
-          assert.ok(step.ok);
-          const read = await workspace.read(filePath(step.value.segments));
-          if (read.ok) assert.ok(!new TextDecoder().decode(read.value.bytes).includes(secretText));
-        }
-      });
-    }),
-  );
-});
+testInEachMode(
+  "copying, moving, deleting and making directories in a random tree with links stays inside",
+  async () => {
+    await checkProperty(
+      "changes in random trees",
+      fc.asyncProperty(tree, fc.array(change, { minLength: 1, maxLength: 8 }), async (nodes, changes) => {
+        await inScene(nodes, async (_scene, workspace) => {
+          for (const each of changes) {
+            const [from, to] = [filePath(each.from), filePath(each.to)];
+            if (each.kind === "copy") await workspace.copy(from, to, { overwrite: each.force });
+            if (each.kind === "move") await workspace.move(from, to, { overwrite: each.force });
+            if (each.kind === "remove") await workspace.remove(from, { recursive: each.force });
+            if (each.kind === "makeDirectory") await workspace.makeDirectory(to);
+            if (each.kind === "append") await workspace.write(to, new Uint8Array(1), { mode: "append" });
+          }
+          // moving a link changes what it means; it must not give anything from outside away now
+          for await (const step of walk(workspace, rootPath, { depth: 64 })) {
+            assert.ok(step.ok);
+            const read = await workspace.read(filePath(step.value.segments));
+            if (read.ok) assert.ok(!new TextDecoder().decode(read.value.bytes).includes(secretText));
+          }
+        });
+      }),
+    );
+  },
+);
 
 interface Observation {
   readonly segments: readonly string[];

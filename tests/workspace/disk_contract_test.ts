@@ -1,15 +1,18 @@
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { testWorkspaceContract } from "./contract.ts";
+import { diskModes } from "./disk_modes.ts";
 
-testWorkspaceContract("disk workspace", (settings) => {
-  const scene = makeConfinedBase();
-  const workspace = openDiskWorkspace({ root: scene.root, ...settings });
-  return Promise.resolve({
-    workspace,
-    async dispose() {
-      await workspace.close();
-      scene.remove();
-    },
+for (const { name, kernel } of diskModes) {
+  testWorkspaceContract(`disk workspace, ${name}`, (settings) => {
+    const scene = makeConfinedBase();
+    const workspace = openDiskWorkspace({ root: scene.root, kernel, ...settings });
+    return Promise.resolve({
+      workspace,
+      async dispose() {
+        await workspace.close();
+        scene.remove();
+      },
+    });
   });
-});
+}

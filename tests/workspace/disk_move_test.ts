@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { until } from "../fixtures/until.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { at } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
+import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 /** Of the locks on the file with this inode, as far as the kernel tells: whether one is held, and one waited for. */
 function locksOf(inode: number | null): { readonly isHeld: boolean; readonly hasWaiter: boolean } {
@@ -13,7 +13,7 @@ function locksOf(inode: number | null): { readonly isHeld: boolean; readonly has
   return { isHeld: lines.length > 0, hasWaiter: lines.some((line) => line.includes("->")) };
 }
 
-Deno.test({
+testInEachMode({
   ...skippedUnless(
     ...onLinux,
     "a move onto a name that another worker takes between look and rename is refused, and replaces nothing",

@@ -1,11 +1,11 @@
 /** Deletions while another process saves: only what was judged is deleted, and every newer version stays. */
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { until } from "../fixtures/until.ts";
 import { at } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
+import { descriptorMethods, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 const changed = { ok: false, error: { reason: "denied", because: "changed_while_opening" } };
 
@@ -58,69 +58,81 @@ const races: Readonly<Record<string, Meanwhile & { readonly left: Readonly<Recor
 };
 
 for (const [what, { before, after, left }] of Object.entries(races)) {
-  Deno.test(`remove() against ${what} refuses, and every newer version is still there`, () =>
-    inWorkspace(async (workspace, root) => {
-      Deno.mkdirSync(`${root}/d`);
-      Deno.writeTextFileSync(`${root}/d/f.txt`, "judged");
-      Deno.utimeSync(`${root}/d/f.txt`, 1, 1);
-      const removed = await racing(
-        root,
-        { ...before && { before }, ...after && { after } },
-        () => workspace.remove(at("d/f.txt")),
-      );
-      assert.deepEqual(removed, changed);
-      assert.deepEqual(contentsOf(`${root}/d`), left);
-      assert.deepEqual(stagedIn(root), []);
-    }));
+  testInEachMode(
+    `remove() against ${what} refuses, and every newer version is still there`,
+    () =>
+      inWorkspace(async (workspace, root) => {
+        Deno.mkdirSync(`${root}/d`);
+        Deno.writeTextFileSync(`${root}/d/f.txt`, "judged");
+        Deno.utimeSync(`${root}/d/f.txt`, 1, 1);
+        const removed = await racing(
+          root,
+          { ...before && { before }, ...after && { after } },
+          () => workspace.remove(at("d/f.txt")),
+        );
+        assert.deepEqual(removed, changed);
+        assert.deepEqual(contentsOf(`${root}/d`), left);
+        assert.deepEqual(stagedIn(root), []);
+      }),
+  );
 }
 
-Deno.test("remove() of a directory that a protected entry came into meanwhile refuses, and puts all of it back", () =>
-  inWorkspace(async (workspace, root) => {
-    Deno.mkdirSync(`${root}/d/e`, { recursive: true });
-    Deno.writeTextFileSync(`${root}/d/e/f`, "text");
-    Deno.mkdirSync(`${root}/.git`);
-    const moveIn = { before: () => Deno.renameSync(`${root}/.git`, `${root}/d/e/.git`) };
-    const removed = await racing(root, moveIn, () => workspace.remove(at("d"), { recursive: true }));
-    assert.deepEqual(removed, { ok: false, error: { reason: "denied", because: "protected_name" } });
-    assert.deepEqual(contentsOf(`${root}/d/e`), { ".git": "directory", f: "text" });
-    assert.deepEqual(stagedIn(root), []);
-  }));
+testInEachMode(
+  "remove() of a directory that a protected entry came into meanwhile refuses, and puts all of it back",
+  () =>
+    inWorkspace(async (workspace, root) => {
+      Deno.mkdirSync(`${root}/d/e`, { recursive: true });
+      Deno.writeTextFileSync(`${root}/d/e/f`, "text");
+      Deno.mkdirSync(`${root}/.git`);
+      const moveIn = { before: () => Deno.renameSync(`${root}/.git`, `${root}/d/e/.git`) };
+      const removed = await racing(root, moveIn, () => workspace.remove(at("d"), { recursive: true }));
+      assert.deepEqual(removed, { ok: false, error: { reason: "denied", because: "protected_name" } });
+      assert.deepEqual(contentsOf(`${root}/d/e`), { ".git": "directory", f: "text" });
+      assert.deepEqual(stagedIn(root), []);
+    }),
+);
 
-Deno.test("remove() of an empty directory never deletes the file that has taken its place", () =>
-  inWorkspace(async (workspace, root) => {
-    Deno.mkdirSync(`${root}/d`);
-    const realPathSync = Deno.realPathSync;
-    Deno.realPathSync = (path) => { // the last look at it
-      Deno.removeSync(`${root}/d`);
-      Deno.writeTextFileSync(`${root}/d`, "newer");
-      Deno.realPathSync = realPathSync;
-      return realPathSync(path);
-    };
-    assert.deepEqual(await workspace.remove(at("d")), { ok: false, error: { reason: "not_a_directory" } });
-    assert.equal(Deno.readTextFileSync(`${root}/d`), "newer");
-  }));
-
-Deno.test("a version whose directory was swapped for a link is put back nowhere outside, and outlives restarts", () =>
-  inWorkspace(async (workspace, root) => {
-    const outside = quickDirectory();
-    try {
+testInEachMode(
+  "remove() of an empty directory never deletes the file that has taken its place",
+  () =>
+    inWorkspace(async (workspace, root) => {
       Deno.mkdirSync(`${root}/d`);
-      Deno.writeTextFileSync(`${root}/d/f`, "judged");
-      const swap = {
-        before: () => save(`${root}/d/f`, "newer"),
-        after: () => {
-          Deno.renameSync(`${root}/d`, `${root}/moved`);
-          Deno.symlinkSync(outside, `${root}/d`);
-        },
+      const replace = (): void => {
+        Deno.removeSync(`${root}/d`);
+        Deno.writeTextFileSync(`${root}/d`, "newer");
       };
-      assert.deepEqual(await racing(root, swap, () => workspace.remove(at("d/f"))), changed);
-      assert.deepEqual(contentsOf(outside), {});
-      for (let start = 0; start < 3; start++) await openDiskWorkspace({ root }).close();
-      assert.deepEqual(Object.values(contentsOf(`${root}/${stagingDirectoryName}/kept`)), ["newer"]);
-    } finally {
-      Deno.removeSync(outside, { recursive: true });
-    }
-  }));
+      // the last look at it, or its removal
+      const methods = descriptorMethods();
+      using _ = methods ? before(methods, "removeDirectory", replace) : before(Deno, "realPathSync", replace);
+      assert.deepEqual(await workspace.remove(at("d")), { ok: false, error: { reason: "not_a_directory" } });
+      assert.equal(Deno.readTextFileSync(`${root}/d`), "newer");
+    }),
+);
+
+testInEachMode(
+  "a version whose directory was swapped for a link is put back nowhere outside, and outlives restarts",
+  () =>
+    inWorkspace(async (workspace, root) => {
+      const outside = quickDirectory();
+      try {
+        Deno.mkdirSync(`${root}/d`);
+        Deno.writeTextFileSync(`${root}/d/f`, "judged");
+        const swap = {
+          before: () => save(`${root}/d/f`, "newer"),
+          after: () => {
+            Deno.renameSync(`${root}/d`, `${root}/moved`);
+            Deno.symlinkSync(outside, `${root}/d`);
+          },
+        };
+        assert.deepEqual(await racing(root, swap, () => workspace.remove(at("d/f"))), changed);
+        assert.deepEqual(contentsOf(outside), {});
+        for (let start = 0; start < 3; start++) await openDiskWorkspace({ root }).close();
+        assert.deepEqual(Object.values(contentsOf(`${root}/${stagingDirectoryName}/kept`)), ["newer"]);
+      } finally {
+        Deno.removeSync(outside, { recursive: true });
+      }
+    }),
+);
 
 for (
   const [what, meanwhile, kept] of [
@@ -128,7 +140,7 @@ for (
     ["keeps a newer version", (root: string) => save(`${root}/f`, "newer"), ["newer"]],
   ] as const
 ) {
-  Deno.test(`a start after a deletion that was interrupted ${what}`, () =>
+  testInEachMode(`a start after a deletion that was interrupted ${what}`, () =>
     inWorkspace(async (_, root) => {
       Deno.writeTextFileSync(`${root}/f`, "judged");
       const child = new Deno.Command(Deno.execPath(), {
@@ -151,7 +163,7 @@ for (
     }));
 }
 
-Deno.test("after each deletion that an editor's save by rename defeats, the file is there", async () => {
+testInEachMode("after each deletion that an editor's save by rename defeats, the file is there", async () => {
   const root = quickDirectory();
   const workspace = openDiskWorkspace({ root });
   const editor = new Worker(
@@ -196,19 +208,30 @@ async function inWorkspace(body: (workspace: Workspace, root: string) => Promise
 }
 
 /** Runs `step` with another process's work around the rename that takes an entry out of sight. */
-async function racing<T>(root: string, { before, after }: Meanwhile, step: () => Promise<T>): Promise<T> {
-  const { renameSync } = Deno;
-  Deno.renameSync = (from, to) => {
-    Deno.renameSync = renameSync;
-    before?.(root);
-    renameSync(from, to);
-    after?.(root);
-  };
-  try {
-    return await step();
-  } finally {
-    Deno.renameSync = renameSync;
-  }
+async function racing<T>(root: string, meanwhile: Meanwhile, step: () => Promise<T>): Promise<T> {
+  const [first, last] = [(): void => meanwhile.before?.(root), (): void => meanwhile.after?.(root)];
+  const methods = descriptorMethods();
+  using _ = methods ? before(methods, "rename", first, last) : before(Deno, "renameSync", first, last);
+  return await step();
+}
+
+/** Has something happen right before the next call of a method, and after it. */
+function before<Name extends string, T extends { [each in Name]: (...args: never[]) => unknown }>(
+  object: T,
+  name: Name,
+  first: () => void,
+  last: () => void = () => {},
+): Disposable {
+  const original = object[name];
+  const restore = (): void => void Reflect.set(object, name, original);
+  Reflect.set(object, name, function (this: unknown, ...args: never[]): unknown {
+    restore();
+    first();
+    const result = original.apply(this, args);
+    last();
+    return result;
+  });
+  return { [Symbol.dispose]: restore };
 }
 
 function stagedIn(root: string): string[] {

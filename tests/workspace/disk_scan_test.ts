@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { createAccessRules } from "../../src/workspace/access_rules.ts";
+import { createCheckedAccess } from "../../src/workspace/disk/checked_directory.ts";
+import type { DiskListing } from "../../src/workspace/disk/directory.ts";
 import { createDirectoryScans, type DirectoryScans } from "../../src/workspace/disk/scan.ts";
 
 const later = (): number => Date.now() + 60_000; // when the last change is long ago
@@ -77,12 +80,18 @@ Deno.test("what was read of a directory that was swapped meanwhile is neither gi
   await inDirectory(async (path) => {
     Deno.writeTextFileSync(`${path}/a`, "");
     const scans = createDirectoryScans({ clock: later });
-    const info = Deno.lstatSync(path);
+    using listing = open(path);
     const options = { after: undefined, size: 9, accepts: () => true };
-    assert.equal(await scans.read({ path, info }, { ...options, lookAgain: () => null }), null);
+    assert.equal(await scans.read({ path, listing: { ...listing, lookAgain: () => null } }, options), null);
     assert.deepEqual(await page(scans, path, { size: 9 }), { names: ["a"], isRead: true });
   });
 });
+
+function open(path: string): DiskListing {
+  const root = createCheckedAccess(path, createAccessRules()).root();
+  assert.ok(root);
+  return root.list(".");
+}
 
 /** The names of one page, and whether the directory was read for it. */
 async function page(
@@ -91,15 +100,15 @@ async function page(
   { after, size }: { readonly after?: string; readonly size: number },
 ): Promise<{ readonly names: readonly string[]; readonly isRead: boolean }> {
   let isRead = false;
-  const entries = await scans.read({ path, info: Deno.lstatSync(path) }, {
-    after,
-    size,
-    accepts: () => true,
+  using opened = open(path);
+  const listing = {
+    ...opened,
     lookAgain() {
       isRead = true;
-      return Deno.lstatSync(path);
+      return opened.lookAgain();
     },
-  });
+  };
+  const entries = await scans.read({ path, listing }, { after, size, accepts: () => true });
   assert.ok(entries !== null);
   return { names: entries.map(({ name }) => name), isRead };
 }

@@ -1,20 +1,20 @@
 /** The staging directory, where another process takes it away while it is in use. */
 import assert from "node:assert/strict";
-import { closeSync } from "node:fs";
 import { success } from "../../src/lib/result.ts";
+import { createAccessRules } from "../../src/workspace/access_rules.ts";
+import { createCheckedAccess } from "../../src/workspace/disk/checked_directory.ts";
 import { createStaging } from "../../src/workspace/disk/staging.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import { until } from "../fixtures/until.ts";
 
 Deno.test("a staging directory that disappears is made again by whoever needs it next", async () => {
   const path = await Deno.realPath(await Deno.makeTempDir());
-  const { dev: device, ino: inode } = await Deno.stat(path);
   let ids = 0;
-  const staging = createStaging({ path, device, inode }, () => `id${++ids}`);
+  const staging = createStaging(createCheckedAccess(path, createAccessRules()), () => `id${++ids}`);
   const create = (): void => {
     const staged = staging.create();
     assert.ok(staged.ok);
-    closeSync(staged.value.descriptor);
+    staged.value.file.close();
   };
   try {
     const takeTurn = (): void => assert.deepEqual(staging.alone(() => success(1)), success(1));
@@ -33,30 +33,31 @@ Deno.test("a staging directory that disappears is made again by whoever needs it
 });
 
 Deno.test("workers that make the staging directory of a new workspace at the same moment all write there", async () => {
-  const source = `
-    import { createStaging } from ${JSON.stringify(new URL("../../src/workspace/disk/staging.ts", import.meta.url))};
-    import { closeSync } from "node:fs";
-    onmessage = ({ data: { path, device, inode, id, gate } }) => {
+  const source = (file: string) => JSON.stringify(new URL(`../../src/workspace/${file}`, import.meta.url));
+  const program = `
+    import { createAccessRules } from ${source("access_rules.ts")};
+    import { createCheckedAccess } from ${source("disk/checked_directory.ts")};
+    import { createStaging } from ${source("disk/staging.ts")};
+    onmessage = ({ data: { path, id, gate } }) => {
       let ids = 0;
-      const staging = createStaging({ path, device, inode }, () => id + ++ids);
+      const staging = createStaging(createCheckedAccess(path, createAccessRules()), () => id + ++ids);
       Atomics.add(gate, 0, 1);
       while (Atomics.load(gate, 1) === 0);
       const staged = staging.create();
-      if (staged.ok) closeSync(staged.value.descriptor);
+      if (staged.ok) staged.value.file.close();
       staging.close();
       postMessage(staged.ok ? "made" : JSON.stringify(staged.error));
     };`;
-  const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
   const workers = ["a", "b", "c"].map((id) => ({ id, worker: new Worker(address, { type: "module" }) }));
   try {
     for (let round = 0; round < 20; round += 1) {
       const path = await Deno.realPath(await Deno.makeTempDir());
-      const { dev: device, ino: inode } = await Deno.stat(path);
       const gate = new Int32Array(new SharedArrayBuffer(8));
       const answers = workers.map(({ id, worker }) =>
         new Promise((resolve) => {
           worker.onmessage = ({ data }) => resolve(data);
-          worker.postMessage({ path, device, inode, id, gate });
+          worker.postMessage({ path, id, gate });
         })
       );
       await until("all workers at the gate", () => Atomics.load(gate, 0) === workers.length);

@@ -1,87 +1,102 @@
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace, WorkspaceLimits } from "../../src/workspace/port.ts";
 import { makeConfinedBase } from "./confined_base.ts";
+import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 const bytes = new TextEncoder().encode("text");
 
-Deno.test("openDiskWorkspace() creates the directory for its owner alone, and leaves one that is there as it is", () =>
-  inScene(async (base) => {
-    await openDiskWorkspace({ root: `${base}/new/workspace` }).close();
-    assert.equal((Deno.lstatSync(`${base}/new/workspace`).mode ?? 0) & 0o777, 0o700);
-    Deno.chmodSync(`${base}/ws`, 0o750);
-    await openDiskWorkspace({ root: `${base}/ws` }).close();
-    assert.equal((Deno.lstatSync(`${base}/ws`).mode ?? 0) & 0o777, 0o750);
-  }));
+testInEachMode(
+  "openDiskWorkspace() creates the directory for its owner alone, and leaves one that is there as it is",
+  () =>
+    inScene(async (base) => {
+      await openDiskWorkspace({ root: `${base}/new/workspace` }).close();
+      assert.equal((Deno.lstatSync(`${base}/new/workspace`).mode ?? 0) & 0o777, 0o700);
+      Deno.chmodSync(`${base}/ws`, 0o750);
+      await openDiskWorkspace({ root: `${base}/ws` }).close();
+      assert.equal((Deno.lstatSync(`${base}/ws`).mode ?? 0) & 0o777, 0o750);
+    }),
+);
 
-Deno.test("openDiskWorkspace() refuses a file and the root of the file system", () =>
+testInEachMode("openDiskWorkspace() refuses a file and the root of the file system", () =>
   inScene((base) => {
     Deno.writeTextFileSync(`${base}/file`, "");
     assert.throws(() => openDiskWorkspace({ root: `${base}/file` }));
     assert.throws(() => openDiskWorkspace({ root: "/" }), /cannot be the root of the file system/);
   }));
 
-Deno.test("a workspace given as a link is the directory that the link led to at the start", () =>
-  inScene(async (base) => {
-    Deno.symlinkSync("ws", `${base}/link`);
-    Deno.writeTextFileSync(`${base}/ws/a`, "first");
-    const workspace = openDiskWorkspace({ root: `${base}/link` });
-    Deno.removeSync(`${base}/link`);
-    Deno.symlinkSync("outside", `${base}/link`);
-    assert.equal(await readText(workspace, "a"), "first");
-    assert.equal(await readText(workspace, "secret.txt"), "not_found");
-    await workspace.close();
-  }));
+testInEachMode(
+  "a workspace given as a link is the directory that the link led to at the start",
+  () =>
+    inScene(async (base) => {
+      Deno.symlinkSync("ws", `${base}/link`);
+      Deno.writeTextFileSync(`${base}/ws/a`, "first");
+      const workspace = openDiskWorkspace({ root: `${base}/link` });
+      Deno.removeSync(`${base}/link`);
+      Deno.symlinkSync("outside", `${base}/link`);
+      assert.equal(await readText(workspace, "a"), "first");
+      assert.equal(await readText(workspace, "secret.txt"), "not_found");
+      await workspace.close();
+    }),
+);
 
-Deno.test("a workspace whose directory was replaced, by a link or another directory, refuses everything", () =>
-  inScene(async (base) => {
-    const workspace = openDiskWorkspace({ root: `${base}/ws` });
-    Deno.renameSync(`${base}/ws`, `${base}/moved`);
-    for (const replace of [() => Deno.symlinkSync("outside", `${base}/ws`), () => Deno.mkdirSync(`${base}/ws`)]) {
-      replace();
-      const refusal = { ok: false, error: { reason: "denied", because: "workspace_replaced" } };
-      assert.deepEqual(await workspace.read(path("secret.txt")), refusal);
-      assert.deepEqual(await workspace.list(rootPath), refusal);
-      assert.deepEqual(await workspace.write(path("a"), bytes), refusal);
-      Deno.removeSync(`${base}/ws`);
-    }
-    assert.deepEqual(await workspace.list(rootPath), { ok: false, error: { reason: "not_found" } });
-    await workspace.close();
-    Deno.mkdirSync(`${base}/ws`);
-  }));
+testInEachMode(
+  "a workspace whose directory was replaced, by a link or another directory, refuses everything",
+  () =>
+    inScene(async (base) => {
+      const workspace = openDiskWorkspace({ root: `${base}/ws` });
+      Deno.renameSync(`${base}/ws`, `${base}/moved`);
+      for (const replace of [() => Deno.symlinkSync("outside", `${base}/ws`), () => Deno.mkdirSync(`${base}/ws`)]) {
+        replace();
+        const refusal = { ok: false, error: { reason: "denied", because: "workspace_replaced" } };
+        assert.deepEqual(await workspace.read(path("secret.txt")), refusal);
+        assert.deepEqual(await workspace.list(rootPath), refusal);
+        assert.deepEqual(await workspace.write(path("a"), bytes), refusal);
+        Deno.removeSync(`${base}/ws`);
+      }
+      assert.deepEqual(await workspace.list(rootPath), { ok: false, error: { reason: "not_found" } });
+      await workspace.close();
+      Deno.mkdirSync(`${base}/ws`);
+    }),
+);
 
-Deno.test("small files are read without a promise, large ones with one, with the same answer", () =>
-  inScene(async (base) => {
-    const workspace = openDiskWorkspace({ root: `${base}/ws` });
-    for (const size of [0, 1, 1000, 256 * 1024, 256 * 1024 + 1, 1024 * 1024]) {
-      const content = crypto.getRandomValues(new Uint8Array(Math.min(size, 1000)));
-      const whole = new Uint8Array(size).map((_, index) => content[index % 1000] ?? 0);
-      Deno.writeFileSync(`${base}/ws/f`, whole);
-      const read = workspace.read(path("f"));
-      assert.equal(read instanceof Promise, size > 256 * 1024);
-      const result = await read;
-      assert.ok(result.ok);
-      assert.deepEqual(result.value.bytes, whole);
-    }
-    await workspace.close();
-  }));
+testInEachMode(
+  "small files are read without a promise, large ones with one, with the same answer",
+  () =>
+    inScene(async (base) => {
+      const workspace = openDiskWorkspace({ root: `${base}/ws` });
+      for (const size of [0, 1, 1000, 256 * 1024, 256 * 1024 + 1, 1024 * 1024]) {
+        const content = crypto.getRandomValues(new Uint8Array(Math.min(size, 1000)));
+        const whole = new Uint8Array(size).map((_, index) => content[index % 1000] ?? 0);
+        Deno.writeFileSync(`${base}/ws/f`, whole);
+        const read = workspace.read(path("f"));
+        assert.equal(read instanceof Promise, size > 256 * 1024);
+        const result = await read;
+        assert.ok(result.ok);
+        assert.deepEqual(result.value.bytes, whole);
+      }
+      await workspace.close();
+    }),
+);
 
-Deno.test("read() refuses more than maxReadBytes by the size alone, a sparse file of 10 GiB too", () =>
-  inScene(async (base) => {
-    const workspace = openDiskWorkspace({ root: `${base}/ws`, limits: { maxReadBytes: 10 } });
-    Deno.writeTextFileSync(`${base}/ws/ten`, "x".repeat(10));
-    assert.equal(await readText(workspace, "ten"), "x".repeat(10));
-    Deno.writeTextFileSync(`${base}/ws/sparse`, "");
-    Deno.truncateSync(`${base}/ws/sparse`, 10 * 1024 ** 3);
-    assert.deepEqual(await workspace.read(path("sparse")), {
-      ok: false,
-      error: { reason: "too_large", sizeBytes: 10 * 1024 ** 3, limitBytes: 10 },
-    });
-    await workspace.close();
-  }));
+testInEachMode(
+  "read() refuses more than maxReadBytes by the size alone, a sparse file of 10 GiB too",
+  () =>
+    inScene(async (base) => {
+      const workspace = openDiskWorkspace({ root: `${base}/ws`, limits: { maxReadBytes: 10 } });
+      Deno.writeTextFileSync(`${base}/ws/ten`, "x".repeat(10));
+      assert.equal(await readText(workspace, "ten"), "x".repeat(10));
+      Deno.writeTextFileSync(`${base}/ws/sparse`, "");
+      Deno.truncateSync(`${base}/ws/sparse`, 10 * 1024 ** 3);
+      assert.deepEqual(await workspace.read(path("sparse")), {
+        ok: false,
+        error: { reason: "too_large", sizeBytes: 10 * 1024 ** 3, limitBytes: 10 },
+      });
+      await workspace.close();
+    }),
+);
 
-Deno.test("hard links are read only where the setting allows them", () =>
+testInEachMode("hard links are read only where the setting allows them", () =>
   inScene(async (base) => {
     Deno.linkSync(`${base}/outside/secret.txt`, `${base}/ws/h`);
     const strict = openDiskWorkspace({ root: `${base}/ws` });
@@ -92,43 +107,46 @@ Deno.test("hard links are read only where the setting allows them", () =>
     await lenient.close();
   }));
 
-Deno.test("list() gives the kinds, sorted, and is bounded in short and in long directories", () =>
-  inScene(async (base) => {
-    Deno.mkdirSync(`${base}/ws/d`);
-    Deno.symlinkSync("../outside", `${base}/ws/l`);
-    Deno.writeTextFileSync(`${base}/ws/a`, "");
-    await list({}, (listing) =>
-      assert.deepEqual(listing, {
-        entries: [{ name: "a", kind: "file" }, { name: "d", kind: "directory" }, { name: "l", kind: "link" }],
-        hasMore: false,
-      }));
-    await list({ maxListEntries: 3 }, (listing) => assert.equal(listing.hasMore, false));
-    await list({ maxListEntries: 2 }, (listing) => {
-      assert.equal(listing.entries.length, 2);
-      assert.equal(listing.hasMore, true);
-    });
-    // long names make the directory itself large, so that it is streamed
-    for (let index = 0; index < 2600; index++) Deno.writeTextFileSync(`${base}/ws/${"n".repeat(240)}${index}`, "");
-    await list({ maxListEntries: 5_000 }, (listing) => {
-      assert.equal(listing.entries.length, 2603);
-      const names = listing.entries.map(({ name }) => name);
-      assert.deepEqual(names, names.toSorted());
-    });
-    await list({}, (listing) => assert.deepEqual([listing.entries.length, listing.hasMore], [1000, true]));
+testInEachMode(
+  "list() gives the kinds, sorted, and is bounded in short and in long directories",
+  () =>
+    inScene(async (base) => {
+      Deno.mkdirSync(`${base}/ws/d`);
+      Deno.symlinkSync("../outside", `${base}/ws/l`);
+      Deno.writeTextFileSync(`${base}/ws/a`, "");
+      await list({}, (listing) =>
+        assert.deepEqual(listing, {
+          entries: [{ name: "a", kind: "file" }, { name: "d", kind: "directory" }, { name: "l", kind: "link" }],
+          hasMore: false,
+        }));
+      await list({ maxListEntries: 3 }, (listing) => assert.equal(listing.hasMore, false));
+      await list({ maxListEntries: 2 }, (listing) => {
+        assert.equal(listing.entries.length, 2);
+        assert.equal(listing.hasMore, true);
+      });
+      // long names make the directory itself large, so that it is streamed
+      for (let index = 0; index < 2600; index++) Deno.writeTextFileSync(`${base}/ws/${"n".repeat(240)}${index}`, "");
+      await list({ maxListEntries: 5_000 }, (listing) => {
+        assert.equal(listing.entries.length, 2603);
+        const names = listing.entries.map(({ name }) => name);
+        assert.deepEqual(names, names.toSorted());
+      });
+      await list({}, (listing) => assert.deepEqual([listing.entries.length, listing.hasMore], [1000, true]));
 
-    async function list(
-      limits: Partial<WorkspaceLimits>,
-      check: (listing: { entries: readonly { name: string; kind: string }[]; hasMore: boolean }) => void,
-    ): Promise<void> {
-      const workspace = openDiskWorkspace({ root: `${base}/ws`, limits });
-      const listing = await workspace.list(rootPath);
-      assert.ok(listing.ok);
-      check(listing.value);
-      await workspace.close();
-    }
-  }));
+      async function list(
+        limits: Partial<WorkspaceLimits>,
+        check: (listing: { entries: readonly { name: string; kind: string }[]; hasMore: boolean }) => void,
+      ): Promise<void> {
+        const workspace = openDiskWorkspace({ root: `${base}/ws`, limits });
+        const listing = await workspace.list(rootPath);
+        assert.ok(listing.ok);
+        check(listing.value);
+        await workspace.close();
+      }
+    }),
+);
 
-Deno.test("every operation works with permissions for the workspace alone", async () => {
+testInEachMode("every operation works with permissions for the workspace alone", async () => {
   const scene = makeConfinedBase();
   try {
     const words = await exercise(scene.root, [`--allow-read=${scene.root}`, `--allow-write=${scene.root}`]);
@@ -139,7 +157,7 @@ Deno.test("every operation works with permissions for the workspace alone", asyn
   }
 });
 
-Deno.test("a server without write permission still reads and lists, and refuses to write", async () => {
+testInEachMode("a server without write permission still reads and lists, and refuses to write", async () => {
   const scene = makeConfinedBase();
   try {
     Deno.mkdirSync(`${scene.root}/d`);

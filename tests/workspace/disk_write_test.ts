@@ -1,69 +1,84 @@
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { fingerprintTree, makeConfinedBase } from "./confined_base.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-Deno.test("write() makes missing directories and says what it wrote", () =>
-  inWorkspace(async ({ workspace, root }) => {
-    const written = await workspace.write(path("a/b/c.txt"), encode("abc"));
-    assert.deepEqual(written, {
-      ok: true,
-      value: {
-        sizeBytes: 3,
-        sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-        created: true,
-      },
-    });
-    assert.equal(Deno.readTextFileSync(`${root}/a/b/c.txt`), "abc");
-  }));
+testInEachMode(
+  "write() makes missing directories and says what it wrote",
+  () =>
+    inWorkspace(async ({ workspace, root }) => {
+      const written = await workspace.write(path("a/b/c.txt"), encode("abc"));
+      assert.deepEqual(written, {
+        ok: true,
+        value: {
+          sizeBytes: 3,
+          sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+          created: true,
+        },
+      });
+      assert.equal(Deno.readTextFileSync(`${root}/a/b/c.txt`), "abc");
+    }),
+);
 
-Deno.test("write() keeps the permission bits of the file it replaces, without set-user-id", () =>
-  inWorkspace(async ({ workspace, root }) => {
-    Deno.writeTextFileSync(`${root}/run.sh`, "old");
-    for (const [before, after] of [[0o755, 0o755], [0o640, 0o640], [0o4755, 0o755], [0o600, 0o600]] as const) {
-      Deno.chmodSync(`${root}/run.sh`, before);
-      const written = await workspace.write(path("run.sh"), encode("new"));
-      assert.ok(written.ok && !written.value.created);
-      assert.equal((Deno.lstatSync(`${root}/run.sh`).mode ?? 0) & 0o7777, after);
-    }
-  }));
+testInEachMode(
+  "write() keeps the permission bits of the file it replaces, without set-user-id",
+  () =>
+    inWorkspace(async ({ workspace, root }) => {
+      Deno.writeTextFileSync(`${root}/run.sh`, "old");
+      for (const [before, after] of [[0o755, 0o755], [0o640, 0o640], [0o4755, 0o755], [0o600, 0o600]] as const) {
+        Deno.chmodSync(`${root}/run.sh`, before);
+        const written = await workspace.write(path("run.sh"), encode("new"));
+        assert.ok(written.ok && !written.value.created);
+        assert.equal((Deno.lstatSync(`${root}/run.sh`).mode ?? 0) & 0o7777, after);
+      }
+    }),
+);
 
-Deno.test("write() replaces a hard link instead of the content it shares", () =>
-  inWorkspace(async ({ workspace, root, base }) => {
-    Deno.writeTextFileSync(`${base}/outside/shared`, "theirs");
-    Deno.linkSync(`${base}/outside/shared`, `${root}/shared`);
-    assert.ok((await workspace.write(path("shared"), encode("ours"))).ok);
-    assert.equal(Deno.readTextFileSync(`${base}/outside/shared`), "theirs");
-    assert.equal(Deno.readTextFileSync(`${root}/shared`), "ours");
-  }));
+testInEachMode(
+  "write() replaces a hard link instead of the content it shares",
+  () =>
+    inWorkspace(async ({ workspace, root, base }) => {
+      Deno.writeTextFileSync(`${base}/outside/shared`, "theirs");
+      Deno.linkSync(`${base}/outside/shared`, `${root}/shared`);
+      assert.ok((await workspace.write(path("shared"), encode("ours"))).ok);
+      assert.equal(Deno.readTextFileSync(`${base}/outside/shared`), "theirs");
+      assert.equal(Deno.readTextFileSync(`${root}/shared`), "ours");
+    }),
+);
 
-Deno.test("write() writes through a link that stays inside, and keeps the link", () =>
-  inWorkspace(async ({ workspace, root }) => {
-    Deno.mkdirSync(`${root}/d`);
-    Deno.symlinkSync("d/target.txt", `${root}/l`);
-    for (const text of ["created", "replaced"]) {
-      assert.ok((await workspace.write(path("l"), encode(text))).ok);
-      assert.equal(Deno.readLinkSync(`${root}/l`), "d/target.txt");
-      assert.equal(Deno.readTextFileSync(`${root}/d/target.txt`), text);
-    }
-  }));
+testInEachMode(
+  "write() writes through a link that stays inside, and keeps the link",
+  () =>
+    inWorkspace(async ({ workspace, root }) => {
+      Deno.mkdirSync(`${root}/d`);
+      Deno.symlinkSync("d/target.txt", `${root}/l`);
+      for (const text of ["created", "replaced"]) {
+        assert.ok((await workspace.write(path("l"), encode(text))).ok);
+        assert.equal(Deno.readLinkSync(`${root}/l`), "d/target.txt");
+        assert.equal(Deno.readTextFileSync(`${root}/d/target.txt`), text);
+      }
+    }),
+);
 
-Deno.test("write() refuses more than maxWriteBytes before it touches the disk", () =>
-  inWorkspace(async ({ workspace, root }) => {
-    const before = fingerprintTree(root);
-    assert.deepEqual(await workspace.write(path("d/big"), new Uint8Array(1025)), {
-      ok: false,
-      error: { reason: "too_large", sizeBytes: 1025, limitBytes: 1024 },
-    });
-    assert.equal(fingerprintTree(root), before);
-    assert.ok((await workspace.write(path("d/big"), new Uint8Array(1024))).ok);
-  }, { maxWriteBytes: 1024 }));
+testInEachMode(
+  "write() refuses more than maxWriteBytes before it touches the disk",
+  () =>
+    inWorkspace(async ({ workspace, root }) => {
+      const before = fingerprintTree(root);
+      assert.deepEqual(await workspace.write(path("d/big"), new Uint8Array(1025)), {
+        ok: false,
+        error: { reason: "too_large", sizeBytes: 1025, limitBytes: 1024 },
+      });
+      assert.equal(fingerprintTree(root), before);
+      assert.ok((await workspace.write(path("d/big"), new Uint8Array(1024))).ok);
+    }, { maxWriteBytes: 1024 }),
+);
 
-Deno.test("a refused write leaves nothing behind", () =>
+testInEachMode("a refused write leaves nothing behind", () =>
   inWorkspace(async ({ workspace, root }) => {
     assert.ok((await workspace.write(path("first"), encode("x"))).ok);
     Deno.mkdirSync(`${root}/directory`);
@@ -73,50 +88,56 @@ Deno.test("a refused write leaves nothing behind", () =>
     assert.deepEqual(unfinished(root), []);
   }));
 
-Deno.test("a target that becomes a directory, or a link that leaves, while the content is written is refused", () =>
-  inWorkspace(async ({ workspace, root, base }) => {
-    const large = new Uint8Array(900_000);
-    for (const swap of [() => Deno.mkdirSync(`${root}/t`), () => Deno.symlinkSync("../outside/new", `${root}/t`)]) {
-      const before = fingerprintTree(`${base}/outside`);
-      const writing = workspace.write(path("t"), large);
-      await stagedFileAppears(root);
-      swap();
-      assert.equal((await writing).ok, false);
-      Deno.removeSync(`${root}/t`);
-      assert.deepEqual(unfinished(root), []);
-      assert.equal(fingerprintTree(`${base}/outside`), before);
-    }
-  }));
-
-Deno.test("readers and 20 concurrent writers of one path see one whole content each time", () =>
-  inWorkspace(async ({ workspace }) => {
-    const size = 40_000;
-    const isWhole = (bytes: Uint8Array): boolean => bytes.length === size && bytes.every((byte) => byte === bytes[0]);
-    let isWriting = true;
-    const writers = Array.from({ length: 20 }, async (_, writer) => {
-      for (let round = 0; round < 5; round++) {
-        const written = await workspace.write(path("shared.txt"), new Uint8Array(size).fill(65 + writer));
-        assert.ok(written.ok);
+testInEachMode(
+  "a target that becomes a directory, or a link that leaves, while the content is written is refused",
+  () =>
+    inWorkspace(async ({ workspace, root, base }) => {
+      const large = new Uint8Array(900_000);
+      for (const swap of [() => Deno.mkdirSync(`${root}/t`), () => Deno.symlinkSync("../outside/new", `${root}/t`)]) {
+        const before = fingerprintTree(`${base}/outside`);
+        const writing = workspace.write(path("t"), large);
+        await stagedFileAppears(root);
+        swap();
+        assert.equal((await writing).ok, false);
+        Deno.removeSync(`${root}/t`);
+        assert.deepEqual(unfinished(root), []);
+        assert.equal(fingerprintTree(`${base}/outside`), before);
       }
-    });
-    const reader = (async () => {
-      let reads = 0;
-      while (isWriting) {
-        const read = await workspace.read(path("shared.txt"));
-        if (read.ok) assert.ok(isWhole(read.value.bytes));
-        else assert.equal(read.error.reason, "not_found");
-        reads++;
-        await new Promise((resolve) => setTimeout(resolve, 0));
-      }
-      return reads;
-    })();
-    await Promise.all(writers).finally(() => isWriting = false);
-    assert.ok(await reader > 0);
-    const last = await workspace.read(path("shared.txt"));
-    assert.ok(last.ok && isWhole(last.value.bytes));
-  }));
+    }),
+);
 
-Deno.test("opening a workspace leaves the unfinished files of a living process alone", async () => {
+testInEachMode(
+  "readers and 20 concurrent writers of one path see one whole content each time",
+  () =>
+    inWorkspace(async ({ workspace }) => {
+      const size = 40_000;
+      const isWhole = (bytes: Uint8Array): boolean => bytes.length === size && bytes.every((byte) => byte === bytes[0]);
+      let isWriting = true;
+      const writers = Array.from({ length: 20 }, async (_, writer) => {
+        for (let round = 0; round < 5; round++) {
+          const written = await workspace.write(path("shared.txt"), new Uint8Array(size).fill(65 + writer));
+          assert.ok(written.ok);
+        }
+      });
+      const reader = (async () => {
+        let reads = 0;
+        while (isWriting) {
+          const read = await workspace.read(path("shared.txt"));
+          if (read.ok) assert.ok(isWhole(read.value.bytes));
+          else assert.equal(read.error.reason, "not_found");
+          reads++;
+          await new Promise((resolve) => setTimeout(resolve, 0));
+        }
+        return reads;
+      })();
+      await Promise.all(writers).finally(() => isWriting = false);
+      assert.ok(await reader > 0);
+      const last = await workspace.read(path("shared.txt"));
+      assert.ok(last.ok && isWhole(last.value.bytes));
+    }),
+);
+
+testInEachMode("opening a workspace leaves the unfinished files of a living process alone", async () => {
   const scene = makeConfinedBase();
   const first = openDiskWorkspace({ root: scene.root });
   try {
@@ -172,7 +193,7 @@ function unfinished(root: string): string[] {
   return stagingNames(root).filter((name) => !name.endsWith(".lock"));
 }
 
-Deno.test({
+testInEachMode({
   ...skippedUnless(
     Deno.uid() === 0,
     "nobody but root may set it",

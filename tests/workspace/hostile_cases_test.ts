@@ -11,6 +11,7 @@ import type { Workspace } from "../../src/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { type ConfinedBase, makeConfinedBase, secretText } from "./confined_base.ts";
+import { diskModes } from "./disk_modes.ts";
 import { type HostileCase, hostileCases, insideFile } from "./hostile_cases.ts";
 import { copyIntoStore, fillIn, runSetup } from "./hostile_scene.ts";
 
@@ -21,10 +22,12 @@ interface Opened {
   close(): Promise<void>;
 }
 
-testBackend("disk", (scene) => {
-  const workspace = openDiskWorkspace({ root: scene.root });
-  return Promise.resolve({ workspace, isFaithful: true, close: () => workspace.close() });
-});
+for (const { name, kernel } of diskModes) {
+  testBackend(`disk, ${name}`, (scene) => {
+    const workspace = openDiskWorkspace({ root: scene.root, kernel });
+    return Promise.resolve({ workspace, isFaithful: true, close: () => workspace.close() });
+  });
+}
 testBackend("store", async (scene) => {
   const storage = openSqliteStorage({ path: `${scene.base}/store.sqlite`, clock: systemClock });
   const isFaithful = await copyIntoStore(storage, scene.root);

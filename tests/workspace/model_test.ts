@@ -4,12 +4,12 @@ import fc from "fast-check";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { Outcome, Workspace } from "../../src/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import { at } from "./contract.ts";
 import { createModel, type Expected, type ModelWorkspace } from "./model.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
+import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 /** After so many sequences a new database: what they wrote must fit into a small file system in memory. */
 const roundsPerStorage = 100;
@@ -31,7 +31,7 @@ const operation = fc.oneof(
 );
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
-Deno.test("disk and store do what a plain map does, for random sequences of operations", async () => {
+testInEachMode("disk and store do what a plain map does, for random sequences of operations", async () => {
   const directory = quickDirectory();
   const open = (round: number): Storage =>
     openSqliteStorage({ path: `${directory}/${round}.sqlite`, clock: systemClock });

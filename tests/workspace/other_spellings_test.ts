@@ -3,10 +3,10 @@
  * find entries by some of them. On one where spellings are exact, the rules alone refuse all but 8.3 names.
  */
 import assert from "node:assert/strict";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { fingerprintTree } from "./confined_base.ts";
 import { at } from "./contract.ts";
+import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 const bytes = new TextEncoder().encode("agent");
 
@@ -37,28 +37,35 @@ const changes: Readonly<Record<string, (workspace: Workspace, name: string) => P
 };
 
 for (const [kept, name] of Object.entries(spellings).flatMap(([kept, names]) => names.map((name) => [kept, name]))) {
-  Deno.test(`${kept} is neither changed nor, where it is denied, read by the spelling ${JSON.stringify(name)}`, async () => {
-    const root = Deno.realPathSync(await Deno.makeTempDir({ prefix: "portcullis-" }));
-    const access = { denied: ["secrets-2026", "caf\u00e9"], protected: [".git"] };
-    const workspace = openDiskWorkspace({ root, access });
-    try {
-      await Deno.mkdir(`${root}/${kept}`);
-      await Deno.writeTextFile(`${root}/${kept}/f`, "kept");
-      await Deno.writeTextFile(`${root}/own`, "own");
-      const isThere = await Deno.lstat(`${root}/${name}`).then(() => true, () => false);
-      if (name?.includes("~") && !isThere) return; // here, an 8.3 name is a name like any other
-      const before = fingerprintTree(`${root}/${kept}`);
-      for (const [what, change] of Object.entries(changes)) {
-        assert.equal((await change(workspace, name ?? "")).ok, false, what);
+  testInEachMode(
+    `${kept} is neither changed nor, where it is denied, read by the spelling ${JSON.stringify(name)}`,
+    async () => {
+      const root = Deno.realPathSync(await Deno.makeTempDir({ prefix: "portcullis-" }));
+      const access = { denied: ["secrets-2026", "caf\u00e9"], protected: [".git"] };
+      const workspace = openDiskWorkspace({ root, access });
+      try {
+        await Deno.mkdir(`${root}/${kept}`);
+        await Deno.writeTextFile(`${root}/${kept}/f`, "kept");
+        await Deno.writeTextFile(`${root}/own`, "own");
+        const isThere = await Deno.lstat(`${root}/${name}`).then(() => true, () => false);
+        if (name?.includes("~") && !isThere) return; // here, an 8.3 name is a name like any other
+        const before = fingerprintTree(`${root}/${kept}`);
+        for (const [what, change] of Object.entries(changes)) {
+          assert.equal((await change(workspace, name ?? "")).ok, false, what);
+        }
+        assert.equal(fingerprintTree(`${root}/${kept}`), before);
+        assert.equal(await Deno.readTextFile(`${root}/own`), "own");
+        if (kept === ".git") return;
+        const reads = [
+          workspace.read(at(`${name}/f`)),
+          workspace.stat(at(`${name}/f`)),
+          workspace.list(at(name ?? "")),
+        ];
+        for (const read of await Promise.all(reads)) assert.equal(read.ok, false);
+      } finally {
+        await workspace.close();
+        await Deno.remove(root, { recursive: true });
       }
-      assert.equal(fingerprintTree(`${root}/${kept}`), before);
-      assert.equal(await Deno.readTextFile(`${root}/own`), "own");
-      if (kept === ".git") return;
-      const reads = [workspace.read(at(`${name}/f`)), workspace.stat(at(`${name}/f`)), workspace.list(at(name ?? ""))];
-      for (const read of await Promise.all(reads)) assert.equal(read.ok, false);
-    } finally {
-      await workspace.close();
-      await Deno.remove(root, { recursive: true });
-    }
-  });
+    },
+  );
 }

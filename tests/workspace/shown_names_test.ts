@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { fileListTool } from "../../src/tools/files/file_list.ts";
 import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
+import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 /** Names from the characters that terminals, people and JavaScript take for something else. */
 const name = fc.string({
@@ -33,30 +33,37 @@ const name = fc.string({
 // what an answer may hold besides its own line ends; C0, DEL, C1, line separators and what changes directions
 const misleading = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
-Deno.test("listings and searches hold no raw control characters and no reversals, whatever the names are", async () => {
-  const directory = quickDirectory();
-  const workspace = openDiskWorkspace({ root: `${directory}/ws` });
-  const tools = [[fileListTool(workspace), { depth: 3 }], [fileSearchTool(workspace), { pattern: "**" }]] as const;
-  try {
-    await checkProperty(
-      "shown names",
-      fc.asyncProperty(fc.uniqueArray(name, { minLength: 1, maxLength: 3 }), fc.boolean(), async (names, isNested) => {
-        const parent = isNested ? `${directory}/ws/${names[0]}` : `${directory}/ws`;
-        Deno.mkdirSync(parent, { recursive: true });
-        const files = isNested ? names.slice(1) : names;
-        for (const each of files) Deno.writeTextFileSync(`${parent}/${each}`, "");
-        for (const [tool, input] of tools) {
-          const outcome = await callTool(tool, input);
-          assert.ok(outcome.ok, visibleText(outcome));
-          for (const line of visibleText(outcome).split("\n")) assert.doesNotMatch(line, misleading);
-        }
-        for (const each of isNested ? names.slice(0, 1) : names) {
-          Deno.removeSync(`${directory}/ws/${each}`, { recursive: true });
-        }
-      }),
-    );
-  } finally {
-    await workspace.close();
-    Deno.removeSync(directory, { recursive: true });
-  }
-});
+testInEachMode(
+  "listings and searches hold no raw control characters and no reversals, whatever the names are",
+  async () => {
+    const directory = quickDirectory();
+    const workspace = openDiskWorkspace({ root: `${directory}/ws` });
+    const tools = [[fileListTool(workspace), { depth: 3 }], [fileSearchTool(workspace), { pattern: "**" }]] as const;
+    try {
+      await checkProperty(
+        "shown names",
+        fc.asyncProperty(
+          fc.uniqueArray(name, { minLength: 1, maxLength: 3 }),
+          fc.boolean(),
+          async (names, isNested) => {
+            const parent = isNested ? `${directory}/ws/${names[0]}` : `${directory}/ws`;
+            Deno.mkdirSync(parent, { recursive: true });
+            const files = isNested ? names.slice(1) : names;
+            for (const each of files) Deno.writeTextFileSync(`${parent}/${each}`, "");
+            for (const [tool, input] of tools) {
+              const outcome = await callTool(tool, input);
+              assert.ok(outcome.ok, visibleText(outcome));
+              for (const line of visibleText(outcome).split("\n")) assert.doesNotMatch(line, misleading);
+            }
+            for (const each of isNested ? names.slice(0, 1) : names) {
+              Deno.removeSync(`${directory}/ws/${each}`, { recursive: true });
+            }
+          },
+        ),
+      );
+    } finally {
+      await workspace.close();
+      Deno.removeSync(directory, { recursive: true });
+    }
+  },
+);

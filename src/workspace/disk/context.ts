@@ -1,15 +1,17 @@
 /** What every operation of a disk workspace works with. */
 import type { AccessRules } from "../access_rules.ts";
+import type { DiskAccess } from "./directory.ts";
 import type { DirectoryNames } from "./names.ts";
 import type { DiskQuota } from "./quota.ts";
-import type { DiskRoot } from "./entry.ts";
 import type { DirectoryScans } from "./scan.ts";
 import type { Staging } from "./staging.ts";
 import type { KeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspaceLimits } from "../port.ts";
 
 export interface Disk {
-  readonly root: DiskRoot;
+  /** The real path of the workspace's directory, without a slash at its end. */
+  readonly path: string;
+  readonly access: DiskAccess;
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;
   /** `refuse` keeps files with more than one name from being read: one of the names may be outside. */

@@ -3,8 +3,12 @@ import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { systemTimers } from "../../lib/time/timers.ts";
 import { failure, success } from "../../lib/result.ts";
-import { type AccessPatterns, createAccessRules } from "../access_rules.ts";
+import { type AccessPatterns, type AccessRules, createAccessRules } from "../access_rules.ts";
+import type { KernelRoots } from "../../kernel/descriptor.ts";
+import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
 import type { Disk } from "./context.ts";
+import type { DiskAccess, DiskInfo } from "./directory.ts";
+import { createKernelAccess } from "./kernel_directory.ts";
 import { listDiskDirectory } from "./list.ts";
 import { makeDiskDirectory } from "./make_directory.ts";
 import { moveDiskEntry } from "./move.ts";
@@ -13,8 +17,8 @@ import { createDiskQuota } from "./quota.ts";
 import { readDiskFile, readDiskFileInto } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
-import { type DiskRoot, lstatOrNull, realPathOf } from "./entry.ts";
-import { findInside, isStillInside } from "./resolve.ts";
+import { openPlain } from "./open.ts";
+import { findInside } from "./resolve.ts";
 import { createDirectoryScans } from "./scan.ts";
 import { createStaging, sweepStaging } from "./staging.ts";
 import { copyDiskFile, writeDiskFile } from "./write.ts";
@@ -34,6 +38,8 @@ export interface DiskWorkspaceOptions {
    * need `allow`. Writing never changes the other names: the new content is a new file.
    */
   readonly hardLinks?: "allow" | "refuse";
+  /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
+  readonly kernel?: KernelRoots | undefined;
   /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
   readonly randomId?: () => string;
   readonly clock?: Clock;
@@ -41,24 +47,26 @@ export interface DiskWorkspaceOptions {
 
 /** Opens the workspace and sweeps what dead processes left; throws when the directory cannot be made or used. */
 export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
-  const root = openRoot(options.root);
+  const rules = createAccessRules(options.access);
+  const { path, access } = openRoot(options, rules);
   const limits = { ...defaultWorkspaceLimits, ...options.limits };
-  const staging = createStaging(root, options.randomId ?? (() => crypto.randomUUID()));
+  const staging = createStaging(access, options.randomId ?? (() => crypto.randomUUID()));
   try {
-    sweepStaging(root);
+    sweepStaging(access);
   } catch (error) {
     toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
   }
   const clock = options.clock ?? systemClock;
   const disk: Disk = {
-    root,
+    path,
+    access,
     limits,
-    rules: createAccessRules(options.access),
+    rules,
     hardLinks: options.hardLinks ?? "refuse",
     scans: createDirectoryScans({ clock }),
     names: createDirectoryNames(clock),
     staging,
-    quota: createDiskQuota(root, limits, systemTimers.elapsed),
+    quota: createDiskQuota(access, limits, systemTimers.elapsed),
     writers: createKeyedMutex(),
   };
   return {
@@ -74,39 +82,66 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     makeDirectory: (path) => makeDiskDirectory(disk, path),
     close() {
       staging.close();
+      access.close();
       return Promise.resolve();
     },
   };
 }
 
 function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
-  const found = findInside(disk, path);
-  if (!found.ok) return failure(found.error);
-  const { info, path: absolute } = found.value;
-  // another process may have swapped a directory for a link while the path was walked
   try {
-    if (!isStillInside(disk, absolute)) return failure({ reason: "denied", because: "changed_while_opening" });
+    const plain = openPlain(disk, path, "status");
+    if (plain !== null) {
+      plain.close();
+      if (!plain.info.isSymlink) return success(toEntryInfo(plain.info));
+    }
+    return disk.access.step(() => {
+      const found = findInside(disk, path);
+      if (!found.ok) return found;
+      const { directory, name, info } = found.value;
+      // another process may have swapped a directory for a link while the path was walked
+      if (!directory.isStillInside(name)) return failure({ reason: "denied", because: "changed_while_opening" });
+      return success(toEntryInfo(info));
+    });
   } catch (error) {
     return failure(toRefusal(error)); // it is gone since
   }
-  const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
-  return success({ kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 });
 }
 
-function openRoot(directory: string): DiskRoot {
+function toEntryInfo(info: DiskInfo): EntryInfo {
+  const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
+  return { kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 };
+}
+
+function openRoot(
+  { root: directory, kernel }: DiskWorkspaceOptions,
+  rules: AccessRules,
+): { readonly path: string; readonly access: DiskAccess } {
   try {
     // asked for only when it is needed: a server that may not write can still read
-    if (lstatOrNull(directory) === null) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (!isThere(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
     const path = realPathOf(directory);
-    const info = Deno.lstatSync(path);
-    if (!info.isDirectory) throw new UnusableWorkspaceError(`the workspace ${path} is not a directory`, another);
+    if (!Deno.lstatSync(path).isDirectory) {
+      throw new UnusableWorkspaceError(`the workspace ${path} is not a directory`, another);
+    }
     if (path === "/") throw new UnusableWorkspaceError("the workspace cannot be the root of the file system", another);
-    return { path, device: info.dev, inode: info.ino };
+    const access = kernel === undefined ? createCheckedAccess(path, rules) : createKernelAccess(kernel, path);
+    return { path, access };
   } catch (error) {
     const words = systemFaultWords(error);
     if (words === null) throw error;
     const problem = `the workspace ${directory} cannot be used: ${words}`;
     throw new UnusableWorkspaceError(problem, pathRemedy(error, another), { cause: error });
+  }
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }
 

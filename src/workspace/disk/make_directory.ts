@@ -14,23 +14,28 @@ export async function makeDiskDirectory(
   path: WorkspacePath,
 ): Promise<Outcome<{ readonly created: boolean }>> {
   await disk.quota.measure();
+  return disk.access.step(() => {
+    try {
+      return makeNow(disk, path);
+    } catch (error) {
+      return failure(toRefusal(error));
+    }
+  });
+}
+
+function makeNow(disk: Disk, path: WorkspacePath): Outcome<{ readonly created: boolean }> {
   const resolved = resolveInside(disk, path);
   if (!resolved.ok) return resolved;
   if (resolved.value.found) {
     return resolved.value.info.isDirectory ? success({ created: false }) : failure({ reason: "already_exists" });
   }
-  const { segments: directory, missing } = resolved.value;
-  const segments = [...directory, ...missing];
-  const checked = checkNewNames(disk.rules, segments, directory.length);
+  const { directory, segments, missing } = resolved.value;
+  const checked = checkNewNames(disk.rules, [...segments, ...missing], segments.length);
   if (!checked.ok) return checked;
   const room = disk.quota.check(0, missing.length);
   if (!room.ok) return room;
-  try {
-    const made = makeParents(disk, segments, directory.length);
-    if (!made.ok) return made;
-    disk.quota.add(0, missing.length);
-    return success({ created: true });
-  } catch (error) {
-    return failure(toRefusal(error));
-  }
+  const made = makeParents(directory, missing);
+  if (!made.ok) return made;
+  disk.quota.add(0, missing.length);
+  return success({ created: true });
 }

@@ -2,11 +2,10 @@
 import { failure, success } from "../../lib/result.ts";
 import { makeParents, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
+import { identityOf } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
 import { findRemovable } from "./remove.ts";
-import { absolutePath, lstatOrNull } from "./entry.ts";
 import { type Found, resolveInside } from "./resolve.ts";
-import { identityOf } from "./staging.ts";
 import { walkTree } from "./tree.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -20,19 +19,30 @@ export async function moveDiskEntry(
   { overwrite = false }: { readonly overwrite?: boolean } = {},
 ): Promise<PairOutcome<null>> {
   try {
-    const source = findRemovable(disk, from);
-    if (!source.ok) return refusedAt("from", source);
-    const planned = findDestination(disk, source.value, to, overwrite);
+    const planned = disk.access.step(() => planMove(disk, from, to, overwrite));
     if (!planned.ok) return planned;
-    const judged = await judgeAlike(disk, source.value, planned.value.segments);
+    const { source, segments } = planned.value;
+    const judged = await judgeAlike(disk, source, segments);
     if (!judged.ok) return judged;
     await disk.quota.measure();
-    const { segments } = planned.value;
     const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { overwrite, segments })));
     return moved.ok ? moved.value : refusedAt("both", moved);
   } catch (error) {
     return refusedAt("both", failure(toRefusal(error)));
   }
+}
+
+/** What would be moved, and to where. Nothing of it is used when it is moved. */
+function planMove(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  overwrite: boolean,
+): PairOutcome<{ readonly source: Found; readonly segments: readonly string[] }> {
+  const source = findRemovable(disk, from);
+  if (!source.ok) return refusedAt("from", source);
+  const planned = findDestination(disk, source.value, to, overwrite);
+  return planned.ok ? success({ source: source.value, segments: planned.value.segments }) : planned;
 }
 
 /** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
@@ -46,19 +56,23 @@ function placeMoved(
   if (!still.ok) return refusedAt("from", still);
   const target = findDestination(disk, still.value, to, planned.overwrite);
   if (!target.ok) return target;
-  const { segments, existing, info } = target.value;
+  const { segments, directory, names, info } = target.value;
   if (segments.join("/") !== planned.segments.join("/")) return changedDestination;
-  const parents = segments.slice(0, -1);
-  const newParents = Math.max(0, parents.length - existing);
+  const newParents = names.length - 1;
   const room = disk.quota.check(0, newParents);
   if (!room.ok) return refusedAt("to", room);
-  const made = makeParents(disk, parents, Math.min(existing, parents.length));
+  const made = makeParents(directory, names.slice(0, -1));
   if (!made.ok) return refusedAt("to", made);
-  const final = absolutePath(disk.root, segments);
-  // right before the rename, which replaces whatever file another process has put there
-  const there = lstatOrNull(final);
-  if ((there && identityOf(there)) !== (info && identityOf(info))) return changedDestination;
-  Deno.renameSync(still.value.path, final);
+  const source = still.value;
+  const name = names.at(-1) ?? "";
+  if (info === null) {
+    if (!source.directory.renameNew(source.name, made.value, name, source.info)) return changedDestination;
+  } else {
+    // right before the rename, which replaces whatever file another process has put there
+    const there = made.value.statusOf(name);
+    if (there === null || identityOf(there) !== identityOf(info)) return changedDestination;
+    source.directory.rename(source.name, made.value, name, source.info);
+  }
   disk.quota.add(-(info?.size ?? 0), newParents - (info === null ? 0 : 1));
   return success(null);
 }
@@ -73,19 +87,22 @@ function findDestination(
 ): PairOutcome<Target> {
   const resolved = resolveInside(disk, to, "keep");
   if (!resolved.ok) return refusedAt("to", resolved);
-  const { found } = resolved.value;
+  const { found, directory } = resolved.value;
   const existing = resolved.value.segments.length;
-  const segments = found ? resolved.value.segments : [...resolved.value.segments, ...resolved.value.missing];
+  const names = found ? [resolved.value.name] : resolved.value.missing;
+  const segments = found ? resolved.value.segments : [...resolved.value.segments, ...names];
   const isBelow = source.segments.every((name, index) => segments[index] === name);
   if (isBelow && source.info.isDirectory && segments.length > source.segments.length) {
     return refusedAt("both", failure({ reason: "into_itself" }));
   }
   if (!found) {
     const checked = checkNewNames(disk.rules, segments, existing);
-    return checked.ok ? success({ segments, existing, info: null }) : refusedAt("to", checked);
+    return checked.ok ? success({ segments, directory, names, info: null }) : refusedAt("to", checked);
   }
   const replaceable = checkReplaceable(disk, source, resolved.value, overwrite);
-  return replaceable.ok ? success({ segments, existing, info: resolved.value.info }) : refusedAt("to", replaceable);
+  return replaceable.ok
+    ? success({ segments, directory, names, info: resolved.value.info })
+    : refusedAt("to", replaceable);
 }
 
 function checkReplaceable(disk: Disk, source: Found, { segments, info }: Found, overwrite: boolean): Outcome<null> {
@@ -101,7 +118,7 @@ async function judgeAlike(disk: Disk, source: Found, to: readonly string[]): Pro
   if (!source.info.isDirectory || !disk.rules.isPlaceDependent) return success(null);
   const { maxTreeEntries } = disk.limits;
   let entries = 0;
-  for await (const { segments } of walkTree(disk.root, source.segments)) {
+  for await (const { segments } of walkTree(disk.access, source.segments)) {
     if (++entries > maxTreeEntries) {
       return refusedAt("from", failure({ reason: "too_many_entries", limit: maxTreeEntries }));
     }

@@ -4,17 +4,23 @@
  * spellings are exact, which is found out once a directory, nothing is listed and nothing more is looked up.
  */
 import type { Clock } from "../../lib/time/clock.ts";
-import { lstatOrNull } from "./entry.ts";
+import { type DiskDirectory, type DiskInfo, isSame } from "./directory.ts";
 import { stampOf } from "./scan.ts";
 import { foldName } from "../name_folding.ts";
 
 /** Answers what directories call their entries. */
 export interface DirectoryNames {
   /**
-   * The name under which the directory lists the entry that was found at `path` as `name`; `null` when it lists none,
-   * as for an 8.3 name or a stream.
+   * The name under which the directory lists the entry that was found in it as `name`; `null` when it lists none, as
+   * for an 8.3 name or a stream.
    */
-  listedAs(path: string, name: string, entry: Deno.FileInfo, directory: Deno.FileInfo): string | null;
+  listedAs(place: NamingDirectory, name: string, entry: DiskInfo): string | null;
+}
+
+/** A directory, with what was seen of it before its entry. */
+export interface NamingDirectory {
+  readonly directory: DiskDirectory;
+  readonly info: DiskInfo;
 }
 
 /** Directories whose behaviour is remembered, some 100 bytes each. */
@@ -22,7 +28,7 @@ const maxKnownDirectories = 10_000;
 /** Names that are kept in memory, in all; some 100 bytes each. Longer directories are read again each time. */
 const maxKeptNames = 65_536;
 /** Spellings that may be another name even where case counts: 8.3 names, streams, and what Win32 and HFS+ drop. */
-const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+export const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 /** Makes the memory of one workspace, whose directories are all on one device. */
 export function createDirectoryNames(clock: Clock): DirectoryNames {
@@ -30,19 +36,23 @@ export function createDirectoryNames(clock: Clock): DirectoryNames {
   const kept = new Map<number, { readonly stamp: string; readonly names: ReadonlySet<string> }>();
   let keptNames = 0;
 
-  const namesIn = (path: string, { ino }: Deno.FileInfo): ReadonlySet<string> => {
+  const namesIn = (directory: DiskDirectory): ReadonlySet<string> => {
     // not the caller's look at the directory: it may be older than the entry
-    const info = Deno.lstatSync(path);
+    using listing = directory.list(".");
+    const { info } = listing;
+    const { ino } = info;
     const stamp = stampOf(info, clock());
     const there = ino === null ? undefined : kept.get(ino);
     if (there !== undefined && there.stamp === stamp) return there.names;
-    const names = new Set(Array.from(Deno.readDirSync(path), ({ name }) => name));
+    const names = new Set(Array.from(listing.entries(), ({ name }) => name));
     if (ino === null) return names;
     if (there !== undefined) {
       keptNames -= there.names.size;
       kept.delete(ino);
     }
-    if (stamp === null || names.size > maxKeptNames || stampOf(Deno.lstatSync(path), clock()) !== stamp) return names;
+    const after = listing.lookAgain();
+    const isUnchanged = stamp !== null && after !== null && stampOf(after, clock()) === stamp;
+    if (!isUnchanged || names.size > maxKeptNames) return names;
     kept.set(ino, { stamp, names });
     keptNames += names.size + 1;
     for (const [oldest, { names: { size } }] of kept) {
@@ -53,19 +63,22 @@ export function createDirectoryNames(clock: Clock): DirectoryNames {
     return names;
   };
 
-  const isFolding = (path: string, name: string, entry: Deno.FileInfo, directory: Deno.FileInfo): boolean => {
-    const bornAt = directory.birthtime?.getTime(); // another directory may have the inode of one that is gone
-    const before = directory.ino === null ? undefined : known.get(directory.ino);
+  const isFolding = (
+    { directory, info: { ino, birthtime } }: NamingDirectory,
+    name: string,
+    entry: DiskInfo,
+  ): boolean => {
+    const bornAt = birthtime?.getTime(); // another directory may have the inode of one that is gone
+    const before = ino === null ? undefined : known.get(ino);
     if (before !== undefined && before.bornAt === bornAt) return before.isFolding;
     const other = inOtherCase(name);
     if (other === name) return false; // tells nothing; the rules compare folded names themselves
-    const parent = path.slice(0, -name.length);
-    const found = lstatOrNull(parent + other);
-    if (found === null && !isSameEntry(lstatOrNull(path), entry)) return true; // it disappeared meanwhile: tells nothing
+    const found = directory.statusOf(other);
+    if (found === null && !isThere(directory, name, entry)) return true; // it disappeared meanwhile: tells nothing
     // with an entry under either spelling the listing decides: network file systems may number one entry twice
-    const folds = found !== null && !namesIn(parent, directory).has(other);
-    if (directory.ino !== null) {
-      known.set(directory.ino, { bornAt, isFolding: folds });
+    const folds = found !== null && !namesIn(directory).has(other);
+    if (ino !== null) {
+      known.set(ino, { bornAt, isFolding: folds });
       const [oldest] = known.keys();
       if (known.size > maxKnownDirectories && oldest !== undefined) known.delete(oldest);
     }
@@ -73,15 +86,14 @@ export function createDirectoryNames(clock: Clock): DirectoryNames {
   };
 
   return {
-    listedAs(path, name, entry, directory) {
-      if (!unusual.test(name) && !isFolding(path, name, entry, directory)) return name;
-      const parent = path.slice(0, -name.length);
-      const names = namesIn(parent, directory);
+    listedAs(place, name, entry) {
+      if (!unusual.test(name) && !isFolding(place, name, entry)) return name;
+      const names = namesIn(place.directory);
       if (names.has(name)) return name;
       const folded = foldName(name);
       const alike = [...names].filter((listed) => foldName(listed) === folded);
       if (alike.length === 1) return alike[0] ?? null;
-      return alike.find((listed) => isSameEntry(lstatOrNull(parent + listed), entry)) ?? null;
+      return alike.find((listed) => isThere(place.directory, listed, entry)) ?? null;
     },
   };
 }
@@ -94,6 +106,7 @@ function inOtherCase(name: string): string {
   );
 }
 
-function isSameEntry(a: Deno.FileInfo | null, b: Deno.FileInfo): boolean {
-  return a !== null && a.dev === b.dev && a.ino === b.ino;
+function isThere(directory: DiskDirectory, name: string, entry: DiskInfo): boolean {
+  const found = directory.statusOf(name);
+  return found !== null && isSame(found, entry);
 }

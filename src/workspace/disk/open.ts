@@ -1,69 +1,62 @@
-/**
- * Opens a file of the disk workspace for reading: resolve, open without following or blocking, then check that what
- * was opened is what was found and still is inside.
- */
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
+/** Opens a file of the disk workspace for reading, and judges what was opened. */
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
+import type { DiskFile } from "./directory.ts";
+import { unusual } from "./names.ts";
 import { toRefusal } from "./refusal.ts";
-import { isSame } from "./entry.ts";
-import { findInside, isStillInside } from "./resolve.ts";
-import type { WorkspacePath } from "../path.ts";
+import { findInside } from "./resolve.ts";
+import { isReserved, type WorkspacePath } from "../path.ts";
 import type { Outcome, WorkspaceRefusal } from "../port.ts";
 
-/** A file that its user closes. */
-export interface OpenedFile {
-  readonly descriptor: number;
-  readonly sizeBytes: number;
-  /** Milliseconds since the epoch. */
-  readonly modifiedAt: number;
-  /** Changes whenever the content does. */
-  readonly version: string;
-  readonly mode: number;
-}
-
 /** Opens the regular file at `path` unless it has more than `maxBytes`. */
-export function openInside(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<OpenedFile> {
-  const found = findInside(disk, path);
-  if (!found.ok) return found;
-  const { info, path: absolute } = found.value;
-  if (info.isDirectory) return failure({ reason: "is_directory" });
-  if (!info.isFile) return failure({ reason: "not_a_file" });
-  if (info.size > maxBytes) return failure({ reason: "too_large", sizeBytes: info.size, limitBytes: maxBytes });
-  let descriptor: number | null = null;
+export function openInside(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<DiskFile> {
   try {
-    // O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer
-    descriptor = openSync(absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const status = fstatSync(descriptor);
-    // between any two steps another process may swap a directory or the file; what was opened must be what was found
-    const unchanged = status.isFile() && isSame(info, status.dev, status.ino) && isStillInside(disk, absolute) &&
-      isSame(Deno.lstatSync(absolute), status.dev, status.ino);
-    if (!unchanged) return refuse(descriptor, { reason: "denied", because: "changed_while_opening" });
-    if (disk.hardLinks === "refuse" && status.nlink > 1) {
-      return refuse(descriptor, { reason: "denied", because: "hard_link" });
-    }
-    if (status.size > maxBytes) {
-      return refuse(descriptor, { reason: "too_large", sizeBytes: status.size, limitBytes: maxBytes });
-    }
-    return success({
-      descriptor,
-      sizeBytes: status.size,
-      modifiedAt: status.mtimeMs,
-      version: versionOf(info),
-      mode: status.mode,
-    });
+    const opened = openPlain(disk, path, "read");
+    if (opened === null) return disk.access.step(() => openByNames(disk, path, maxBytes));
+    return judge(disk, opened, maxBytes);
   } catch (error) {
-    const refusal = toRefusal(error);
-    return descriptor === null ? failure(refusal) : refuse(descriptor, refusal);
+    return failure(toRefusal(error));
   }
 }
 
-/** Changes whenever the content does: every write here makes a new inode, and others change size or times. */
-export function versionOf(info: Deno.FileInfo): string {
-  return [info.ino, info.size, info.mtime?.getTime(), info.ctime?.getTime()].join("-");
+/**
+ * Opens in one call what lies at `path`, where that is possible and no spelling of it can be another name: no link is on
+ * the way then, and what the rules say of the path they say of the file. `null` where names have to be looked at.
+ */
+export function openPlain({ access, rules }: Disk, { text, segments }: WorkspacePath, purpose: "read" | "status") {
+  if (access.openPlain === undefined || segments.length === 0 || !isPlain(text)) return null;
+  return isReserved(segments) || rules.isDenied(segments) ? null : access.openPlain(text, purpose);
 }
 
-function refuse(descriptor: number, refusal: WorkspaceRefusal): Outcome<never> {
-  closeSync(descriptor);
+/** The rules compare names without case; in ASCII no file system knows further spellings but the unusual ones. */
+function isPlain(text: string): boolean {
+  return /^[\x20-\x7e]*$/.test(text) && !unusual.test(text) && !/[\s.]\//.test(text);
+}
+
+function openByNames(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<DiskFile> {
+  const found = findInside(disk, path);
+  if (!found.ok) return found;
+  const { directory, name, info } = found.value;
+  if (info.isDirectory) return failure({ reason: "is_directory" });
+  if (!info.isFile) return failure({ reason: "not_a_file" });
+  if (info.size > maxBytes) return failure({ reason: "too_large", sizeBytes: info.size, limitBytes: maxBytes });
+  const opened = directory.openFile(name, info);
+  if (opened === null) return failure({ reason: "denied", because: "changed_while_opening" });
+  return judge(disk, opened, maxBytes);
+}
+
+function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile> {
+  const { isDirectory, isFile, nlink, size } = opened.info;
+  if (isDirectory) return refuse(opened, { reason: "is_directory" });
+  if (!isFile) return refuse(opened, { reason: "not_a_file" });
+  if (disk.hardLinks === "refuse" && (nlink ?? 1) > 1) {
+    return refuse(opened, { reason: "denied", because: "hard_link" });
+  }
+  if (size > maxBytes) return refuse(opened, { reason: "too_large", sizeBytes: size, limitBytes: maxBytes });
+  return success(opened);
+}
+
+function refuse(opened: DiskFile, refusal: WorkspaceRefusal): Outcome<never> {
+  opened.close();
   return failure(refusal);
 }

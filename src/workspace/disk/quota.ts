@@ -4,7 +4,7 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { DiskRoot } from "./entry.ts";
+import type { DiskAccess } from "./directory.ts";
 import { walkTree } from "./tree.ts";
 import type { Outcome, WorkspaceLimits } from "../port.ts";
 
@@ -22,8 +22,8 @@ export interface DiskQuota {
 
 const measurementLifetimeMilliseconds = 60_000;
 
-/** Keeps the quotas of `limits` for the tree below `root`. Of `clock` only differences are used. */
-export function createDiskQuota(root: DiskRoot, limits: WorkspaceLimits, clock: Clock): DiskQuota {
+/** Keeps the quotas of `limits` for the whole tree. Of `clock` only differences are used. */
+export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clock: Clock): DiskQuota {
   const { maxTotalBytes, maxFiles } = limits;
   const hasQuota = maxTotalBytes !== null || maxFiles !== null;
   let used = { bytes: 0, entries: 0 };
@@ -32,7 +32,7 @@ export function createDiskQuota(root: DiskRoot, limits: WorkspaceLimits, clock: 
 
   const measureNow = async (): Promise<void> => {
     const found = { bytes: 0, entries: 0 };
-    for await (const { info, isForeign } of walkTree(root, [], { skipUnreachable: true })) {
+    for await (const { info, isForeign } of walkTree(access, [], { skipUnreachable: true })) {
       found.entries++;
       if (info.isFile && !isForeign) found.bytes += info.size;
     }

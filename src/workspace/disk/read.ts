@@ -1,18 +1,15 @@
 /** Reads files of the disk workspace. Small ones at once: an asynchronous step costs more than the read. */
 import { hash } from "node:crypto";
-import { close, closeSync, read, readSync } from "node:fs";
-import { promisify } from "node:util";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import { type OpenedFile, openInside } from "./open.ts";
+import { type DiskFile, versionOf } from "./directory.ts";
+import { openInside } from "./open.ts";
 import { toRefusal } from "./refusal.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { ByteRange, Eventually, FileContent, Outcome, ReadPart } from "../port.ts";
 
 const largestSynchronousRead = 256 * 1024;
 const chunkBytes = 1024 * 1024;
-const readAsync = promisify(read);
-const closeAsync = promisify(close);
 
 /** The content of the regular file at `path`, or the part of it that `range` asks for. */
 export function readDiskFile(disk: Disk, path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>> {
@@ -20,8 +17,9 @@ export function readDiskFile(disk: Disk, path: WorkspacePath, range?: ByteRange)
   const opened = openInside(disk, path, range === undefined ? maxReadBytes : Infinity);
   if (!opened.ok) return opened;
   const file = opened.value;
-  const offset = Math.min(range?.offsetBytes ?? 0, file.sizeBytes);
-  const length = Math.min(range?.lengthBytes ?? file.sizeBytes, maxReadBytes, file.sizeBytes - offset);
+  const { size } = file.info;
+  const offset = Math.min(range?.offsetBytes ?? 0, size);
+  const length = Math.min(range?.lengthBytes ?? size, maxReadBytes, size - offset);
   const bytes = new Uint8Array(length);
   return readPart(file, bytes, offset, (filled) => toContent(file, bytes.subarray(0, filled)));
 }
@@ -36,26 +34,27 @@ export function readDiskFileInto(
   const opened = openInside(disk, path, Infinity);
   if (!opened.ok) return opened;
   const file = opened.value;
-  const { sizeBytes } = file;
+  const sizeBytes = file.info.size;
   const length = Math.max(0, Math.min(buffer.byteLength, disk.limits.maxReadBytes, sizeBytes - offset));
   const bytes = length === buffer.byteLength ? buffer : buffer.subarray(0, length);
   return readPart(file, bytes, offset, (lengthBytes) => ({ lengthBytes, sizeBytes }));
 }
 
 /** The content of an opened file from its start, in pieces; the file stays open. */
-export async function* readPieces(file: OpenedFile): AsyncGenerator<Uint8Array> {
-  for (let offset = 0; offset < file.sizeBytes;) {
-    const wanted = Math.min(chunkBytes, file.sizeBytes - offset);
-    const { bytesRead, buffer } = await readAsync(file.descriptor, new Uint8Array(wanted), 0, wanted, offset);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
-    offset += bytesRead;
+export async function* readPieces(file: DiskFile): AsyncGenerator<Uint8Array> {
+  const { size } = file.info;
+  for (let offset = 0; offset < size;) {
+    const buffer = new Uint8Array(Math.min(chunkBytes, size - offset));
+    const count = await file.readLater(buffer, offset);
+    if (count === 0) return;
+    yield buffer.subarray(0, count);
+    offset += count;
   }
 }
 
 /** Fills `bytes`, less where the file became shorter, and closes the file. */
 function readPart<T>(
-  file: OpenedFile,
+  file: DiskFile,
   bytes: Uint8Array,
   offset: number,
   toValue: (filled: number) => T,
@@ -65,7 +64,7 @@ function readPart<T>(
   try {
     let filled = 0;
     while (filled < length) {
-      const count = readSync(file.descriptor, bytes, filled, length - filled, offset + filled);
+      const count = file.read(filled === 0 ? bytes : bytes.subarray(filled), offset + filled);
       if (count === 0) break;
       filled += count;
     }
@@ -73,12 +72,12 @@ function readPart<T>(
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
-    closeSync(file.descriptor);
+    file.close();
   }
 }
 
 async function readLater<T>(
-  file: OpenedFile,
+  file: DiskFile,
   bytes: Uint8Array,
   offset: number,
   toValue: (filled: number) => T,
@@ -86,29 +85,30 @@ async function readLater<T>(
   try {
     let filled = 0;
     while (filled < bytes.byteLength) {
-      const wanted = Math.min(chunkBytes, bytes.byteLength - filled);
-      const { bytesRead } = await readAsync(file.descriptor, bytes, filled, wanted, offset + filled);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
+      const count = await file.readLater(bytes.subarray(filled, filled + chunkBytes), offset + filled);
+      if (count === 0) break;
+      filled += count;
     }
     return success(toValue(filled));
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
-    await closeAsync(file.descriptor);
+    file.close();
   }
 }
 
-function toContent({ sizeBytes, modifiedAt, version }: OpenedFile, bytes: Uint8Array): FileContent {
-  const isWhole = bytes.byteLength === sizeBytes;
+function toContent({ info }: DiskFile, bytes: Uint8Array): FileContent {
+  const isWhole = bytes.byteLength === info.size;
   let sha256: string | null = null;
   return {
     bytes,
-    sizeBytes,
+    sizeBytes: info.size,
     get sha256() {
       return isWhole ? sha256 ??= hash("sha256", bytes) : null; // made when it is asked for
     },
-    version,
-    modifiedAt,
+    get version() {
+      return versionOf(info);
+    },
+    modifiedAt: info.mtime?.getTime() ?? 0,
   };
 }

@@ -17,7 +17,8 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
       return { reason: "not_empty" };
     case "EISDIR":
       return { reason: "is_directory" };
-    case "ELOOP": // O_NOFOLLOW met a link where a file was a moment before
+    case "ELOOP": // a link was met where there was a file or a directory a moment before
+    case "ESTALE":
       return { reason: "denied", because: "changed_while_opening" };
     case "EACCES":
     case "EPERM":

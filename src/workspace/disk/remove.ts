@@ -2,17 +2,14 @@
  * Deletes entries of the disk workspace. What is deleted is first taken out of sight and looked at there, so that a
  * version that another process has put in its place meanwhile is found, and put back instead of being destroyed.
  */
-import { rmdirSync } from "node:fs";
 import { failure, success } from "../../lib/result.ts";
-import { placeNew } from "./commit.ts";
 import type { Disk } from "./context.ts";
+import { identityOf, isSame } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
-import { isSame, lstatOrNull } from "./entry.ts";
-import { findInside, type Found, isStillChangeable, isStillInside } from "./resolve.ts";
-import { identityOf, removeIfThere } from "./staging.ts";
+import { findInside, type Found } from "./resolve.ts";
 import { walkTree } from "./tree.ts";
 import { numberedName } from "../numbered_name.ts";
-import type { WorkspacePath } from "../path.ts";
+import { stagingDirectoryName, type WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
 
 const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
@@ -26,32 +23,35 @@ export async function removeDiskEntry(
   { recursive = false }: { readonly recursive?: boolean } = {},
 ): Promise<Outcome<{ readonly entries: number }>> {
   try {
-    const found = findRemovable(disk, path);
+    const found = disk.access.step(() => {
+      const there = findRemovable(disk, path);
+      if (!there.ok || !there.value.info.isDirectory || recursive) return there;
+      there.value.directory.removeDirectory(there.value.name);
+      return there;
+    });
     if (!found.ok) return found;
-    const { info } = found.value;
+    const { info, segments } = found.value;
     if (!info.isDirectory) return removeFile(disk, path);
     if (!recursive) {
-      rmdirSync(found.value.path); // which removes nothing but an empty directory, whatever is there by now
       disk.quota.add(0, -1);
       return success({ entries: 1 });
     }
-    const judged = await judgeTree(disk, found.value.segments);
+    const judged = await judgeTree(disk, segments);
     if (!judged.ok) return judged;
     const taken = disk.staging.alone(() => {
       const still = findRemovable(disk, path);
       if (!still.ok) return still;
-      return isSame(still.value.info, info.dev, info.ino) ? takeOut(disk, still.value) : changedMeanwhile;
+      return isSame(still.value.info, info) ? takeOut(disk, still.value) : changedMeanwhile;
     });
     if (!taken.ok) return taken;
     disk.quota.forget();
     // again: until it was out of sight, another process could move a protected entry into it
-    const name = taken.value.slice(taken.value.lastIndexOf("/") + 1);
-    const again = await judgeTree(disk, found.value.segments, [...disk.staging.segments, name]);
+    const again = await judgeTree(disk, segments, [stagingDirectoryName, taken.value]);
     if (!again.ok) {
-      putBack(disk, taken.value, found.value);
+      disk.access.step(() => putBack(disk, taken.value, found.value));
       return again;
     }
-    await Deno.remove(taken.value, { recursive: true });
+    await disk.staging.discardTree(taken.value);
     return success(again.value);
   } catch (error) {
     return failure(toRefusal(error));
@@ -62,10 +62,10 @@ export async function removeDiskEntry(
 export function findRemovable(disk: Disk, path: WorkspacePath): Outcome<Found> {
   const found = findInside(disk, path, "keep");
   if (!found.ok) return found;
-  const { segments, path: absolute } = found.value;
+  const { segments, directory } = found.value;
   if (segments.length === 0) return failure({ reason: "is_root" });
   if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
-  return isStillChangeable(disk, parentOf(absolute)) ? found : changedMeanwhile;
+  return directory.isStillChangeable() ? found : changedMeanwhile;
 }
 
 function removeFile(disk: Disk, path: WorkspacePath): Outcome<{ readonly entries: number }> {
@@ -74,7 +74,7 @@ function removeFile(disk: Disk, path: WorkspacePath): Outcome<{ readonly entries
     if (!found.ok) return found;
     if (found.value.info.isDirectory) return changedMeanwhile;
     const taken = takeOut(disk, found.value);
-    if (taken.ok) removeIfThere(taken.value);
+    if (taken.ok) disk.staging.discard(taken.value);
     else if (taken.error.reason === "no_space") return removeInPlace(disk, path);
     else return taken;
     return found;
@@ -84,7 +84,7 @@ function removeFile(disk: Disk, path: WorkspacePath): Outcome<{ readonly entries
     removed = disk.staging.alone(remove);
   } catch (error) {
     if (toRefusal(error).reason !== "no_space") throw error;
-    removed = removeInPlace(disk, path);
+    removed = disk.access.step(() => removeInPlace(disk, path));
   }
   if (!removed.ok) return removed;
   const { info } = removed.value;
@@ -97,29 +97,30 @@ function removeInPlace(disk: Disk, path: WorkspacePath): Outcome<Found> {
   const found = findRemovable(disk, path);
   if (!found.ok) return found;
   if (found.value.info.isDirectory) return changedMeanwhile;
-  Deno.removeSync(found.value.path);
+  found.value.directory.removeFile(found.value.name);
   return found;
 }
 
-/**
- * Takes what was found out of sight and gives its new path; puts back what had taken its place. Where the workspace is
- * a file system of its own, nothing outside can be taken, whatever leads there by now.
- */
+/** Takes what was found out of sight and gives its name there; puts back what had taken its place. */
 function takeOut(disk: Disk, found: Found): Outcome<string> {
-  const taken = disk.staging.takeIn(found.path, found.info);
-  if (!taken.ok || identityOf(Deno.lstatSync(taken.value)) === identityOf(found.info)) return taken;
+  const taken = disk.staging.takeIn(found.directory, found.name, found.info);
+  if (!taken.ok) return taken;
+  const info = disk.staging.statusOf(taken.value);
+  if (info !== null && identityOf(info) === identityOf(found.info)) return taken;
   putBack(disk, taken.value, found);
   return changedMeanwhile;
 }
 
 /** Puts an entry back under its name, or a free one like it; keeps it in staging where its directory was replaced. */
-function putBack(disk: Disk, taken: string, { path, segments, parent }: Found): void {
-  const directory = parentOf(path);
-  const there = lstatOrNull(directory);
-  const isSameDirectory = there !== null && isSame(there, parent.dev, parent.ino) && isStillInside(disk, directory);
-  for (let number = 1; isSameDirectory && number <= maxNamesTried; number++) {
-    const name = numberedName(segments.at(-1) ?? "", number);
-    if (placeNew(taken, `${directory}/${name}`)) return;
+function putBack(disk: Disk, taken: string, { segments, parent }: Pick<Found, "segments" | "parent">): void {
+  const names = segments.slice(0, -1);
+  const there = findInside(disk, { text: names.join("/"), segments: names });
+  if (there.ok && isSame(there.value.info, parent) && there.value.info.isDirectory) {
+    const { directory, name: ownName } = there.value;
+    const place = ownName === "." ? directory : directory.enter(ownName);
+    for (let number = 1; number <= maxNamesTried && place.isStillInside(); number++) {
+      if (disk.staging.placeNew(taken, place, numberedName(segments.at(-1) ?? "", number))) return;
+    }
   }
   disk.staging.keep(taken);
 }
@@ -132,15 +133,11 @@ async function judgeTree(
 ): Promise<Outcome<{ readonly entries: number }>> {
   const { maxTreeEntries } = disk.limits;
   let entries = 1;
-  for await (const below of walkTree(disk.root, segments, { at })) {
+  for await (const below of walkTree(disk.access, segments, { at })) {
     if (++entries > maxTreeEntries) return failure({ reason: "too_many_entries", limit: maxTreeEntries });
     if (below.isForeign) return failure({ reason: "denied", because: "other_file_system" });
     if (disk.rules.isDenied(below.segments)) return failure({ reason: "denied", because: "denied_name" });
     if (disk.rules.isProtected(below.segments)) return failure({ reason: "denied", because: "protected_name" });
   }
   return success({ entries });
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/"));
 }

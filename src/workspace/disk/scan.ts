@@ -5,12 +5,14 @@
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import { compareNames } from "../path.ts";
-import type { DirectoryEntry, EntryKind } from "../port.ts";
+import type { DirectoryEntry } from "../port.ts";
+import type { DiskInfo, DiskListing } from "./directory.ts";
 
 /** One directory, as it was just looked up. */
 interface ScannedDirectory {
+  /** What it is kept under. */
   readonly path: string;
-  readonly info: Deno.FileInfo;
+  readonly listing: Pick<DiskListing, "info" | "entries" | "entriesInTurns" | "lookAgain">;
 }
 
 export interface DirectoryScans {
@@ -26,8 +28,6 @@ interface ScanOptions {
   readonly size: number;
   /** Which names there are for callers; what it says of a name must not change. */
   accepts(name: string): boolean;
-  /** Looks the directory up once more, after it was read; `null` when another is in its place. */
-  lookAgain(): Deno.FileInfo | null;
 }
 
 interface DirectoryScansOptions {
@@ -64,7 +64,8 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
     }
   };
   return {
-    async read({ path, info }, { after, size, accepts, lookAgain }) {
+    async read({ path, listing }, { after, size, accepts }) {
+      const { info } = listing;
       const stamp = stampOf(info, clock());
       const known = kept.get(path);
       if (known !== undefined && known.stamp === stamp) {
@@ -77,9 +78,8 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
       const addToPage = (entry: DirectoryEntry): void => {
         if (after === undefined || compareNames(entry.name, after) > 0) page.add(entry);
       };
-      const take = (found: Deno.DirEntry): void => {
-        if (!accepts(found.name)) return;
-        const entry = { name: found.name, kind: kindOf(found) };
+      const take = (entry: DirectoryEntry): void => {
+        if (!accepts(entry.name)) return;
         if (all === null) return addToPage(entry);
         all.push(entry);
         if (all.length <= maxKeptEntries) return;
@@ -87,11 +87,11 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
         all = null;
       };
       if (info.size <= largestSynchronousDirectory) {
-        for (const entry of Deno.readDirSync(path)) take(entry);
+        for (const entry of listing.entries()) take(entry);
       } else {
-        for await (const entry of Deno.readDir(path)) take(entry);
+        for await (const entry of listing.entriesInTurns()) take(entry);
       }
-      const infoAfter = lookAgain();
+      const infoAfter = listing.lookAgain();
       if (infoAfter === null) return null;
       if (all === null) return page.sorted();
       const entries = sort(all);
@@ -107,8 +107,8 @@ function weightOf({ entries }: Kept): number {
 }
 
 /** What changes with every change of the directory's entries; `null` when the last change is too young to tell. */
-export function stampOf({ dev, ino, ctime, mtime }: Deno.FileInfo, now: number): string | null {
-  // the time of a status change cannot be set back, as that of the content can
+export function stampOf({ dev, ino, ctime, mtime }: DiskInfo, now: number): string | null {
+  // the time of a status change cannot be set back, unlike that of the content
   if (ino === null || ctime === null || mtime === null) return null;
   const changedAt = Math.max(ctime.getTime(), mtime.getTime());
   return now - changedAt < timeGrainMilliseconds ? null : `${dev} ${ino} ${ctime.getTime()} ${mtime.getTime()}`;
@@ -162,10 +162,4 @@ function sort(entries: DirectoryEntry[]): DirectoryEntry[] {
 /** The same as comparing names where there are no surrogates, and quicker. */
 function compareCodeUnits(a: DirectoryEntry, b: DirectoryEntry): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
-}
-
-function kindOf(entry: Deno.DirEntry): EntryKind {
-  if (entry.isSymlink) return "link";
-  if (entry.isDirectory) return "directory";
-  return entry.isFile ? "file" : "other";
 }

@@ -4,35 +4,51 @@
  * process ends, so files of an owner whose lock is free are leftovers. Leftovers that were not what a deletion was
  * about are versions that exist nowhere else: they are kept.
  */
-import { constants, openSync } from "node:fs";
 import { failure, success } from "../../lib/result.ts";
-import { errorCode, toRefusal } from "./refusal.ts";
-import { type DiskRoot, isSame, lstatOrNull, makeDirectory } from "./entry.ts";
+import {
+  type DiskAccess,
+  type DiskDirectory,
+  type DiskFile,
+  type DiskInfo,
+  type DiskLock,
+  identityOf,
+  isForeign,
+  isSame,
+} from "./directory.ts";
+import { toRefusal } from "./refusal.ts";
 import { stagingDirectoryName } from "../path.ts";
 import type { Outcome } from "../port.ts";
 
 /** An open file that only its writer knows. */
 export interface StagedFile {
-  readonly path: string;
-  readonly descriptor: number;
+  readonly name: string;
+  readonly file: DiskFile;
 }
 
-/** The staging directory as one process uses it. */
+/** The staging directory as one process uses it. Everything happens in a step of the access. */
 export interface Staging {
-  /** Makes an empty file with a random name. The caller closes it, and renames or unlinks it. */
+  /** Makes an empty file with a random name. The caller closes it, and places or discards it. */
   create(): Outcome<StagedFile>;
-  /** The names of the directory below the root. */
-  readonly segments: readonly string[];
+  /** Gives a staged or taken entry a name outside, unless there is something of that name; says whether it did. */
+  placeNew(name: string, to: DiskDirectory, newName: string): boolean;
+  /** Gives a staged file a name outside, in place of what is there. */
+  place(name: string, to: DiskDirectory, newName: string): void;
+  /** Deletes a staged file or a taken entry; that it is gone already is no error. */
+  discard(name: string): void;
+  /** The same for a directory with many entries, giving others their turn. */
+  discardTree(name: string): Promise<void>;
   /**
-   * Moves an entry here that is to be deleted, as it was found, and gives its new path. What is moved may be another by
+   * Moves an entry here that is to be deleted, as it was found, and gives its new name. What is moved may be another by
    * then: the caller looks, and deletes it or puts it back.
    */
-  takeIn(path: string, found: Deno.FileInfo): Outcome<string>;
+  takeIn(directory: DiskDirectory, name: string, found: DiskInfo): Outcome<string>;
+  /** What a taken entry is. */
+  statusOf(name: string): DiskInfo | null;
   /** Moves a taken entry that cannot be put back to where no start removes it. */
-  keep(path: string): void;
+  keep(name: string): void;
   /**
-   * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step does
-   * not yield, so the wait is short.
+   * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step gives
+   * up control nowhere, so waits are short.
    */
   alone<T>(step: () => Outcome<T>): Outcome<T>;
   /** Drops this process's locks. */
@@ -44,58 +60,74 @@ const stagedName = /^([0-9A-Za-z-]+)\.([0-9A-Za-z-]+)$/;
 /** An entry to be deleted: its owner, an id, and the identity of what the deletion is about. */
 const takenName = /^([0-9A-Za-z-]+)\.[0-9A-Za-z-]+\.([0-9-]+)$/;
 const keptDirectoryName = "kept";
+const reserved = failure({ reason: "denied", because: "reserved" } as const);
 
-/** Uses the staging directory below `root`; the first write makes it, so a read-only workspace can be opened. */
-export function createStaging(root: DiskRoot, randomId: () => string): Staging {
-  const directory = stagingDirectory(root);
+/** Uses the staging directory below the root; the first write makes it, so a read-only workspace can be opened. */
+export function createStaging(access: DiskAccess, randomId: () => string): Staging {
   const owner = randomId();
-  let lock: Deno.FsFile | null = null;
-  let turn: Deno.FsFile | null = null;
-  const randomPath = (): string | null => {
-    if (!ensureDirectory(root, directory)) return null;
-    lock ??= takeLock(`${directory}/${owner}.lock`);
-    return `${directory}/${owner}.${randomId()}`;
+  let lock: DiskLock | null = null;
+  let turn: DiskLock | null = null;
+  const attempt = <T>(use: (directory: DiskDirectory) => T): Outcome<T> => {
+    try {
+      const directory = ensureDirectory(access);
+      if (directory === null) return reserved;
+      lock ??= takeLock(directory, `${owner}.lock`);
+      return success(use(directory));
+    } catch (error) {
+      return failure(toRefusal(error));
+    }
+  };
+  const opened = (): DiskDirectory => {
+    const directory = ensureDirectory(access);
+    if (directory === null) throw Object.assign(new Error("the staging directory was replaced"), { code: "ESTALE" });
+    return directory;
   };
   return {
-    segments: [stagingDirectoryName],
-    create() {
-      try {
-        const path = randomPath();
-        if (path === null) return failure({ reason: "denied", because: "reserved" });
-        const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-        return success({ path, descriptor: openSync(path, flags, 0o666) });
-      } catch (error) {
-        return failure(toRefusal(error));
-      }
+    create: () =>
+      access.step(() =>
+        attempt((directory) => {
+          const name = `${owner}.${randomId()}`;
+          return { name, file: directory.createFile(name) };
+        })
+      ),
+    placeNew: (name, to, newName) => opened().renameNew(name, to, newName),
+    place: (name, to, newName) => opened().rename(name, to, newName),
+    discard: (name) => access.step(() => opened().removeTree(name)),
+    async discardTree(name) {
+      using directory = access.hold(opened);
+      await directory.value.removeTreeInTurns(name);
     },
-    takeIn(from, found) {
-      try {
-        const random = randomPath();
-        if (random === null) return failure({ reason: "denied", because: "reserved" });
-        const path = `${random}.${identityOf(found)}`;
-        Deno.renameSync(from, path);
-        return success(path);
-      } catch (error) {
-        return failure(toRefusal(error));
-      }
-    },
-    keep: (path) => keep(directory, path, randomId()),
+    takeIn: (from, name, found) =>
+      attempt((directory) => {
+        const taken = `${owner}.${randomId()}.${identityOf(found)}`;
+        from.rename(name, directory, taken);
+        return taken;
+      }),
+    statusOf: (name) => opened().statusOf(name),
+    keep: (name) => keep(opened(), name, randomId()),
     alone(step) {
-      if (Deno.build.os === "windows") return step(); // which opens no directories; one process writes there
-      if (!ensureDirectory(root, directory)) return failure({ reason: "denied", because: "reserved" });
-      turn = openStill(turn, directory);
-      turn.lockSync(true);
-      try {
-        return step();
-      } finally {
-        turn.unlockSync();
-      }
+      return access.step(() => {
+        if (Deno.build.os === "windows") return step(); // which opens no directories; one process writes there
+        const directory = ensureDirectory(access);
+        if (directory === null) return reserved;
+        turn = openStill(turn, directory);
+        turn.lock();
+        try {
+          return step();
+        } finally {
+          turn.unlock();
+        }
+      });
     },
     close() {
       turn?.close();
       turn = null;
       if (lock === null) return;
-      removeIfThere(`${directory}/${owner}.lock`);
+      try {
+        access.step(() => existingDirectory(access)?.removeTree(`${owner}.lock`));
+      } catch (error) {
+        toRefusal(error); // the workspace is gone, or cannot be written any more
+      }
       lock.close();
       lock = null;
     },
@@ -103,93 +135,77 @@ export function createStaging(root: DiskRoot, randomId: () => string): Staging {
 }
 
 /** Removes what processes that are gone have left in the staging directory; files of living processes stay. */
-export function sweepStaging(root: DiskRoot): void {
-  const directory = stagingDirectory(root);
-  const info = lstatOrNull(directory);
-  if (info === null || !info.isDirectory || info.dev !== root.device) return;
-  const filesOf = new Map<string, string[]>();
-  for (const { name } of Deno.readDirSync(directory)) {
-    const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
-    if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
-  }
-  for (const [owner, names] of filesOf) {
-    const lock = tryTakeLock(`${directory}/${owner}.lock`);
-    if (lock === "held") continue;
-    for (const name of names) removeLeftover(directory, name);
-    lock?.close();
-  }
+export function sweepStaging(access: DiskAccess): void {
+  access.step(() => {
+    const directory = existingDirectory(access);
+    if (directory === null) return;
+    const filesOf = new Map<string, string[]>();
+    using listing = directory.list(".");
+    for (const { name } of listing.entries()) {
+      const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
+      if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
+    }
+    for (const [owner, names] of filesOf) {
+      const lock = tryTakeLock(directory, `${owner}.lock`);
+      if (lock === "held") continue;
+      for (const name of names) removeLeftover(directory, name);
+      lock?.close();
+    }
+  });
 }
 
-/** Tells one version of a file from another, and a directory from another; moving it changes nothing of it. */
-export function identityOf({ isDirectory, ino, birthtime, size, mtime }: Deno.FileInfo): string {
-  const numbers = [ino, birthtime?.getTime(), ...isDirectory ? [] : [size, mtime?.getTime()]];
-  return numbers.map((number) => `${Math.trunc(number || 0)}`).join("-"); // NaN where the system does not tell
-}
-
-/** Deletes a staged file or directory; that it is gone already is no error. */
-export function removeIfThere(path: string): void {
-  try {
-    Deno.removeSync(path, { recursive: true });
-  } catch (error) {
-    if (errorCode(error) !== "ENOENT") throw error;
-  }
-}
-
-function removeLeftover(directory: string, name: string): void {
-  const path = `${directory}/${name}`;
+function removeLeftover(directory: DiskDirectory, name: string): void {
   const identity = takenName.exec(name)?.[2];
-  const info = identity === undefined ? null : lstatOrNull(path);
-  if (info !== null && identityOf(info) !== identity) keep(directory, path, name);
-  else removeIfThere(path);
+  const info = identity === undefined ? null : directory.statusOf(name);
+  if (info !== null && identityOf(info) !== identity) keep(directory, name, name);
+  else directory.removeTree(name);
 }
 
-function keep(directory: string, path: string, name: string): void {
-  const kept = `${directory}/${keptDirectoryName}`;
-  if (lstatOrNull(kept) === null) Deno.mkdirSync(kept, { mode: 0o700 });
-  Deno.renameSync(path, `${kept}/${name}`);
+function keep(directory: DiskDirectory, name: string, newName: string): void {
+  directory.makeDirectory(keptDirectoryName, 0o700);
+  directory.rename(name, directory.enter(keptDirectoryName), newName);
 }
 
-function stagingDirectory(root: DiskRoot): string {
-  return `${root.path}/${stagingDirectoryName}`;
+/** The staging directory; `null` where something else has its name, such as a link that would take writes outside. */
+function existingDirectory(access: DiskAccess): DiskDirectory | null {
+  const root = access.root();
+  const info = root?.statusOf(stagingDirectoryName);
+  if (!root || !info?.isDirectory || isForeign(root.status(), info)) return null;
+  return root.enter(stagingDirectoryName);
 }
 
-function ensureDirectory(root: DiskRoot, directory: string): boolean {
-  let info = lstatOrNull(directory);
-  if (info === null) {
-    makeDirectory(directory, 0o700);
-    info = Deno.lstatSync(directory);
-  }
-  return info.isDirectory && info.dev === root.device; // a link planted here would take the writes outside
+function ensureDirectory(access: DiskAccess): DiskDirectory | null {
+  const existing = existingDirectory(access);
+  if (existing !== null) return existing;
+  access.root()?.makeDirectory(stagingDirectoryName, 0o700);
+  return existingDirectory(access);
 }
 
-/** The directory at `path`: the one that is open, as long as it still is that one. */
-function openStill(open: Deno.FsFile | null, path: string): Deno.FsFile {
-  if (open === null) return Deno.openSync(path, { read: true });
-  const there = lstatOrNull(path);
-  const { dev, ino } = open.statSync();
-  if (there !== null && isSame(there, dev, ino)) return open;
-  const another = Deno.openSync(path, { read: true }); // first: what throws here must not leave a closed file behind
+/** The lock of the directory: the one that is open, as long as it still is that one. */
+function openStill(open: DiskLock | null, directory: DiskDirectory): DiskLock {
+  if (open === null) return directory.openSelf();
+  if (isSame(directory.status(), open.info)) return open;
+  const another = directory.openSelf(); // first: what throws here must not leave a closed file behind
   open.close();
   return another;
 }
 
-function takeLock(path: string): Deno.FsFile {
+function takeLock(directory: DiskDirectory, name: string): DiskLock {
   for (;;) {
-    const file = Deno.openSync(path, { write: true, create: true, mode: 0o600 });
-    file.lockSync(true);
-    const { dev, ino } = file.statSync();
-    const there = lstatOrNull(path);
+    const file = directory.openLock(name, true);
+    if (file === null) throw Object.assign(new Error("the lock is no file"), { code: "ESTALE" });
+    file.lock();
+    const there = directory.statusOf(name);
     // a process that swept between the creation and the lock took this file for a dead one's
-    if (there !== null && isSame(there, dev, ino)) return file;
+    if (there !== null && isSame(there, file.info)) return file;
     file.close();
   }
 }
 
 /** The lock of a dead owner; `null` when it has none, which means that it ended before it wrote or after it closed. */
-function tryTakeLock(path: string): Deno.FsFile | "held" | null {
-  if (lstatOrNull(path)?.isFile !== true) return null;
-  const file = Deno.openSync(path, { write: true });
-  if (file.tryLockSync(true)) return file;
+function tryTakeLock(directory: DiskDirectory, name: string): DiskLock | "held" | null {
+  const file = directory.openLock(name, false);
+  if (file === null || file.tryLock()) return file;
   file.close();
   return "held";
 }

@@ -1,6 +1,6 @@
 /** Walks the entries below a directory of the disk workspace, links never followed, giving others their turn. */
+import { type DiskAccess, type DiskInfo, type DiskListing, isForeign } from "./directory.ts";
 import { errorCode } from "./refusal.ts";
-import { absolutePath, type DiskRoot, lstatOrNull } from "./entry.ts";
 import { createFairTurns } from "../text/fair_turns.ts";
 import { isReserved } from "../path.ts";
 
@@ -10,8 +10,8 @@ const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
 interface TreeEntry {
   /** Its names below the root. */
   readonly segments: readonly string[];
-  readonly info: Deno.FileInfo;
-  /** Whether it is on another device. */
+  readonly info: DiskInfo;
+  /** Whether it is on another device, or mounted. */
   readonly isForeign: boolean;
 }
 
@@ -21,7 +21,7 @@ interface TreeEntry {
  * system to name; otherwise that ends the walk with the system's error. With `at`, the directory lies there by now.
  */
 export async function* walkTree(
-  root: DiskRoot,
+  access: DiskAccess,
   segments: readonly string[],
   { skipUnreachable = false, at = segments }: {
     readonly skipUnreachable?: boolean;
@@ -29,19 +29,22 @@ export async function* walkTree(
   } = {},
 ): AsyncGenerator<TreeEntry> {
   const directories: (readonly string[])[] = [segments];
-  const pathOf = (names: readonly string[]): string => absolutePath(root, [...at, ...names.slice(segments.length)]);
+  const pathOf = (names: readonly string[]): string => [...at, ...names.slice(segments.length)].join("/") || ".";
   const nextTurn = createFairTurns();
+  const root = access.root()?.status();
   let directory: readonly string[] | undefined;
-  while ((directory = directories.pop()) !== undefined) {
-    for (const { name } of attempt(() => entriesOf(pathOf(directory ?? [])), skipUnreachable) ?? []) {
+  while (root !== undefined && (directory = directories.pop()) !== undefined) {
+    const path = pathOf(directory);
+    using listing = attempt(() => openListing(access, path), skipUnreachable);
+    for (const { name } of attempt(() => listing?.entries(), skipUnreachable) ?? []) {
       const below = [...directory, name];
       if (isReserved(below)) continue;
-      const info = attempt(() => lstatOrNull(pathOf(below)), skipUnreachable);
+      const info = attempt(() => listing?.entryOf(name) ?? null, skipUnreachable);
       if (info === null) continue;
       await nextTurn();
-      const isForeign = info.dev !== root.device;
-      yield { segments: below, info, isForeign };
-      if (info.isDirectory && !isForeign) directories.push(below);
+      const foreign = isForeign(root, info);
+      yield { segments: below, info, isForeign: foreign };
+      if (info.isDirectory && !foreign) directories.push(below);
     }
   }
 }
@@ -56,11 +59,11 @@ function attempt<T>(look: () => T, skipUnreachable: boolean): T | null {
   }
 }
 
-function entriesOf(path: string): Iterable<Deno.DirEntry> {
+function openListing(access: DiskAccess, path: string): DiskListing | null {
   try {
-    return Deno.readDirSync(path);
+    return access.root()?.list(path) ?? null;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return []; // gone by now
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return null; // gone by now
     throw error;
   }
 }

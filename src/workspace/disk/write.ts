@@ -4,16 +4,13 @@
  * keep the old content.
  */
 import { createHash } from "node:crypto";
-import { closeSync, fchmodSync, fchownSync, fdatasync, fstatSync, write } from "node:fs";
-import { promisify } from "node:util";
 import { failure, success } from "../../lib/result.ts";
 import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
-import { openInside, versionOf } from "./open.ts";
+import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
+import { openInside } from "./open.ts";
 import { readPieces } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
-import { absolutePath } from "./entry.ts";
-import { removeIfThere } from "./staging.ts";
 import type { WorkspacePath } from "../path.ts";
 import {
   type Outcome,
@@ -24,10 +21,11 @@ import {
   type WrittenFile,
 } from "../port.ts";
 
+/** A target without the directories that the step reached. */
+type Seen = Pick<Target, "segments" | "info">;
+
 const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
 const maxAppendAttempts = 5;
-const writeAsync = promisify(write);
-const fdatasyncAsync = promisify(fdatasync);
 
 /** Changes or creates the file at `path`, with the directories that lead to it. */
 export async function writeDiskFile(
@@ -72,9 +70,9 @@ export async function copyDiskFile(
     const file = opened.value;
     try {
       const expected = { segments, version: overwrite ? undefined : null };
-      return await replaceWith(disk, to, readPieces(file), info, expected, file.mode);
+      return await replaceWith(disk, to, readPieces(file), info, expected, file.info.mode);
     } finally {
-      closeSync(file.descriptor);
+      file.close();
     }
   });
   if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
@@ -85,14 +83,19 @@ export async function copyDiskFile(
 async function withTarget(
   disk: Disk,
   path: WorkspacePath,
-  task: (target: Target) => Promise<Outcome<WrittenFile>>,
+  task: (target: Seen) => Promise<Outcome<WrittenFile>>,
 ): Promise<Outcome<WrittenFile>> {
-  const first = findTarget(disk, path); // before anything is written
+  const first = lookForTarget(disk, path); // before anything is written
   if (!first.ok) return first;
-  return await disk.writers.run(absolutePath(disk.root, first.value.segments), async () => {
-    const target = findTarget(disk, path);
+  return await disk.writers.run(first.value.segments.join("/"), async () => {
+    const target = lookForTarget(disk, path);
     return target.ok ? await task(target.value) : target;
   });
+}
+
+/** What is there now: nothing of it is used when the content is placed. */
+function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Seen> {
+  return disk.access.step(() => findTarget(disk, path));
 }
 
 async function append(
@@ -102,7 +105,7 @@ async function append(
   ifMatch: string | undefined,
 ): Promise<Outcome<WrittenFile>> {
   for (let attempt = 1;; attempt++) {
-    const target = findTarget(disk, path);
+    const target = lookForTarget(disk, path);
     if (!target.ok) return target;
     const { segments, info } = target.value;
     const matched = ifMatch === undefined ? null : await matchContent(disk, path, ifMatch);
@@ -119,7 +122,7 @@ async function appendTo(
   disk: Disk,
   path: WorkspacePath,
   bytes: Uint8Array,
-  info: Deno.FileInfo,
+  info: DiskInfo,
   expected: Expectation,
 ): Promise<Outcome<WrittenFile>> {
   const { maxFileBytes } = disk.limits;
@@ -138,7 +141,7 @@ async function appendTo(
     };
     return await replaceWith(disk, path, both(), info, expected);
   } finally {
-    closeSync(file.descriptor);
+    file.close();
   }
 }
 
@@ -150,11 +153,13 @@ async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Pr
   try {
     const digest = createHash("sha256");
     for await (const piece of readPieces(file)) digest.update(piece);
-    return digest.digest("hex") === sha256.toLowerCase() ? success(file.version) : failure({ reason: "conflict" });
+    return digest.digest("hex") === sha256.toLowerCase()
+      ? success(versionOf(file.info))
+      : failure({ reason: "conflict" });
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
-    closeSync(file.descriptor);
+    file.close();
   }
 }
 
@@ -163,7 +168,7 @@ async function replaceWith(
   disk: Disk,
   path: WorkspacePath,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  info: Deno.FileInfo | null,
+  info: DiskInfo | null,
   expected: Expectation,
   mode: number | null = null,
 ): Promise<Outcome<WrittenFile>> {
@@ -173,8 +178,8 @@ async function replaceWith(
   let isPlaced = false;
   try {
     const digest = createHash("sha256");
-    if (info !== null) keepOwner(staged.value.descriptor, info);
-    const sizeBytes = await fill(staged.value.descriptor, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
+    if (info !== null) keepOwner(staged.value.file, info);
+    const sizeBytes = await fill(staged.value.file, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
     const committed = disk.staging.alone(() => commitFile(disk, path, staged.value, sizeBytes, expected));
     isPlaced = committed.ok;
     return committed.ok
@@ -183,24 +188,22 @@ async function replaceWith(
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
-    if (!isPlaced) removeIfThere(staged.value.path);
+    if (!isPlaced) disk.staging.discard(staged.value.name);
   }
 }
 
 /** Gives the new content the owner of the old one, where the system lets this process do so. */
-function keepOwner(descriptor: number, { uid, gid }: Deno.FileInfo): void {
-  if (uid === null || gid === null) return;
-  const own = fstatSync(descriptor);
-  if (own.uid === uid && own.gid === gid) return;
+function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): void {
+  if (uid === null || gid === null || (file.info.uid === uid && file.info.gid === gid)) return;
   try {
-    fchownSync(descriptor, uid, gid); // never by path: another process could lead that to any file
+    file.setOwner(uid, gid);
   } catch (error) {
     toRefusal(error); // the system's refusal is expected; anything else is a bug
   }
 }
 
 async function fill(
-  descriptor: number,
+  file: DiskFile,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   mode: number | null,
   onPiece: (piece: Uint8Array) => void,
@@ -209,17 +212,13 @@ async function fill(
     let sizeBytes = 0;
     for await (const piece of pieces) {
       onPiece(piece);
-      let written = 0;
-      while (written < piece.byteLength) {
-        const { bytesWritten } = await writeAsync(descriptor, piece, written, piece.byteLength - written, null);
-        written += bytesWritten;
-      }
-      sizeBytes += written;
+      await file.write(piece);
+      sizeBytes += piece.byteLength;
     }
-    if (mode !== null) fchmodSync(descriptor, mode & permissionBits);
-    await fdatasyncAsync(descriptor);
+    if (mode !== null) file.setMode(mode & permissionBits);
+    await file.flush();
     return sizeBytes;
   } finally {
-    closeSync(descriptor);
+    file.close();
   }
 }

@@ -1,0 +1,75 @@
+/** What statx(2) says of an entry, in the members of `Deno.FileInfo` that the workspace uses. */
+import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, statxLayout } from "./numbers.ts";
+
+/** The words of a `struct statx`; reused from call to call. */
+export const statusBytes = new Uint8Array(statxLayout.bytes);
+const words = new Uint32Array(statusBytes.buffer);
+const halves = new Uint16Array(statusBytes.buffer);
+
+/** One entry as it was when it was looked at. */
+export class EntryStatus {
+  readonly isFile: boolean;
+  readonly isDirectory: boolean;
+  readonly isSymlink: boolean;
+  readonly mode: number;
+  readonly nlink: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly ino: number;
+  readonly dev: number;
+  readonly size: number;
+  /** Tells a mount of the same file system from what is around it. */
+  readonly mountId: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+  readonly #birthtimeMs: number;
+
+  /** Takes what the last statx(2) left in {@link statusBytes}. */
+  constructor() {
+    const type = half(statxLayout.stx_mode) & S_IFMT;
+    this.isFile = type === S_IFREG;
+    this.isDirectory = type === S_IFDIR;
+    this.isSymlink = type === S_IFLNK;
+    this.mode = half(statxLayout.stx_mode);
+    this.nlink = word(statxLayout.stx_nlink);
+    this.uid = word(statxLayout.stx_uid);
+    this.gid = word(statxLayout.stx_gid);
+    this.ino = long(statxLayout.stx_ino);
+    this.dev = word(statxLayout.stx_dev_major) * 2 ** 32 + word(statxLayout.stx_dev_minor);
+    this.size = long(statxLayout.stx_size);
+    this.mountId = long(statxLayout.stx_mnt_id);
+    this.mtimeMs = milliseconds(statxLayout.stx_mtime);
+    this.ctimeMs = milliseconds(statxLayout.stx_ctime);
+    this.#birthtimeMs = milliseconds(statxLayout.stx_btime);
+  }
+
+  get mtime(): Date {
+    return new Date(this.mtimeMs);
+  }
+
+  get ctime(): Date {
+    return new Date(this.ctimeMs);
+  }
+
+  get birthtime(): Date {
+    return new Date(this.#birthtimeMs);
+  }
+}
+
+function half(offset: number): number {
+  return halves[offset >> 1] ?? 0;
+}
+
+function word(offset: number): number {
+  return words[offset >> 2] ?? 0;
+}
+
+function long(offset: number): number {
+  return word(offset + 4) * 2 ** 32 + word(offset);
+}
+
+/** `struct statx_timestamp`: seconds with a sign, then nanoseconds. Whole milliseconds, as Deno tells them. */
+function milliseconds(offset: number): number {
+  const seconds = (word(offset + 4) | 0) * 2 ** 32 + word(offset);
+  return seconds * 1_000 + Math.floor(word(offset + 8) / 1_000_000);
+}

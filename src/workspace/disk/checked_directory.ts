@@ -1,0 +1,305 @@
+/**
+ * Directories by their paths, where the kernel cannot confine names: each use is checked before and after. Another
+ * process that swaps a directory for a link at the right moment can still get past the checks.
+ */
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fdatasync,
+  fstatSync,
+  linkSync,
+  openSync,
+  read,
+  readSync,
+  rmdirSync,
+  type Stats,
+  write,
+} from "node:fs";
+import { promisify } from "node:util";
+import type { AccessRules } from "../access_rules.ts";
+import { isReserved } from "../path.ts";
+import type { EntryKind } from "../port.ts";
+import {
+  type DiskAccess,
+  type DiskDirectory,
+  type DiskFile,
+  type DiskInfo,
+  type DiskListing,
+  type DiskLock,
+  isSame,
+} from "./directory.ts";
+import { errorCode } from "./refusal.ts";
+
+const readAsync = promisify(read);
+const writeAsync = promisify(write);
+const fdatasyncAsync = promisify(fdatasync);
+
+/** The way to the workspace whose directory has this real path. */
+export function createCheckedAccess(path: string, rules: AccessRules): DiskAccess {
+  const root = Deno.lstatSync(path);
+  const context = { path, device: root.dev, rules };
+  return {
+    root() {
+      const info = Deno.lstatSync(path);
+      return isSame(info, root) && info.isDirectory ? new CheckedDirectory(context, path) : null;
+    },
+    step: (run) => run(),
+    hold: (reach) => ({ value: reach(), [Symbol.dispose]() {} }),
+    close: () => {},
+  };
+}
+
+interface Context {
+  readonly path: string;
+  readonly device: number;
+  readonly rules: AccessRules;
+}
+
+class CheckedDirectory implements DiskDirectory {
+  readonly #context: Context;
+  readonly #path: string;
+
+  constructor(context: Context, path: string) {
+    this.#context = context;
+    this.#path = path;
+  }
+
+  status(): DiskInfo {
+    return Deno.lstatSync(this.#path);
+  }
+
+  statusOf(name: string): DiskInfo | null {
+    return lstatOrNull(this.#at(name));
+  }
+
+  readLink(name: string): string | null {
+    try {
+      const target = withSlashes(Deno.readLinkSync(this.#at(name)));
+      return target.includes("\ufffd") ? null : target; // may stand for bytes that are not UTF-8
+    } catch (error) {
+      if (error instanceof Deno.errors.InvalidData) return null;
+      throw error;
+    }
+  }
+
+  enter(name: string): CheckedDirectory {
+    return new CheckedDirectory(this.#context, this.#at(name));
+  }
+
+  list(path: string): DiskListing {
+    const directory = path === "." ? this : this.enter(path);
+    const at = directory.#path;
+    const info = Deno.lstatSync(at);
+    return {
+      info,
+      entries: () => Array.from(Deno.readDirSync(at), toEntry),
+      async *entriesInTurns() {
+        for await (const entry of Deno.readDir(at)) yield toEntry(entry);
+      },
+      entryOf: (name) => directory.statusOf(name),
+      detailsOf: (name) => directory.statusOf(name),
+      lookAgain() {
+        if (!directory.isStillInside()) return null;
+        const again = Deno.lstatSync(at);
+        return isSame(again, info) ? again : null;
+      },
+      [Symbol.dispose]() {},
+    };
+  }
+
+  openFile(name: string, found: DiskInfo): DiskFile | null {
+    const path = this.#at(name);
+    // O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer
+    const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const info = toInfo(fstatSync(descriptor));
+      // between any two steps another process may swap a directory or the file; what was opened must be what was found
+      const isUnchanged = info.isFile && isSame(info, found) && this.isStillInside(name) &&
+        isSame(Deno.lstatSync(path), info);
+      if (isUnchanged) return new CheckedFile(descriptor, info);
+    } catch (error) {
+      closeSync(descriptor);
+      throw error;
+    }
+    closeSync(descriptor);
+    return null;
+  }
+
+  createFile(name: string): DiskFile {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    const descriptor = openSync(this.#at(name), flags, 0o666);
+    return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
+  }
+
+  openLock(name: string, create: boolean): DiskLock | null {
+    const path = this.#at(name);
+    if (!create && lstatOrNull(path)?.isFile !== true) return null;
+    return toLock(Deno.openSync(path, { write: true, create, ...create ? { mode: 0o600 } : {} }));
+  }
+
+  openSelf(): DiskLock {
+    return toLock(Deno.openSync(this.#path, { read: true }));
+  }
+
+  makeDirectory(name: string, mode = 0o777): void {
+    try {
+      Deno.mkdirSync(this.#at(name), { mode });
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    }
+  }
+
+  removeFile(name: string): void {
+    Deno.removeSync(this.#at(name));
+  }
+
+  removeDirectory(name: string): void {
+    rmdirSync(this.#at(name)); // which removes nothing but an empty directory, whatever is there by now
+  }
+
+  removeTree(name: string): void {
+    try {
+      Deno.removeSync(this.#at(name), { recursive: true });
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") throw error;
+    }
+  }
+
+  async removeTreeInTurns(name: string): Promise<void> {
+    await Deno.remove(this.#at(name), { recursive: true });
+  }
+
+  rename(name: string, to: DiskDirectory, newName: string): void {
+    Deno.renameSync(this.#at(name), pathIn(to, newName));
+  }
+
+  renameNew(name: string, to: DiskDirectory, newName: string): boolean {
+    const [from, target] = [this.#at(name), pathIn(to, newName)];
+    if (Deno.lstatSync(from).isFile) {
+      try {
+        linkSync(from, target);
+        this.removeFile(name);
+        return true;
+      } catch (error) {
+        if (errorCode(error) === "EEXIST") return false;
+        // a file system without hard links
+      }
+    }
+    if (lstatOrNull(target) !== null) return false;
+    Deno.renameSync(from, target);
+    return true;
+  }
+
+  isStillInside(name?: string): boolean {
+    const segments = this.#realNames(name === undefined ? this.#path : this.#at(name));
+    return segments !== null && !isReserved(segments) && !this.#context.rules.isDenied(segments);
+  }
+
+  isStillChangeable(): boolean {
+    const info = lstatOrNull(this.#path);
+    if (info === null || !info.isDirectory || info.dev !== this.#context.device || !this.isStillInside()) return false;
+    const segments = this.#realNames(this.#path);
+    return segments !== null && !this.#context.rules.isProtected(segments);
+  }
+
+  /** The names below the root of what really is at the path; `null` outside. */
+  #realNames(path: string): readonly string[] | null {
+    const real = realPathOf(path);
+    if (real === this.#context.path) return [];
+    // with the separator: a sibling whose name starts like the root is not below it (CVE-2025-53110)
+    const isBelow = real.startsWith(`${this.#context.path}/`);
+    return isBelow ? real.slice(this.#context.path.length + 1).split("/") : null;
+  }
+
+  #at(name: string): string {
+    return name === "." ? this.#path : `${this.#path}/${name}`;
+  }
+
+  static pathIn(directory: DiskDirectory, name: string): string {
+    if (!(#path in directory)) throw new TypeError("a directory of another access");
+    return directory.#at(name);
+  }
+}
+const { pathIn } = CheckedDirectory;
+
+class CheckedFile implements DiskFile {
+  readonly #descriptor: number;
+
+  constructor(descriptor: number, readonly info: DiskInfo) {
+    this.#descriptor = descriptor;
+  }
+
+  read(buffer: Uint8Array, position: number): number {
+    return readSync(this.#descriptor, buffer, 0, buffer.byteLength, position);
+  }
+
+  async readLater(buffer: Uint8Array, position: number): Promise<number> {
+    return (await readAsync(this.#descriptor, buffer, 0, buffer.byteLength, position)).bytesRead;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    let written = 0;
+    while (written < bytes.byteLength) {
+      const length = bytes.byteLength - written;
+      written += (await writeAsync(this.#descriptor, bytes, written, length, null)).bytesWritten;
+    }
+  }
+
+  async flush(): Promise<void> {
+    await fdatasyncAsync(this.#descriptor);
+  }
+
+  setMode(mode: number): void {
+    fchmodSync(this.#descriptor, mode);
+  }
+
+  setOwner(uid: number, gid: number): void {
+    fchownSync(this.#descriptor, uid, gid); // never by path: another process could lead that to any file
+  }
+
+  close(): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+function toLock(file: Deno.FsFile): DiskLock {
+  return {
+    info: file.statSync(),
+    lock: () => file.lockSync(true),
+    tryLock: () => file.tryLockSync(true),
+    unlock: () => file.unlockSync(),
+    close: () => file.close(),
+  };
+}
+
+function toInfo(stats: Stats): DiskInfo {
+  const { dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime } = stats;
+  const kind = { isFile: stats.isFile(), isDirectory: stats.isDirectory(), isSymlink: stats.isSymbolicLink() };
+  return { ...kind, dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime };
+}
+
+function toEntry({ name, isFile, isDirectory, isSymlink }: Deno.DirEntry): { name: string; kind: EntryKind } {
+  return { name, kind: isSymlink ? "link" : isDirectory ? "directory" : isFile ? "file" : "other" };
+}
+
+/** What is at `path`, or `null` when there is nothing. Throws every other error. */
+function lstatOrNull(path: string): Deno.FileInfo | null {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** The real path, with slashes on Windows too. */
+export function realPathOf(path: string): string {
+  return withSlashes(Deno.realPathSync(path));
+}
+
+/** On Windows a backslash separates names too: one left in a link's target could hide a `..`. */
+function withSlashes(path: string): string {
+  return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
+}

@@ -1,0 +1,198 @@
+/** Each call through the binding does, and says, what the system's own programs do and say of it. */
+import assert from "node:assert/strict";
+import type { Descriptor } from "../../src/kernel/descriptor.ts";
+import { loadKernel } from "../../src/kernel/kernel.ts";
+import { DT_DIR, DT_LNK, DT_REG } from "../../src/kernel/numbers.ts";
+
+const kernel = loadKernel();
+const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
+const fails = (call: () => unknown, code: string): void => void assert.throws(call, { name: "KernelError", code });
+
+test("an entry's status is what stat(1) says of it", async (root, path) => {
+  Deno.writeTextFileSync(`${path}/file`, "x".repeat(12_345));
+  Deno.linkSync(`${path}/file`, `${path}/second`);
+  Deno.utimeSync(`${path}/file`, 1_700_000_000.25, 1_600_000_000.75);
+  Deno.chmodSync(`${path}/file`, 0o640);
+  Deno.symlinkSync("file", `${path}/link`);
+  Deno.mkdirSync(`${path}/directory`);
+  for (const name of ["file", "link", "directory"]) {
+    const status = root.statusOf(name);
+    assert.ok(status);
+    const told = await run("stat", "-c", "%s %i %h %u %g %f %.3Y %.3Z %.3W", `${path}/${name}`);
+    const [size, inode, links, uid, gid, mode, ...times] = told.trim().split(" ");
+    const { mtime, ctime, birthtime } = status;
+    assert.deepEqual([`${status.size}`, `${status.ino}`, `${status.nlink}`, `${status.uid}`, `${status.gid}`], [
+      size,
+      inode,
+      links,
+      uid,
+      gid,
+    ]);
+    assert.equal(status.mode.toString(16), mode);
+    assert.deepEqual([mtime, ctime, birthtime].map((time) => time.getTime()), times.map((time) => Number(time) * 1000));
+    const { isFile, isDirectory, isSymlink } = Deno.lstatSync(`${path}/${name}`);
+    assert.deepEqual([status.isFile, status.isDirectory, status.isSymlink], [isFile, isDirectory, isSymlink]);
+  }
+  assert.equal(root.statusOf("absent"), null);
+});
+
+test(
+  "a file is created, written, read, renamed, linked, locked and removed as the system has it",
+  async (root, path) => {
+    const file = root.open("new", "create");
+    fails(() => root.open("new", "create"), "EEXIST");
+    const large = new Uint8Array(300_000).map((_, index) => index % 251);
+    await file.write(bytes("head"));
+    await file.write(large);
+    await file.flush();
+    file.setMode(0o604);
+    file.close();
+    fails(() => file.status(), "EBADF");
+    assert.deepEqual(Deno.readFileSync(`${path}/new`), new Uint8Array([...bytes("head"), ...large]));
+    assert.equal((Deno.statSync(`${path}/new`).mode ?? 0) & 0o777, 0o604);
+    const opened = root.open("new", "read");
+    const buffer = new Uint8Array(4);
+    assert.deepEqual([opened.read(buffer, 2), [...buffer]], [4, [...bytes("ad"), 0, 1]]);
+    assert.deepEqual([await opened.readLater(buffer, 300_002), [...buffer.subarray(0, 2)]], [2, [
+      ...large.subarray(-2),
+    ]]);
+    assert.equal(opened.read(buffer, 400_000), 0);
+    const lock = root.open("new", "lock");
+    lock.lock();
+    assert.equal(opened.tryLock(), false);
+    lock.unlock();
+    assert.equal(opened.tryLock(), true);
+    lock.close();
+    opened.close();
+    root.makeDirectory("directory", 0o750);
+    fails(() => root.makeDirectory("directory", 0o750), "EEXIST");
+    const directory = root.open("directory", "directory");
+    root.link("new", directory, "linked");
+    root.renameNew("new", directory, "moved");
+    fails(() => directory.renameNew("moved", directory, "linked"), "EEXIST");
+    directory.rename("moved", directory, "renamed");
+    assert.deepEqual(namesIn(`${path}/directory`), ["linked", "renamed"]);
+    fails(() => root.removeDirectory("directory"), "ENOTEMPTY");
+    for (const name of ["linked", "renamed"]) directory.removeFile(name);
+    directory.close();
+    root.removeDirectory("directory");
+    assert.deepEqual(namesIn(path), []);
+  },
+);
+
+test("a directory's entries are those of ls, whatever their bytes and however many", async (root, path) => {
+  await run("sh", "-c", `cd '${path}' && seq -f 'entry-%05g' 5000 | xargs touch && printf 'x' > "$(printf 'a\\377b')"`);
+  Deno.mkdirSync(`${path}/ü`);
+  Deno.symlinkSync("nowhere", `${path}/link`);
+  const listing = root.open(".", "list");
+  const found: { readonly name: string; readonly type: number }[] = [];
+  for (let batch; (batch = listing.readEntries()).length > 0;) found.push(...batch);
+  listing.close();
+  assert.deepEqual(found.map(({ name }) => name).sort(), namesIn(path));
+  const typeOf = (name: string): number | undefined => found.find((each) => each.name === name)?.type;
+  assert.deepEqual([typeOf("entry-00001"), typeOf("ü"), typeOf("link")], [DT_REG, DT_DIR, DT_LNK]);
+  assert.equal(root.readLink("link"), "nowhere");
+  fails(() => root.readLink("ü"), "EINVAL");
+});
+
+test("nothing outside is opened: by dots, from the root, through links, magic links or mounts", async (root, path) => {
+  Deno.mkdirSync(`${path}/d`);
+  Deno.symlinkSync("/etc", `${path}/out`);
+  Deno.symlinkSync("d", `${path}/in`);
+  const inner = root.open("d", "directory");
+  for (const purpose of ["path", "directory", "read", "list", "create", "lock"] as const) {
+    assert.equal(inner.tryOpen("../d", purpose), "EXDEV");
+    assert.equal(inner.tryOpen("/etc/passwd", purpose), "EXDEV");
+    for (const link of ["out/passwd", "in/x"]) assert.equal(root.tryOpen(link, purpose), "ELOOP");
+  }
+  inner.close();
+  const proc = kernelRoots().open("/proc/self");
+  assert.match(String(proc.tryOpen("root/etc/passwd", "read")), /^E/);
+  proc.close();
+  const top = kernelRoots().open("/");
+  assert.equal(top.tryOpen("proc/self", "directory"), "EXDEV", "another mount");
+  top.close();
+  for (const name of ["", ".", "..", "a/b", "a\0b"]) {
+    fails(() => root.makeDirectory(name, 0o777), "EINVAL");
+    fails(() => root.statusOf(name), "EINVAL");
+  }
+  fails(() => root.open("a\0b", "read"), "EINVAL");
+  fails(() => root.open("x".repeat(5_000), "read"), "ENAMETOOLONG");
+  await Promise.resolve();
+});
+
+test("a descriptor is not made from a number, nor taken from another class", (root) => {
+  const make = root.constructor as new (...args: unknown[]) => Descriptor;
+  for (const args of [[], [-100], [Symbol(), 3]]) assert.throws(() => new make(...args), TypeError);
+  const fake = Object.create(Object.getPrototypeOf(root));
+  assert.throws(() => fake.open("etc/passwd", "read"), TypeError);
+  fails(() => root.rename("x", fake, "y"), "EBADF");
+  assert.deepEqual(Object.keys(root), []);
+});
+
+Deno.test({
+  name: "strace(1) sees the same calls: each open is beneath, without links, magic links and other mounts",
+  ignore: !kernel.available || !isThere("strace"),
+  async fn() {
+    const directory = await Deno.makeTempDir();
+    await Deno.writeTextFile(`${directory}/f`, "text");
+    try {
+      const program = new URL("read_once.ts", import.meta.url).pathname;
+      const child = ["run", "-A", "--no-check", program, directory];
+      const trace = await run("strace", "-f", "-qq", "-e", "trace=openat2,renameat2", Deno.execPath(), ...child);
+      const opens = trace.split("\n").filter((line) => line.includes('"f"') && line.includes("openat2("));
+      assert.ok(opens.length > 0, trace);
+      for (const line of opens) {
+        assert.match(line, /O_NOFOLLOW/);
+        assert.match(line, /O_CLOEXEC/);
+        for (const how of ["NO_XDEV", "NO_MAGICLINKS", "NO_SYMLINKS", "BENEATH"]) {
+          assert.ok(line.includes(`RESOLVE_${how}`));
+        }
+      }
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+});
+
+function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
+  Deno.test({
+    name,
+    ignore: !kernel.available,
+    async fn() {
+      const path = await Deno.realPath(await Deno.makeTempDir());
+      const root = kernelRoots().open(path);
+      try {
+        await body(root, path);
+      } finally {
+        root.close();
+        await Deno.remove(path, { recursive: true });
+      }
+    },
+  });
+}
+
+function kernelRoots() {
+  assert.ok(kernel.available);
+  return kernel.roots;
+}
+
+function namesIn(path: string): string[] {
+  return Array.from(Deno.readDirSync(path), ({ name }) => name).sort();
+}
+
+/** What a program prints, on either stream. */
+async function run(command: string, ...args: readonly string[]): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(command, { args: [...args] }).output();
+  const printed = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  assert.ok(success, printed);
+  return printed;
+}
+
+function isThere(command: string): boolean {
+  try {
+    return new Deno.Command(command, { args: ["-V"], stdout: "null", stderr: "null" }).outputSync().success;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,53 @@
+/** The numbers of Linux's interface are those of the kernel's headers, on each architecture. */
+import assert from "node:assert/strict";
+import * as numbers from "../../src/kernel/numbers.ts";
+
+/** How to compile and run a program for an architecture; the other one needs a cross compiler and an emulator. */
+const builds: Readonly<
+  Record<numbers.Architecture, Readonly<Record<string, readonly [compiler: string, runner: string[]]>>>
+> = {
+  x86_64: { x86_64: ["gcc", []], aarch64: ["x86_64-linux-gnu-gcc", ["qemu-x86_64-static"]] },
+  aarch64: { x86_64: ["aarch64-linux-gnu-gcc", ["qemu-aarch64-static"]], aarch64: ["gcc", []] },
+};
+
+for (const architecture of ["x86_64", "aarch64"] as const) {
+  const [compiler = "", runner = []] = builds[architecture][Deno.build.arch] ?? [];
+  const canRun = Deno.build.os === "linux" && [compiler, ...runner].every(isThere);
+  Deno.test({
+    name: `the numbers and layouts for ${architecture} are those of its headers`,
+    ignore: !canRun,
+    async fn() {
+      const directory = await Deno.makeTempDir();
+      try {
+        const program = `${directory}/layout`;
+        await run(compiler, ["-static", "-o", program, new URL("layout.c", import.meta.url).pathname]);
+        const [command = program, ...args] = [...runner, program];
+        const printed = (await run(command, args)).trim().split("\n").sort();
+        assert.deepEqual(linesOf(architecture).sort(), printed);
+      } finally {
+        await Deno.remove(directory, { recursive: true });
+      }
+    },
+  });
+}
+
+function linesOf(architecture: numbers.Architecture): string[] {
+  const { openFlags, statxLayout, direntLayout, errorNames, ...constants } = numbers;
+  const groups = [openFlags[architecture], statxLayout, direntLayout, errorNames, constants];
+  return groups.flatMap((group) => Object.entries(group).map(([name, value]) => `${name} ${value}`));
+}
+
+function isThere(command: string): boolean {
+  try {
+    return new Deno.Command(command, { args: ["--version"], stdout: "null", stderr: "null" }).outputSync().success;
+  } catch {
+    return false;
+  }
+}
+
+async function run(command: string, args: readonly string[]): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(command, { args: [...args] }).output();
+  const decoder = new TextDecoder();
+  assert.ok(success, decoder.decode(stderr));
+  return decoder.decode(stdout);
+}

@@ -1,0 +1,56 @@
+/** The ways in which a disk workspace reaches its files: each test of it holds for each of them. */
+import type { Descriptor, KernelRoots } from "../../src/kernel/descriptor.ts";
+import { loadKernel } from "../../src/kernel/kernel.ts";
+import { type DiskWorkspaceOptions, openDiskWorkspace as open } from "../../src/workspace/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+
+/** One way. */
+export interface DiskMode {
+  readonly name: "kernel" | "checked";
+  readonly kernel: KernelRoots | undefined;
+}
+
+const kernel = loadKernel();
+
+/** Those that this system has. */
+export const diskModes: readonly DiskMode[] = [
+  ...kernel.available ? [{ name: "kernel", kernel: kernel.roots } as const] : [],
+  { name: "checked", kernel: undefined },
+];
+
+let current: KernelRoots | undefined;
+
+/** Opens a workspace in the way that the running test is about. */
+export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
+  return open({ kernel: current, ...options });
+}
+
+/** The same as `Deno.test`, once for each way. */
+export function testInEachMode(name: string, test: (context: Deno.TestContext) => unknown): void;
+export function testInEachMode(definition: Deno.TestDefinition): void;
+export function testInEachMode(
+  what: string | Deno.TestDefinition,
+  test: (context: Deno.TestContext) => unknown = () => {},
+): void {
+  const definition = typeof what === "string" ? { name: what, fn: test } : what;
+  for (const mode of diskModes) {
+    Deno.test({
+      ...definition,
+      name: `${mode.name}: ${definition.name}`,
+      async fn(context) {
+        current = mode.kernel;
+        await definition.fn(context);
+      },
+    });
+  }
+}
+
+/** What the kernel's way is made of, while it is tested: a test puts another process's work between two steps there. */
+export function descriptorMethods(): Pick<Descriptor, "rename" | "removeDirectory"> | null {
+  return current === undefined ? null : prototypeOf(current.open("/"));
+}
+
+function prototypeOf(descriptor: Descriptor): Descriptor {
+  descriptor.close();
+  return Object.getPrototypeOf(descriptor);
+}
