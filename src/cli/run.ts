@@ -17,7 +17,7 @@ import { readSettings } from "./read_settings.ts";
 import { commandHelpText, helpText } from "./help.ts";
 
 /** How long a server that ends waits for its last output to be read. */
-const serverFlushMilliseconds = 1_000;
+const serverFlushMs = 1_000;
 
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function run(args: readonly string[]): Promise<ExitStatus> {
@@ -26,7 +26,7 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
   const { status, isServer = false } = await runCommand(args, { print: stdout.write, say: stderr.write });
   const flushed = Promise.all([stdout.flush(), stderr.flush()]);
   if (isServer) {
-    await Promise.race([flushed, pause(serverFlushMilliseconds)]);
+    await Promise.race([flushed, pause(serverFlushMs)]);
     return status;
   }
   await flushed;

@@ -9,7 +9,7 @@ interface StopRequest {
 }
 
 /** Ctrl-C reaches the whole process group, and `deno task` forwards it too: one signal can arrive twice. */
-const sameSignalMilliseconds = 500;
+const sameSignalMs = 500;
 
 /** Listens for signals from now on. `elapsed` is in milliseconds. */
 export function stopRequested(elapsed: Clock): StopRequest {
@@ -22,7 +22,7 @@ export function stopRequested(elapsed: Clock): StopRequest {
   const onSignal = (): void => {
     askedAt ??= elapsed();
     asked.resolve();
-    if (elapsed() - askedAt >= sameSignalMilliseconds) insisted.resolve();
+    if (elapsed() - askedAt >= sameSignalMs) insisted.resolve();
   };
   for (const signal of signals) Deno.addSignalListener(signal, onSignal);
   return { asked: asked.promise, insisted: insisted.promise };

@@ -71,7 +71,7 @@ export async function serve(
   const stopping = asked.then(() => {
     server.stop();
     return wait(
-      (config.server.shutdownDelaySeconds + config.server.shutdownTimeoutSeconds) * 1_000 + unresponsiveMilliseconds,
+      (config.server.shutdownDelaySeconds + config.server.shutdownTimeoutSeconds) * 1_000 + unresponsiveMs,
     );
   });
   const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
@@ -101,7 +101,7 @@ async function startWorkers(config: Config, entry: URL, say: CommandContext["say
 }
 
 /** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */
-const unresponsiveMilliseconds = 10_000;
+const unresponsiveMs = 10_000;
 
 function wait(milliseconds: number): Promise<"too late"> {
   return new Promise((resolve) => void setTimeout(() => resolve("too late"), milliseconds));
