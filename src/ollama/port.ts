@@ -69,8 +69,8 @@ export interface ModelCompletion {
   readonly doneReason?: string;
   readonly promptTokens?: number;
   readonly completionTokens?: number;
-  readonly loadMilliseconds?: number;
-  readonly evaluationMilliseconds?: number;
+  readonly loadMs?: number;
+  readonly evaluationMs?: number;
 }
 
 /** The end of a call that did not succeed. */

@@ -64,8 +64,8 @@ function toCompletion(line: z.output<typeof streamLine>): ModelCompletion {
       doneReason: line.done_reason,
       promptTokens: line.prompt_eval_count,
       completionTokens: line.eval_count,
-      loadMilliseconds: load && load / 1e6,
-      evaluationMilliseconds: evaluation && evaluation / 1e6,
+      loadMs: load && load / 1e6,
+      evaluationMs: evaluation && evaluation / 1e6,
     }),
   };
 }

@@ -138,11 +138,11 @@ Deno.test("generate() waits for a first byte that is slow but within the limit, 
   client.close();
 });
 
-Deno.test("generate() tells how long the model took to load", async () => {
+Deno.test("generate() reports how long the model took to load", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", loadMilliseconds: 20 }] });
   const client = testClient(ollama.url);
   const { completion } = await gather(client.generate(ask("hi"), modelCall()));
-  assert.equal(completion?.loadMilliseconds, 20);
+  assert.equal(completion?.loadMs, 20);
   client.close();
 });
 

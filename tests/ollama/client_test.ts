@@ -28,13 +28,13 @@ Deno.test("generate() sends Ollama's names, always streams, and reports counts a
   });
   assert.equal(text, "tinyllama heard:");
   assert.equal(deltas, 2);
-  assert.deepEqual({ ...completion, loadMilliseconds: 0 }, {
+  assert.deepEqual({ ...completion, loadMs: 0 }, {
     type: "done",
     doneReason: "length",
     promptTokens: 3,
     completionTokens: 2,
-    loadMilliseconds: 0,
-    evaluationMilliseconds: 2,
+    loadMs: 0,
+    evaluationMs: 2,
   });
   client.close();
 });

@@ -22,7 +22,7 @@ Deno.test("the local model tries again when the server was full, and gives up af
   assert.deepEqual(local.occupancy(), { inFlight: 0, waiting: 0 });
 });
 
-Deno.test("the local model tries again when nobody listens yet", async () => {
+Deno.test("the local model tries again when nothing listens yet", async () => {
   const first = await startOllama({ models: [{ name: "tinyllama" }] });
   await first[Symbol.asyncDispose]();
   let second: Promise<StandInOllama> | undefined;

@@ -37,7 +37,7 @@ async function order(queue: ModelQueue, keys: readonly string[]): Promise<string
   return seen;
 }
 
-Deno.test("createModelQueue() lets N in, M wait, and refuses the next at once", async () => {
+Deno.test("createModelQueue() admits N calls, lets M wait, and refuses the next at once", async () => {
   const queue = queueOf({ maxInFlight: 2, maxWaiting: 1 });
   const [a, b] = [await enterNow(queue, "a"), await enterNow(queue, "a")];
   const waiting = queue.enter(caller("a"), { signal: never(), ...wait });
@@ -77,7 +77,7 @@ Deno.test("createModelQueue() prefers the caller with fewer calls running", asyn
   assert.deepEqual(queue.occupancy(), { inFlight: 0, waiting: 0 });
 });
 
-Deno.test("createModelQueue() gives a full room's last place of the greediest to a newcomer", async () => {
+Deno.test("createModelQueue() gives a newcomer the last place of the caller with the most, when the queue is full", async () => {
   const queue = queueOf({ maxInFlight: 1, maxWaiting: 3 });
   assert.deepEqual(await order(queue, ["a", "a", "a", "b"]), ["a!", "a", "b", "a"]);
 });
@@ -100,7 +100,7 @@ Deno.test("createModelQueue() frees the place of a waiter that cancels or waits 
   (await enterNow(queue, "e")).release();
 });
 
-Deno.test("createModelQueue() goes round the people before their clients, in turns and in a full room", async () => {
+Deno.test("createModelQueue() goes round the people before their clients, in turns and in a full queue", async () => {
   const queue = queueOf({ maxInFlight: 1, maxWaiting: 10 });
   const keys = ["a/1", "a/2", "a/3", "b/1", "a/1"];
   assert.deepEqual(await order(queue, keys), ["a/1", "b/1", "a/2", "a/3", "a/1"]);
@@ -131,7 +131,7 @@ Deno.test("createModelQueue() lets no person keep a second place longer than a s
   assert.deepEqual(queue.occupancy(), { inFlight: 0, waiting: 0 });
 });
 
-Deno.test("createModelQueue() tells a waiting call how many are ahead of it, and nothing once it is in", async () => {
+Deno.test("createModelQueue() reports how many calls are ahead of a waiting one, and null once it is admitted", async () => {
   const queue = queueOf({ maxInFlight: 1 });
   const first = await enterNow(queue, "first");
   const places: CallsAhead[] = [];
@@ -152,7 +152,7 @@ Deno.test("createModelQueue() tells a waiting call how many are ahead of it, and
   if (last?.ok) last.value.release();
 });
 
-Deno.test("createModelQueue() lets calls in in the order that it told them", async () => {
+Deno.test("createModelQueue() admits calls in the order that it reported", async () => {
   const key = fc.constantFrom("ann/desk", "ann/phone", "ben/desk", "cat/desk", "cat/phone");
   await fc.assert(fc.asyncProperty(fc.array(key, { maxLength: 9 }), async (keys) => {
     const queue = queueOf({ maxInFlight: 1 });

@@ -4,7 +4,7 @@ import { describeModels } from "../../src/ollama/models_report.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { noSignal, testContext, testModel } from "../fixtures/ollama_calls.ts";
 
-Deno.test("llm://models holds what llm_models tells, and no other address of its kind holds anything", async () => {
+Deno.test("llm://models holds what llm_models reports, and no other llm:// address exists", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   using local = testModel(ollama.url);
   const options = { model: local.model, models: ["tinyllama", "phi3"] };

@@ -16,7 +16,7 @@ function linesOf(chunks: readonly Uint8Array[], maxLineBytes = 1000): string[] |
   return rest.fault ?? [...lines, ...rest.lines];
 }
 
-Deno.test("createLineSplitter() gives the same lines however the bytes are cut", () => {
+Deno.test("createLineSplitter() returns the same lines however the bytes are cut", () => {
   const line = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\n", "")).filter((text) =>
     text.trim() !== ""
   );
@@ -52,7 +52,7 @@ Deno.test("createLineSplitter() refuses bytes that are not UTF-8, in the middle 
   assert.equal(linesOf([new Uint8Array([0x61, 0xe2, 0x82])]), "invalid_utf8");
 });
 
-Deno.test("createLineSplitter() gives the lines before a fault, though they came in the same chunk", () => {
+Deno.test("createLineSplitter() returns the lines before a fault, even from the same chunk", () => {
   const splitter = createLineSplitter(10);
   assert.deepEqual(splitter.push(encoder.encode(`a\nb\n${"x".repeat(11)}\nc\n`)), {
     lines: ["a", "b"],

@@ -5,7 +5,7 @@ import { ask, gather, noSignal, testModel } from "../fixtures/ollama_calls.ts";
 
 const call = (fairnessKey: string) => ({ signal: noSignal(), fairnessKey, totalMilliseconds: 60_000 });
 
-Deno.test("two callers, one of them stuck: the other's answers come, and the slow one's answer is whole", async () => {
+Deno.test("of two callers, one stuck, the other gets its answers, and the stuck one gets its own whole in the end", async () => {
   const answer = `${"x".repeat(2000)} `.repeat(200);
   await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => answer }] });
   using local = testModel(ollama.url, { totalMs: 60_000, idleMs: 2_000 });

@@ -212,7 +212,7 @@ Deno.test("llm_generate reports progress while the model speaks: growing, comple
 
   const gathered = testContext();
   await using quick = await startOllama({ models: [{ name: "tinyllama", answer: () => "word ".repeat(60).trim() }] });
-  using leisurely = toolFor(quick, { pace: { ...defaultProgressPace, flushMilliseconds: 600_000 } });
+  using leisurely = toolFor(quick, { pace: { ...defaultProgressPace, flushMs: 600_000 } });
   await call(leisurely.tool, { prompt: "x" }, gathered);
   assert.deepEqual(gathered.updates.map((update) => update.progress), [1, 60]);
 });
@@ -221,7 +221,7 @@ Deno.test("llm_generate sends the first token at once, and an update early when 
   await using ollama = await startOllama({
     models: [{ name: "tinyllama", answer: () => `${"x".repeat(600)} `.repeat(10) }],
   });
-  using it = toolFor(ollama, { pace: { ...defaultProgressPace, flushMilliseconds: 60_000 } });
+  using it = toolFor(ollama, { pace: { ...defaultProgressPace, flushMs: 60_000 } });
   const context = testContext();
   await call(it.tool, { prompt: "x" }, context);
   assert.deepEqual(context.updates.map((update) => update.progress), [1, 3, 5, 7, 9, 11]);
@@ -237,7 +237,7 @@ Deno.test("llm_generate says that it waits while nothing comes", async () => {
       },
     }],
   });
-  using it = toolFor(ollama, { pace: { ...defaultProgressPace, waitingMilliseconds: 20 } });
+  using it = toolFor(ollama, { pace: { ...defaultProgressPace, waitingMs: 20 } });
   await call(it.tool, { prompt: "x" }, context);
   const signs = context.updates.filter((update) => update.message === "waiting for the model");
   assert.ok(signs.length >= 2);
@@ -245,10 +245,10 @@ Deno.test("llm_generate says that it waits while nothing comes", async () => {
   context.updates.reduce((last, update) => (assert.ok(update.progress > last), update.progress), 0);
 });
 
-Deno.test("llm_generate tells a call that waits in line its place, at once and as others leave", async () => {
+Deno.test("llm_generate reports a waiting call's place in line, at once and as others leave", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const release = ollama.hold();
-  using it = toolFor(ollama, { limits: { maxInFlight: 1 }, pace: { ...defaultProgressPace, waitingMilliseconds: 20 } });
+  using it = toolFor(ollama, { limits: { maxInFlight: 1 }, pace: { ...defaultProgressPace, waitingMs: 20 } });
   const contexts = [testContext(), testContext(), testContext()] as const;
   const cancelled = new AbortController();
   const calls = [
@@ -304,7 +304,7 @@ Deno.test("llm_generate tells failures in words, with a code for the log", async
   });
 });
 
-Deno.test("llm_generate hands a schema on and the JSON back, and judges neither", async () => {
+Deno.test("llm_generate passes a schema on and the JSON back, and validates neither", async () => {
   await using ollama = await startOllama({
     models: [{ name: "tinyllama" }, { name: "phi3", answer: () => '{"age":"old"}' }],
   });

@@ -32,10 +32,14 @@ Deno.test("llm_models lists which models are installed, in memory and allowed", 
   assert.equal(models[0]?.parameter_size, "1B");
   assert.deepEqual(server, { address: ollama.url, ok: true, version: "0.33.0" });
   assert.ok(outcome.ok && outcome.content[0]?.type === "text");
-  assert.match(outcome.content[0].text, /^tinyllama: installed, in memory\nphi3: missing: ollama pull phi3\n/);
+  assert.match(outcome.content[0].text, /^llama3:8b \(1B, completion\): installed, not allowed by the operator$/m);
+  assert.match(
+    outcome.content[0].text,
+    /^tinyllama \(1B, completion\): installed, in memory\nphi3: missing: ollama pull phi3\n/,
+  );
 });
 
-Deno.test("llm_models fails with what to do when Ollama is down, which the resource says too", async () => {
+Deno.test("llm_models says what to do when Ollama is down, as the resource does", async () => {
   const gone = await startOllama({ models: [] });
   await gone[Symbol.asyncDispose]();
   using local = testModel(gone.url);

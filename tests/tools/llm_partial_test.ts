@@ -38,7 +38,7 @@ function textsOf(outcome: ToolOutcome): readonly string[] {
   return blocks.map((block) => block.type === "text" ? block.text : assert.fail());
 }
 
-Deno.test("llm_generate gives what the model wrote, and why it ended, for every fault in the middle of an answer", async (t) => {
+Deno.test("llm_generate returns what the model wrote, and why it ended, for every fault in the middle of an answer", async (t) => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const faults: readonly (readonly [Play, code: string, limits?: ModelChanges])[] = [
     ["reset_mid_stream", "truncated"],
@@ -75,7 +75,7 @@ Deno.test("llm_generate gives what the model wrote, and why it ended, for every 
   }
 });
 
-Deno.test("llm_generate gives what the model wrote when the caller's time is over", async () => {
+Deno.test("llm_generate returns what the model wrote when the caller's time limit is reached", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   using tools = toolsFor(ollama);
   ollama.play("slow_drip");
@@ -84,7 +84,7 @@ Deno.test("llm_generate gives what the model wrote when the caller's time is ove
   assert.match(String(partOf(outcome)["text"]), /^( drip)+$/);
 });
 
-Deno.test("llm_generate says nothing of an answer that had not begun", async () => {
+Deno.test("llm_generate returns no partial answer when none had begun", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   using tools = toolsFor(ollama);
   ollama.play("error_first");
@@ -94,7 +94,7 @@ Deno.test("llm_generate says nothing of an answer that had not begun", async () 
   assert.doesNotMatch(messageOf(outcome), /follows/);
 });
 
-Deno.test("llm_generate gives the thoughts of a model that had not come to its answer", async () => {
+Deno.test("llm_generate returns the thoughts of a model that had not reached its answer", async () => {
   const controller = new AbortController();
   await using ollama = await startOllama({
     models: [{
@@ -112,7 +112,7 @@ Deno.test("llm_generate gives the thoughts of a model that had not come to its a
   assert.deepEqual(textsOf(outcome), ["The model had only thought so far:\nLet me see."]);
 });
 
-Deno.test("llm_generate gives the text that is no JSON, or was cut before its JSON was whole", async () => {
+Deno.test("llm_generate returns the text that is not JSON, or was cut before its JSON was complete", async () => {
   await using ollama = await startOllama({
     models: [{ name: "tinyllama", answer: () => "I would rather not." }, {
       name: "phi3",
@@ -162,7 +162,7 @@ Deno.test("llm_generate says in the text why an answer was cut: at max_tokens, i
   assert.deepEqual([textsOf(whole), structured(whole)["problem"]], [["one two three four"], undefined]);
 });
 
-Deno.test("llm_generate answers with what there is when its client would give up, and says so", async () => {
+Deno.test("llm_generate returns what there is before its client gives up, and says so", async () => {
   await using ollama = await startOllama({
     models: [
       { name: "tinyllama", answer: () => "one two three four", beforeToken: (index) => index < 3 ? now : never },

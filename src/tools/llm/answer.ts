@@ -14,7 +14,7 @@ export interface ModelAnswer {
   readonly failure: ToolFailure | null;
   /** Pieces that arrived: the number of tokens, when the model does not say it. */
   readonly pieces: number;
-  readonly durationMilliseconds: number;
+  readonly durationMs: number;
 }
 
 interface FollowOptions {
@@ -40,7 +40,7 @@ export async function followAnswer(
     completion,
     failure,
     pieces,
-    durationMilliseconds: clock() - start,
+    durationMs: clock() - start,
   });
   try {
     for await (const event of ask(progress.inLine)) {

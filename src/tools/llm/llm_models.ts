@@ -43,14 +43,18 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
       const described = await describeModels(options, signal);
       const { models, server: { problem } } = described;
       if (problem !== undefined) return { ok: false, code: "ollama_unreachable", message: problem };
-      return { ok: true, content: [{ type: "text", text: toLines(models) }], structuredContent: { ...described } };
+      return {
+        ok: true,
+        content: [{ type: "text", text: models.map(toLine).join("\n") }],
+        structuredContent: { ...described },
+      };
     },
   });
 }
 
-function toLines(models: readonly ModelEntry[]): string {
-  return models.map(({ name, installed, loaded, allowed }) => {
-    const state = installed ? (loaded ? "installed, in memory" : "installed") : `missing: ollama pull ${name}`;
-    return `${name}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
-  }).join("\n");
+/** One line a model: what it can do, and whether it can be asked. */
+function toLine({ name, installed, loaded, allowed, parameter_size: size, capabilities = [] }: ModelEntry): string {
+  const about = [...size === undefined ? [] : [size], ...capabilities].join(", ");
+  const state = installed ? (loaded ? "installed, in memory" : "installed") : `missing: ollama pull ${name}`;
+  return `${name}${about === "" ? "" : ` (${about})`}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
 }

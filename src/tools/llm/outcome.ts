@@ -83,7 +83,7 @@ function written({ text, thinking, completion }: ModelAnswer): readonly ContentB
 function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFailure | null): Record<string, unknown> {
   const { completion } = answer;
   const completionTokens = completion.completionTokens ?? answer.pieces;
-  const evaluation = completion.evaluationMilliseconds ?? 0;
+  const evaluation = completion.evaluationMs ?? 0;
   return {
     text: answer.text,
     ...(answer.thinking === "" ? {} : { thinking: answer.thinking }),
@@ -93,8 +93,8 @@ function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFai
     ...(problem === null ? {} : { problem: { code: problem.code, message: problem.message } }),
     prompt_tokens: completion.promptTokens ?? 0,
     completion_tokens: completionTokens,
-    duration_ms: Math.round(answer.durationMilliseconds),
-    load_ms: Math.round(completion.loadMilliseconds ?? 0),
+    duration_ms: Math.round(answer.durationMs),
+    load_ms: Math.round(completion.loadMs ?? 0),
     ...(evaluation > 0 ? { tokens_per_second: Math.round(completionTokens / evaluation * 1e5) / 100 } : {}),
   };
 }

@@ -9,16 +9,16 @@ import type { CallsAhead } from "../../ollama/port.ts";
 
 /** When updates are sent. */
 export interface ProgressPace {
-  readonly flushMilliseconds: number;
+  readonly flushMs: number;
   readonly flushCharacters: number;
-  readonly waitingMilliseconds: number;
+  readonly waitingMs: number;
 }
 
 /** A pace that suits the known clients. */
 export const defaultProgressPace: ProgressPace = {
-  flushMilliseconds: 100,
+  flushMs: 100,
   flushCharacters: 1024,
-  waitingMilliseconds: 10_000,
+  waitingMs: 10_000,
 };
 
 /** Collects tokens and sends updates. */
@@ -47,7 +47,7 @@ export function startProgress(
     signs += 1;
     send({ progress: signs / (signs + 1), total, message: waitingMessage(callsAhead()) });
   };
-  let waitingTimer: ReturnType<typeof setInterval> | undefined = setInterval(showLife, pace.waitingMilliseconds);
+  let waitingTimer: ReturnType<typeof setInterval> | undefined = setInterval(showLife, pace.waitingMs);
 
   const flush = (): void => {
     clearTimeout(flushTimer);
@@ -70,7 +70,7 @@ export function startProgress(
       pending += text;
       if (pending.length >= pace.flushCharacters) return flush();
       if (flushTimer !== undefined) return;
-      const due = lastSent + pace.flushMilliseconds - clock();
+      const due = lastSent + pace.flushMs - clock();
       if (due <= 0) flush();
       else flushTimer = setTimeout(flush, due);
     },
