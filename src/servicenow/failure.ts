@@ -1,16 +1,49 @@
 /** What can go wrong between this server and an instance, and the words for the agent and its user. */
 
-/** Why an instance gave no proper answer. */
-export type UnavailableCause =
-  | "unreachable"
-  | "timed_out"
-  | "broken_off"
-  /** A web page or a redirect where the API should be: a hibernating instance, or a gateway that requires sign-in. */
-  | "not_an_api"
-  | "server_error"
-  | "bad_reply"
-  /** The instance does not accept this server's own client id and secret. */
-  | "client_refused";
+/** Why an instance gave no proper answer: in words for agents, and for the operator with the remedy. */
+export const unavailableCauses = {
+  unreachable: {
+    forAgents: "The instance cannot be reached. Try again later.",
+    forOperators: "cannot be reached: nothing listens, or its certificate is not trusted here",
+    remedy: "open its address in a browser on this machine; correct SERVICENOW_INSTANCE or the network",
+  },
+  timed_out: {
+    forAgents: "The instance did not answer in time. Try again later.",
+    forOperators: "does not answer in time",
+    remedy: "check whether it is up, and whether a firewall is in between",
+  },
+  broken_off: {
+    forAgents: "The connection broke in the middle of the answer. Try again.",
+    forOperators: "broke the connection in the middle of its answer",
+    remedy: "run doctor again",
+  },
+  /** A web page or a redirect where the API should be. */
+  not_an_api: {
+    forAgents:
+      "The instance answered with a web page: it is hibernating, or a gateway in front of it requires sign-in. " +
+      "Ask the user to open the instance in a browser, then try again.",
+    forOperators: "answers with a web page: it is hibernating, or a gateway in front of it requires sign-in",
+    remedy: "wake it at developer.servicenow.com, or let the gateway pass /oauth_token.do and /api",
+  },
+  server_error: {
+    forAgents: "The instance reported an internal error. Try again later.",
+    forOperators: "reports an internal error",
+    remedy: "see the instance's status, then run doctor again",
+  },
+  bad_reply: {
+    forAgents: "The instance's answer could not be understood. Try again later.",
+    forOperators: "does not answer as an OAuth token endpoint",
+    remedy: "correct SERVICENOW_INSTANCE: it must name the instance itself",
+  },
+  client_refused: {
+    forAgents: "The instance does not accept this server's client id and secret. Tell the operator of this server to " +
+      "check SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET.",
+    forOperators: "refuses the client",
+    remedy: "compare SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET with the application registry of the instance",
+  },
+} as const;
+
+export type UnavailableCause = keyof typeof unavailableCauses;
 
 /** A call that did not succeed. */
 export type ServicenowFailure =
@@ -84,29 +117,8 @@ export function describeFailure(failure: ServicenowFailure, linkUrl: string): Fa
 }
 
 function unavailableWords(cause: UnavailableCause, uncertain: boolean): string {
-  const words = causeWords(cause);
+  const words = unavailableCauses[cause].forAgents;
   return uncertain
     ? `${words} It is not known whether the change was saved: read the record before trying again.`
     : words;
-}
-
-function causeWords(cause: UnavailableCause): string {
-  switch (cause) {
-    case "unreachable":
-      return "The instance cannot be reached. Try again later.";
-    case "timed_out":
-      return "The instance did not answer in time. Try again later.";
-    case "broken_off":
-      return "The connection broke in the middle of the answer. Try again.";
-    case "not_an_api":
-      return "The instance answered with a web page: it is hibernating, or a gateway in front of it requires sign-in. " +
-        "Ask the user to open the instance in a browser, then try again.";
-    case "server_error":
-      return "The instance reported an internal error. Try again later.";
-    case "bad_reply":
-      return "The instance's answer could not be understood. Try again later.";
-    case "client_refused":
-      return "The instance does not accept this server's client id and secret. Tell the operator of this server to " +
-        "check SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET.";
-  }
 }

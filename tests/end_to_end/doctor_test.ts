@@ -119,7 +119,7 @@ Deno.test("doctor asks the ServiceNow instance: well, asleep, a wrong secret, ou
   );
   assert.match(
     await doctor({ SERVICENOW_INSTANCE: `http://127.0.0.1:${asleep.addr.port}` }),
-    /^warn +ServiceNow: .* answers with a web page: a sleeping instance/m,
+    /^warn +ServiceNow: .* answers with a web page: it is hibernating/m,
   );
   assert.match(
     await doctor({ SERVICENOW_CLIENT_ID: "", SERVICENOW_CLIENT_SECRET: "" }),

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../../storage/port.ts";
-import type { UnavailableCause } from "../failure.ts";
+import { type UnavailableCause, unavailableCauses } from "../failure.ts";
 
 /** The state of the lock as one caller finds it. */
 type LockAttempt =
@@ -25,15 +25,7 @@ export interface HeldLock {
   releaseToPause(because: UnavailableCause): Promise<void>;
 }
 
-const causes = [
-  "unreachable",
-  "timed_out",
-  "broken_off",
-  "not_an_api",
-  "server_error",
-  "bad_reply",
-  "client_refused",
-] as const satisfies readonly UnavailableCause[];
+const causes = Object.keys(unavailableCauses) as UnavailableCause[];
 const lockSchema = z.object({ holder: z.string(), failed: z.enum(causes).nullable() });
 
 /** After a refresh that could not reach the instance, no server tries again for this long. */
