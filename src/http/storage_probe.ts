@@ -4,9 +4,9 @@ import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
 /** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see circuit.ts. */
-const probeLifetimeMilliseconds = 1_000;
+const probeLifetimeMs = 1_000;
 /** How long a caller waits for the storage. */
-const patienceMilliseconds = 900;
+const patienceMs = 900;
 type ProbeState = "waits" | "good" | "bad";
 const key: StorageKey = ["health", "write"];
 
@@ -28,11 +28,11 @@ export function createStorageProbe(
   };
   return async () => {
     // One that still waits is not joined by another: a database that hangs is asked once.
-    const isFresh = last?.state === "good" && timers.elapsed() - last.since < probeLifetimeMilliseconds;
+    const isFresh = last?.state === "good" && timers.elapsed() - last.since < probeLifetimeMs;
     if (last === null || (last.state !== "waits" && !isFresh)) last = begin();
     const { ended, since } = last;
     const answered = new AbortController();
-    const late = pause(Math.max(0, since + patienceMilliseconds - timers.elapsed()), answered.signal)
+    const late = pause(Math.max(0, since + patienceMs - timers.elapsed()), answered.signal)
       .then(() => Promise.reject(new Error("the storage does not answer")));
     try {
       await Promise.race([ended, late]);

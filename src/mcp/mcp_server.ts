@@ -33,7 +33,6 @@ import { createStreamTable } from "./streams/stream_table.ts";
 import { createTasks } from "./tasks/tasks.ts";
 import type { ToolRegistry } from "./offers/tool_registry.ts";
 
-/** Everything that the protocol server stands on. */
 export interface McpServerOptions {
   readonly serverInfo: ServerInfo;
   /** Extensions that this installation has around the protocol, such as those of its authorization server. */
@@ -54,7 +53,7 @@ export interface McpServerOptions {
   /** Receives one record per request. */
   readonly audit: (entry: AuditEntry) => void;
   readonly admit: Admit;
-  /** Hears what a client calls itself, and says whose habits to follow from here on; see `createProfiles`. */
+  /** Takes note of a client's name and returns the profile to use from here on; see `createProfiles`. */
   readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
   /** Calls back when the principal's token is revoked, which ends its streams, until the returned function is called. */
   readonly watchToken?: (principal: Principal, onRevoked: () => void) => () => void;

@@ -50,7 +50,7 @@ interface ResourceChange {
   readonly isListChanged: boolean;
 }
 
-/** Hears that resources changed. */
+/** Called when resources changed. */
 export type ResourceListener = (change: ResourceChange) => void;
 
 export interface ResourceFamily {
@@ -73,9 +73,9 @@ export interface ResourceFamily {
   read(uri: string, context: ToolContext): ResourceOutcome | Promise<ResourceOutcome>;
   /** How long a client may keep what it read. */
   readonly cacheHint: CacheHint;
-  /** Whether resources come and go while the server runs; `watch` tells of that, or nobody does. */
+  /** Whether resources come and go while the server runs; only `watch` reports that. */
   readonly hasVaryingList?: boolean;
-  /** Tells of changes to what this principal may read, until the returned function is called. */
+  /** Reports changes to what this principal may read, until the returned function is called. */
   readonly watch?: (principal: Principal, listener: ResourceListener) => () => void;
   /** Suggests values for a template's variable. */
   readonly complete?: (

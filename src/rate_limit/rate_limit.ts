@@ -83,7 +83,7 @@ export function createRateLimiter(
 }
 
 /** The answer to a request that comes this much too soon; `null` when it does not. */
-export function refusalOf(waitMilliseconds: number): Throttled | null {
-  if (waitMilliseconds <= 1e-6) return null;
-  return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMilliseconds / 1_000)) };
+export function refusalOf(waitMs: number): Throttled | null {
+  if (waitMs <= 1e-6) return null;
+  return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
 }

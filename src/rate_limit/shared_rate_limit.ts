@@ -42,9 +42,9 @@ interface SharedRateLimitOptions extends Rate {
 const shares = 16;
 const keysAtOnce = 50;
 const maxAttempts = 20;
-const pauseAfterFailureMilliseconds = 1_000;
+const pauseAfterFailureMs = 1_000;
 /** An entry outlives its debt by so much, since entries expire by the wall clock, and wall clocks differ. */
-const clockToleranceMilliseconds = 120_000;
+const clockToleranceMs = 120_000;
 /** `at` is when it was settled; entries of earlier versions lack it. */
 const stored = z.object({ fullAt: z.number(), at: z.number().optional() });
 
@@ -102,7 +102,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
       puts: settled.map(({ account: { key }, fullAt }) => ({
         key,
         value: { fullAt, at: now },
-        expiresAt: clock() + fullAt - now + clockToleranceMilliseconds,
+        expiresAt: clock() + fullAt - now + clockToleranceMs,
       })),
     });
     if (!done) return false;
@@ -121,7 +121,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
         return;
       }
     } catch (error) {
-      lostUntil = agreedClock.now() + pauseAfterFailureMilliseconds;
+      lostUntil = agreedClock.now() + pauseAfterFailureMs;
       log.write("warn", "rate_limit_not_shared", { limit: name, error: String(error) });
     }
   };

@@ -178,7 +178,7 @@ class CallContext implements RunningContext {
     const task = await this.#call.runtime.tasks.begin(this.principal, this.#call, () => this.#onGone());
     if (task === null) this.#interrupt({ kind: "too_many_tasks" });
     if (this.#ended || this.#abortReason !== undefined) {
-      await task.settle(null); // the call was answered while the task was stored: no client ever hears of it
+      await task.settle(null); // the call was answered while the task was stored: no client knows its id
       return;
     }
     this.#task = task;

@@ -15,9 +15,9 @@ export interface InFlight {
   cancel(owner: string, id: RpcId): boolean;
   /** Whether one with this id runs here, or several do. */
   has(owner: string, id: RpcId): boolean;
-  /** Hears of a session's cancellation on other instances, until the returned function is called. */
+  /** Watches for the session's cancellation at other instances, until the returned function is called. */
   watch(owner: string, id: RpcId): () => void;
-  /** Tells other instances of a session's cancellation. */
+  /** Passes a session's cancellation on to the other instances. */
   tell(owner: string, id: RpcId): Promise<void>;
 }
 

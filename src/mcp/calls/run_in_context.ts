@@ -13,7 +13,7 @@ import { sealRequestState } from "../questions/request_state.ts";
 import type { RunningTask } from "../tasks/live_task.ts";
 import type { ToolContext } from "../tool.ts";
 
-/** What is run, and how what comes of it is told. */
+/** What is run, and how its outcome is encoded. */
 interface Work<Outcome> {
   run(context: ToolContext): Outcome | Promise<Outcome>;
   encode(outcome: Outcome): McpAnswer;
@@ -66,7 +66,7 @@ async function settle<Outcome>(
   let stopWatching: (() => void) | undefined;
   const stopLater = timers.after(beginAnswerAfterMs, () => {
     context.outlet.begin();
-    // Ids of requests are unique in a session only: without one, other instances have nothing to say of the call.
+    // Ids of requests are unique in a session only: without one, no other instance can name the call.
     if (session !== null) stopWatching = runtime.inFlight.watch(owner, request.id);
   });
   const stopTimers = (): void => {

@@ -19,7 +19,7 @@ import { type Answer, type AskFailure, parseAnswer, type Question } from "./ques
 interface Delivery {
   /** The session that may answer. */
   readonly owner: string;
-  /** Sends the request; `false` when there is nobody to send it to. */
+  /** Sends the request; `false` when no client can get it. */
   readonly send: (request: string) => boolean;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
@@ -29,8 +29,8 @@ interface Delivery {
 export interface PendingQuestions {
   ask(question: Question, delivery: Delivery): Promise<Result<Answer, AskFailure>>;
   /**
-   * Takes a posted response; ignores one that nobody waits for, or that another session owes. Fulfilled when whoever
-   * waits can have it. One for another instance is a write, so `admit` is asked about it.
+   * Takes a posted response; ignores one to no open question, or of another session. Fulfilled when the instance that
+   * asked can read it. Passing one on is a write, so `admit` is asked about it.
    */
   take(
     owner: string,

@@ -18,7 +18,7 @@ export interface OpeningOptions {
   readonly instructions: string;
   readonly features: ServerFeatures;
   readonly sessions: Sessions;
-  /** Hears what a client calls itself, and says whose habits to follow from here on. */
+  /** Takes note of a client's name and returns the profile to use from here on. */
   readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
 }
 

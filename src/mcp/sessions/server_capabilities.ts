@@ -1,4 +1,4 @@
-/** What the server says that it can do: nothing that it cannot. */
+/** The capabilities that the server declares: only what it can do. */
 import { tasksExtension } from "./client_capabilities.ts";
 
 /** What the server has. */
@@ -6,13 +6,13 @@ export interface ServerFeatures {
   readonly tools: true;
   readonly prompts: boolean;
   readonly resources: boolean;
-  /** Of which changes of resources there are notices, at this moment. */
+  /** Which resource-change notices we can send at the moment. */
   readonly resourceNotices: () => ResourceNotices;
   /** Extensions (SEP-2133) beside those of the protocol layer itself, by identifier. */
   readonly extensions: readonly string[];
 }
 
-/** Of which changes of resources clients can be told. */
+/** Which resource-change notices we can send. */
 export interface ResourceNotices {
   /** Of some resource's content. */
   readonly ofResources: boolean;
@@ -20,7 +20,7 @@ export interface ResourceNotices {
   readonly ofLists: boolean;
 }
 
-/** The capabilities of a server; `announces` tells whether this client can hear of changes. */
+/** The capabilities of a server; `announces`: whether this client has a stream for notices. */
 export function encodeServerCapabilities(
   { prompts, resources, resourceNotices }: ServerFeatures,
   announces: boolean,
@@ -35,7 +35,7 @@ export function encodeServerCapabilities(
   };
 }
 
-/** The same for the modern era, where every client can hear of changes and take tasks. */
+/** The same for the modern era, where every client can subscribe to notices and take tasks. */
 export function encodeModernCapabilities(features: ServerFeatures): Readonly<Record<string, unknown>> {
   const extensions = Object.fromEntries([tasksExtension, ...features.extensions].map((id) => [id, {}]));
   return { ...encodeServerCapabilities(features, true), extensions };

@@ -41,7 +41,7 @@ export interface Sessions {
   /** The session with this id, if it is this principal's and has not ended. */
   find(id: string, principal: Principal): Promise<Session | null>;
   end(session: Session): Promise<void>;
-  /** Tells of changes to the session, by any instance; `null` is its end. */
+  /** Reports changes to the session, by any instance; `null` is its end. */
   watch(session: Session, onChange: (session: Session | null) => void): () => void;
   setLogLevel(session: Session, level: LogLevel): Promise<void>;
   /** `false`, and no change, when the session has too many. */

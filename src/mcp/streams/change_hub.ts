@@ -1,17 +1,16 @@
-/** Tells open streams what changed. */
+/** Passes changes on to the open streams of this process. */
 import type { TaskView } from "../tasks/task_record.ts";
 
 /** The lists that may change while the server runs. */
 export const listNames = ["tools", "prompts", "resources"] as const;
 
-/** Something that clients may want to hear of. */
 export type Change =
   | { readonly kind: typeof listNames[number] }
   | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
 
 export interface ChangeHub {
   publish(change: Change): void;
-  /** Hears of every change until the returned function is called. */
+  /** Calls `listener` for every change until the returned function is called. */
   subscribe(listener: (change: Change) => void): () => void;
 }
 

@@ -1,9 +1,9 @@
-/** Ids that any instance knows to be issued by one of them, for one session: no made-up id leads to work or a write. */
+/** MACed ids, each for one session: any instance can reject a forged id without touching the storage. */
 import { randomBytes } from "node:crypto";
 import { equalInConstantTime } from "../../lib/random_secret.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 
-/** Issues ids and knows them again. */
+/** Issues ids and recognizes them. */
 interface IssuedIds {
   /** A new id for a session. */
   issue(owner: string): string;

@@ -24,7 +24,7 @@ export interface ListenOptions {
   readonly enders: Set<() => void>;
 }
 
-/** What a client wants to hear of. */
+/** The notices that a client asked for. */
 interface Filter {
   toolsListChanged?: true;
   promptsListChanged?: true;

@@ -1,4 +1,4 @@
-/** Hears of changes to resources on behalf of one stream. */
+/** Watches resources on behalf of one stream. */
 import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { ResourceFamily, ResourceListener, ResourceRegistry } from "../resource.ts";
 import type { ResourceNotices } from "../sessions/server_capabilities.ts";
@@ -23,7 +23,7 @@ export function noticesOf(resources: ResourceRegistry): ResourceNotices {
   };
 }
 
-/** What a stream wants to hear of. */
+/** What a stream watches. */
 interface WatchedResources {
   readonly uris: Iterable<string>;
   /** Also that resources appear and disappear. */

@@ -1,6 +1,6 @@
 /**
- * Streams taken up on another instance than the one that has them. That one keeps them in memory and writes nothing;
- * only when a client comes back elsewhere, it is asked through the storage to send on what follows, through a pipe.
+ * Resumes streams at another instance than the one that holds them. The holder keeps them in memory and writes nothing.
+ * Only when their client comes back elsewhere is it asked, through the storage, to send the rest through a pipe.
  */
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
@@ -48,7 +48,7 @@ interface ResumeRequest {
 
 /**
  * An instance sends what follows; has nothing left of it; or none says anything, as when the one that had the stream was
- * killed, or came to an end longer ago than streams are kept. `failed`: nobody could be asked.
+ * killed, or came to an end longer ago than streams are kept. `failed`: no instance could be asked.
  */
 type ResumeOutcome = "resumed" | "over" | "silent" | "failed";
 
@@ -67,7 +67,7 @@ export interface StreamResumption {
   contentOf(session: Session, resumeId: string): StreamContent | null;
   /** Lets other instances take the stream up, until the returned function is called. */
   offer(stream: MessageStream, resumeId: string, offered: OfferedStream): () => void;
-  /** Asks whoever has the stream for what follows the position, on behalf of a principal. */
+  /** Asks the instance that has the stream for what follows the position, on behalf of a principal. */
   ask(position: StreamPosition, principal: Principal, to: FrameTaker): ResumeRequest;
 }
 
@@ -113,7 +113,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
       log.write("error", "stream_relay_failed", { error: String(error) });
     }
   };
-  /** Tells who asks that there is nothing for them: silence would mean that the answer is lost. */
+  /** Tells the asking instance that it gets nothing: silence would mean that the answer is lost. */
   const refuse = (pipe: string): Promise<void> =>
     createPipeSender({ storage, clock, key: pipeKey(pipe), lifetimeMs: limits.resumeWindowMs }).end();
   const withdraw = async (key: StorageKey, pipe: string): Promise<void> => {
@@ -166,7 +166,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
         stopTimer();
         stopReceiving();
         resolve(why);
-        // Only what is stored can be withdrawn: the owner would send on to nobody.
+        // Only what is stored can be withdrawn; else the owner would go on sending.
         asked.then(() => withdraw(key, pipe), () => {}).catch((error) => {
           log.write("warn", "stream_request_left", { error: String(error) });
         });

@@ -15,7 +15,7 @@ interface StreamRequest {
   readonly content: StreamContent;
   /** The request that the stream answers. */
   readonly requestId?: RpcId;
-  /** Whether the stream ends with its connection, rather than when nobody came back for it in time. */
+  /** Whether the stream ends with its connection, or waits for its client to come back. */
   readonly endsWithConnection: boolean;
   /** Called once when nothing more can be sent. */
   readonly onClosed: (abandoned: boolean) => void;
@@ -46,7 +46,7 @@ export function endWithToken(
 export interface StreamTable {
   /** Opens a stream, or `null` when there are too many. */
   open(request: StreamRequest): MessageStream | null;
-  /** The stream of this session with this id, if this instance has it and the principal's token may do what its did. */
+  /** This session's stream with that id, if it is held here and the caller has every scope it was opened with. */
   find(session: Session, resumeId: string, principal: Principal): MessageStream | null;
   /** How many streams are open. */
   readonly size: number;

@@ -1,4 +1,4 @@
-/** A task where it runs: its record as it changes, each change stored and told, and what others leave for it. */
+/** A task where it runs: stores and publishes each change of its record, and takes what other instances leave for it. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
@@ -25,9 +25,9 @@ export interface RunningTask {
   readonly seed: TaskView;
   readonly ttlMs: number;
   readonly cancelRequested: boolean;
-  /** Tells how far it is. */
+  /** Reports progress. */
   describe(update: ProgressUpdate): void;
-  /** Puts questions to whoever polls the task. */
+  /** Puts questions to the client that polls the task. */
   ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>>;
   /**
    * Ends the task with the answer of its call, or (`null`) as cancelled, and gives the status that it ended with. Tries
@@ -46,7 +46,7 @@ export interface LiveTask {
   start(): Promise<void>;
   /** Says that this process lives; finds out when another one has ended the task meanwhile. */
   beat(): Promise<void>;
-  /** Whether other instances may take this process for dead, so that the task may have ended without it. */
+  /** Whether other instances may presume this process dead, so that the task may have ended without it. */
   readonly isLapsed: boolean;
   /** Whether its end is being stored: what is in the storage counts then, others may have seen the end there. */
   readonly isEnding: boolean;
@@ -103,7 +103,7 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     });
     return saved;
   };
-  /** Another instance took this process for dead, or the task has expired: the call has nobody to answer. */
+  /** Another instance took this process for dead, or the task has expired: the call has no client to answer. */
   const endElsewhere = (stored: TaskRecord | null): void => {
     record = stored ?? { ...record, status: "cancelled" };
     cancelRequested = true;

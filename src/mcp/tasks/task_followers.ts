@@ -1,4 +1,4 @@
-/** Publishes what becomes of tasks that other instances run, for those who listen here. */
+/** Publishes changes of tasks that other instances run, for the streams of this one. */
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
 import type { Timers } from "../../lib/time/timers.ts";
@@ -14,7 +14,7 @@ interface TaskFollowersOptions {
   readonly publish: (record: TaskRecord) => void;
 }
 
-/** Follows tasks; several who follow the same one share the watch. */
+/** Followers of the same task share one watch. */
 interface TaskFollowers {
   /** Publishes each change of the task that comes after `known`, until the returned function is called. */
   follow(taskId: string, known: string): () => void;
@@ -22,7 +22,7 @@ interface TaskFollowers {
 
 interface Followed {
   followers: number;
-  /** Publishes the present state once more where it may not be `known`: somebody looked it up before others heard. */
+  /** Publishes the present state again unless it is `known`: a new follower may have looked it up before the others. */
   readonly catchUp: (known: string) => void;
   readonly stop: () => void;
 }

@@ -2,9 +2,10 @@
  * How long a task's record has stayed as it is, by this instance's own timers. Stamps of the instance that runs the task
  * say nothing here: its clock may be a minute off, or jump.
  */
+import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 
-/** How many tasks are remembered; the one seen first is forgotten first, and counts anew. */
+/** Tasks that are remembered. One that is evicted counts anew. */
 const maxTasks = 10_000;
 
 /** What this instance has seen of tasks that others run. */
@@ -15,13 +16,11 @@ interface TaskSilence {
 
 /** Remembers nothing yet. */
 export function createTaskSilence({ elapsed }: Pick<Timers, "elapsed">): TaskSilence {
-  const seen = new Map<string, { readonly version: string; readonly at: number }>();
+  const seen = boundedMap<string, { readonly version: string; readonly at: number }>(maxTasks);
   return {
     since(taskId, version) {
       const known = seen.get(taskId);
       if (known?.version === version) return elapsed() - known.at;
-      const [oldest] = seen.keys();
-      if (known === undefined && seen.size >= maxTasks && oldest !== undefined) seen.delete(oldest);
       seen.set(taskId, { version, at: elapsed() });
       return 0;
     },

@@ -47,7 +47,7 @@ export interface Tasks {
   look(principal: Principal, taskId: string): Promise<TaskView | null>;
   /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
   update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
-  /** Publishes what becomes of tasks, whoever runs them, until the returned function is called. */
+  /** Publishes changes of tasks, whichever instance runs them, until the returned function is called. */
   follow(tasks: readonly TaskView[]): () => void;
   /** Asks for the task's end; `false` when there is none. */
   cancel(principal: Principal, taskId: string): Promise<boolean>;
