@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
-import { environmentHasProxy } from "../lib/environment_proxy.ts";
+import { environmentHasProxy } from "../lib/network/environment_proxy.ts";
 import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText } from "./find_setting.ts";
 import { freezeConfig } from "./freeze_config.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
@@ -20,7 +20,7 @@ import { variableNames } from "./variable_names.ts";
 type RegistrationMode = "open" | "token" | "off";
 
 /** The instance whose records are offered, with this server's credentials as its OAuth client. */
-export interface ServicenowAccess {
+interface ServicenowAccess {
   readonly instance: string;
   readonly clientId: string;
   readonly clientSecret: string;

@@ -1,7 +1,5 @@
-import type { Config } from "./config.ts";
-
 /** Freezes a configuration with its parts; a copy that another thread was sent is no longer frozen. */
-export function freezeConfig(config: Config): Config {
+export function freezeConfig<Configuration extends object>(config: Configuration): Configuration {
   for (const part of Object.values(config)) Object.freeze(part);
   return Object.freeze(config);
 }

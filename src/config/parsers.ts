@@ -1,8 +1,8 @@
 /** Parsers for single settings: text in, a typed value or a hint out. Pure. */
 import { Buffer } from "node:buffer";
-import { parseIpNetwork } from "../lib/ip_address.ts";
+import { parseIpNetwork } from "../lib/network/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { TrustedProxies } from "../lib/trusted_proxies.ts";
+import type { TrustedProxies } from "../lib/network/trusted_proxies.ts";
 
 /** Gives the value, or a hint that says what would be accepted. */
 export type SettingParser<T> = (text: string) => Result<T, string>;
@@ -63,15 +63,6 @@ export function parseTrustedProxies(text: string): Result<TrustedProxies, string
   return networks.every((network) => network !== null)
     ? success({ kind: "networks", networks })
     : failure("must be a number of proxies from 1 to 9, or their networks such as 10.0.0.0/8,::1");
-}
-
-/** A regular expression, matched without regard to case. */
-export function parsePattern(text: string): Result<RegExp, string> {
-  try {
-    return success(new RegExp(text, "i"));
-  } catch {
-    return failure("must be a regular expression, for example servicenow|now assist");
-  }
 }
 
 /** A host name or address to listen on. */

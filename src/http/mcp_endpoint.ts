@@ -9,7 +9,7 @@ import { parseJson } from "../lib/parse_json.ts";
 import type { AuthOutcome, Principal } from "../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 import { bodyTimeoutMs, declaredLength, readRequestText } from "../lib/request_text.ts";
-import { addressKey } from "../lib/address_key.ts";
+import { addressKey } from "../lib/network/address_key.ts";
 import { tooManyCalls } from "../mcp/calls/refusals.ts";
 import { errorCode, refusalCode } from "../mcp/messages/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";

@@ -4,7 +4,7 @@
  * Warning": Origin MUST be validated).
  */
 
-import { requestHost } from "../lib/request_host.ts";
+import { requestHost } from "../lib/network/request_host.ts";
 
 /** The names under which this server is known. All lower case. */
 export interface KnownNames {

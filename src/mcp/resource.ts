@@ -23,7 +23,7 @@ export interface ResourcePage {
 }
 
 /** A pattern of addresses (MCP schema `ResourceTemplate`; RFC 6570). */
-export interface ResourceTemplate {
+interface ResourceTemplate {
   readonly uriTemplate: string;
   readonly name: string;
   readonly title?: string;

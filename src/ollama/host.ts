@@ -3,7 +3,7 @@
  * value which works for `ollama` works here.
  */
 import { Buffer } from "node:buffer";
-import { parseIpAddress } from "../lib/ip_address.ts";
+import { parseIpAddress } from "../lib/network/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 export interface OllamaHost {

@@ -1,6 +1,6 @@
 /** Settings under the heading Rate limits. */
 import { parseInteger } from "../config/parsers.ts";
-import { required, type ValuesOf } from "../config/setting.ts";
+import { required } from "../config/setting.ts";
 
 export const rateLimitSettings = {
   toolCallsPerMinute: required({
@@ -23,5 +23,3 @@ export const rateLimitSettings = {
     help: "health checks a minute for each address",
   }),
 };
-
-export type RateLimitSettings = ValuesOf<typeof rateLimitSettings>;

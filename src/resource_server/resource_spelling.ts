@@ -1,5 +1,5 @@
 /** The spellings of this resource's URL, and which of them a request was made to. Unknown hosts are never reflected. */
-import { requestHost } from "../lib/request_host.ts";
+import { requestHost } from "../lib/network/request_host.ts";
 
 /** A protected resource as clients know it. */
 export interface ResourceSpelling {

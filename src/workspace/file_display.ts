@@ -21,7 +21,7 @@ export function showText(text: string): string {
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The text that these bytes encode, or `null` when they are not UTF-8. */
-export function decodeText(bytes: Uint8Array): string | null {
+function decodeText(bytes: Uint8Array): string | null {
   if (isAscii(bytes)) return toLatin1(bytes); // a copy, ten times as quick
   try {
     return decoder.decode(bytes);

@@ -1,7 +1,7 @@
 /** The real Ollama at OLLAMA_HOST, what its models can do, and tests that are skipped, by name, without what they need. */
 import process from "node:process";
 import { createOllamaClient } from "../../src/ollama/client.ts";
-import { environmentHasProxy } from "../../src/lib/environment_proxy.ts";
+import { environmentHasProxy } from "../../src/lib/network/environment_proxy.ts";
 import { parseOllamaHost } from "../../src/ollama/host.ts";
 import { createLocalModel } from "../../src/ollama/local_model.ts";
 import { createModelQueue } from "../../src/ollama/model_queue.ts";

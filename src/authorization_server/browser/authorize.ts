@@ -1,5 +1,5 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, stores it, and shows the first page. */
-import { addressKey } from "../../lib/address_key.ts";
+import { addressKey } from "../../lib/network/address_key.ts";
 import {
   type AuthorizationError,
   errorLocation,

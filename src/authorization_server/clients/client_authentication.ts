@@ -1,6 +1,6 @@
 /** Client authentication at the token, revocation and introspection endpoints (RFC 6749 §2.3, OAuth 2.1 §2.4). */
 import { Buffer } from "node:buffer";
-import { addressKey } from "../../lib/address_key.ts";
+import { addressKey } from "../../lib/network/address_key.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { assertionType, type AssertionVerifier, clientIdOfAssertion } from "./client_assertion.ts";

@@ -1,7 +1,7 @@
 /** The real network for the document fetcher: the system's resolver, and TLS over a pinned TCP connection. */
 import { lookup } from "node:dns/promises";
 import type { TLSSocket } from "node:tls";
-import { parseIpAddress } from "../../lib/ip_address.ts";
+import { parseIpAddress } from "../../lib/network/ip_address.ts";
 import type { ConnectTarget, Network, SecureConnection } from "./public_document.ts";
 
 /** Connects as the machine does. `authorities` (PEM) take the place of the certificate authorities that it trusts. */

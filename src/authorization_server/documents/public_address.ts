@@ -1,5 +1,5 @@
 /** Which IP addresses are out on the internet, where a document may be fetched from (SSRF). */
-import { parseIpv4, parseIpv6 } from "../../lib/ip_address.ts";
+import { parseIpv4, parseIpv6 } from "../../lib/network/ip_address.ts";
 
 /** IPv4 ranges that are not globally reachable (IANA special-purpose registry), as network and prefix length. */
 const forbiddenIpv4: readonly (readonly [string, number])[] = [

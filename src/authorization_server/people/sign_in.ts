@@ -1,5 +1,5 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
-import { addressKey } from "../../lib/address_key.ts";
+import { addressKey } from "../../lib/network/address_key.ts";
 import type { Browser } from "../browser/browser_sessions.ts";
 import { isCsrfToken, readBrowserForm } from "../browser/own_form.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";

@@ -1,6 +1,6 @@
 /** Whose request it is behind proxies: the address that rate limits, throttling and audit go by. */
-import { parseIpAddress } from "../../lib/ip_address.ts";
-import { isTrustedProxy, type TrustedProxies } from "../../lib/trusted_proxies.ts";
+import { parseIpAddress } from "../../lib/network/ip_address.ts";
+import { isTrustedProxy, type TrustedProxies } from "../../lib/network/trusted_proxies.ts";
 import { type ForwardedFor, parseForwarded, parseXForwardedFor } from "./forwarded.ts";
 
 /**

@@ -2,8 +2,8 @@
  * Notices a proxy that is not trusted: requests of many clients, by what it says of them, that all come from one
  * address. Limits by address are then one for all of them, so the operator is told, once.
  */
-import { addressKey } from "../../lib/address_key.ts";
-import { parseIpAddress } from "../../lib/ip_address.ts";
+import { addressKey } from "../../lib/network/address_key.ts";
+import { parseIpAddress } from "../../lib/network/ip_address.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { parseForwarded, parseXForwardedFor } from "./forwarded.ts";
 

@@ -2,7 +2,7 @@
  * Keeps strangers from filling the log: of lines that anyone can cause, the first few of each kind are written as they
  * are, those after them are counted, and the count follows as one line. Everything else passes.
  */
-import { addressKey } from "../address_key.ts";
+import { addressKey } from "../network/address_key.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
 import { systemTimers, type Timers } from "../time/timers.ts";
 

@@ -13,7 +13,7 @@ import { modelParameter } from "./input.ts";
 import { callOf, type ToolFailure, toToolFailure } from "./model_call.ts";
 import { type Passage, passagesOf } from "./passages.ts";
 
-export interface LlmEmbedOptions {
+interface LlmEmbedOptions {
   readonly model: LocalModel;
   /** The operator's allow list of embedding models; the first is the default. */
   readonly embeddingModels: readonly [string, ...string[]];

@@ -12,7 +12,7 @@ export type EditRefusal =
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number };
 
 /** What to replace. */
-export interface Replacement {
+interface Replacement {
   readonly oldText: string;
   readonly newText: string;
   /** Every occurrence; otherwise exactly one must be there. */
@@ -22,7 +22,7 @@ export interface Replacement {
 }
 
 /** A text with its replacements made. */
-export interface EditedText {
+interface EditedText {
   readonly text: string;
   readonly count: number;
 }

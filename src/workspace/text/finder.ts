@@ -4,7 +4,7 @@
  */
 
 /** The offset of the first occurrence at or after `from`, or -1. */
-export type TextFinder = (text: string, from: number) => number;
+type TextFinder = (text: string, from: number) => number;
 
 /** Up to here the runtime's search does at most so many comparisons a character. */
 const maxNativeCharacters = 32;
