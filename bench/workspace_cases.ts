@@ -68,10 +68,10 @@ export function workspaceCases(root: string): readonly Case[] {
     },
     {
       name: "describe a file",
-      ours: ours("file_info", { filename: "1k" }),
+      ours: ours("file_list", { pattern: "1k", show: "details" }),
       official: ours("get_file_info", { path: at("1k") }),
       bare: ["Deno.statSync", () => Deno.statSync(at("1k"))],
-      proof: "size",
+      proof: "1",
     },
     ...[1, 100].map((kilobytes): Case => ({
       name: `write ${kilobytes}k (ours also to the disk)`,

@@ -17,12 +17,10 @@ import { workspaceFilesResource } from "../resources/workspace_files.ts";
 import type { ServicenowRecords } from "../servicenow/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { traceModel } from "../telemetry/traced_model.ts";
-import { directoryCreateTool } from "../tools/files/directory_create.ts";
 import { fileDeleteTool } from "../tools/files/file_delete.ts";
 import { fileEditTool } from "../tools/files/file_edit.ts";
-import { fileInfoTool } from "../tools/files/file_info.ts";
 import { fileListTool } from "../tools/files/file_list.ts";
-import { fileCopyTool, fileMoveTool } from "../tools/files/file_move.ts";
+import { fileMoveTool } from "../tools/files/file_move.ts";
 import { fileReadTool } from "../tools/files/file_read.ts";
 import { fileSearchTool } from "../tools/files/file_search.ts";
 import { fileWriteTool } from "../tools/files/file_write.ts";
@@ -90,12 +88,9 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       fileReadTool(workspace),
       fileWriteTool(workspace),
       fileListTool(workspace),
-      fileInfoTool(workspace),
       fileEditTool(workspace),
       fileMoveTool(workspace),
-      fileCopyTool(workspace),
       fileDeleteTool(workspace),
-      directoryCreateTool(workspace),
       fileSearchTool(workspace),
       ...llmTools({ ...models, workspace, clock }),
       ...(records === null ? [] : records.tools),

@@ -25,7 +25,7 @@ Deno.test({
       async ({ done, call, refused }) => {
         await done("file_write", { filename: "kept", content: "old" });
         let made = 0;
-        while ((await call("directory_create", { path: `d${made}` })).ok) made++;
+        while ((await call("file_move", { destination: `d${made}` })).ok) made++;
         assert.ok(made > 0 && made < 12);
         assert.match(await refused("file_write", { filename: "new", content: "x" }), /no space left on the disk/);
         assert.match(await refused("file_write", { filename: "kept", content: "new" }), /no space left on the disk/);
@@ -58,20 +58,20 @@ Deno.test({
       ].join("; ")),
     }, async ({ done, refused }) => {
       assert.equal((await done("file_read", { filename: "d/f" })).structured["content"], "kept");
-      assert.match((await done("file_list", { depth: 2 })).text, /^d\/\nd\/f$/);
+      assert.match((await done("file_list", { depth: 2 })).text, /^d\/\n {2}f$/);
       assert.match((await done("file_search", { query: "kept" })).text, /d\/f/);
-      assert.equal((await done("file_info", { filename: "d/f" })).structured["size_bytes"], 4);
+      assert.match((await done("file_list", { path: "d", show: "details" })).text, /^ +4 .* f$/);
       const changes: readonly (readonly [string, Record<string, unknown>])[] = [
         ["file_write", { filename: "d/f", content: "x" }],
         ["file_write", { filename: "new", content: "x" }],
         ["file_write", { filename: "d/f", content: "x", mode: "append" }],
         ["file_edit", { filename: "d/f", old_text: "kept", new_text: "lost" }],
-        ["file_copy", { filename: "d/f", destination: "copy" }],
+        ["file_move", { copy: true, filename: "d/f", destination: "copy" }],
         ["file_move", { filename: "d/f", destination: "moved" }],
         ["file_move", { filename: "d", destination: "e" }],
         ["file_delete", { filename: "d/f" }],
         ["file_delete", { filename: "d", recursive: true }],
-        ["directory_create", { path: "new/directory" }],
+        ["file_move", { destination: "new/directory" }],
       ];
       for (const [tool, input] of changes) assert.match(await refused(tool, input), /access denied - it is read-only/);
       assert.equal((await done("file_read", { filename: "d/f" })).structured["content"], "kept");
@@ -88,7 +88,7 @@ async function fillUp({ done, call, refused }: FileServer, words: RegExp): Promi
   assert.match(await refused("file_write", { filename: "kept", content }), words);
   assert.match(await refused("file_write", { filename: "kept", content, mode: "append" }), words);
   assert.match(await refused("file_edit", { filename: "kept", old_text: "old", new_text: content }), words);
-  assert.match(await refused("file_copy", { filename: "large-0", destination: "copy" }), words);
+  assert.match(await refused("file_move", { copy: true, filename: "large-0", destination: "copy" }), words);
   assert.equal((await done("file_read", { filename: "kept" })).structured["content"], "old");
   const names = ["kept", ...Array.from({ length: written }, (_, index) => `large-${index}`)];
   const { structured } = await done("file_list", { show: "details" });

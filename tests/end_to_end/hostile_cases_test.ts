@@ -94,7 +94,6 @@ function otherWays(path: string): readonly [readonly Way[], readonly Way[]] {
   const parsed = parseDirectoryPath(path);
   const uri = `workspace:///${parsed.ok ? toTemplateValue(parsed.value) : path}`;
   const looks: readonly Way[] = [
-    call("file_info", { filename: path }),
     call("file_read", { filename: path, head: 3 }),
     call("file_read", { filename: path, embed: true }),
     call("file_read", { filename: path, files: [`${path}/secret.txt`] }),
@@ -112,9 +111,9 @@ function otherWays(path: string): readonly [readonly Way[], readonly Way[]] {
     call("file_edit", { filename: path, old_text: "s", new_text: "S", replace_all: true }),
     call("file_write", { filename: `${path}/below.txt`, content: "x" }),
     call("file_write", { filename: path, content: "x", mode: "append" }),
-    call("directory_create", { path: `${path}/new/er` }),
-    call("file_copy", { filename: path, destination: "copied" }),
-    call("file_copy", { filename: path, destination: `${path}/copied`, overwrite: true }),
+    call("file_move", { destination: `${path}/new/er` }),
+    call("file_move", { copy: true, filename: path, destination: "copied" }),
+    call("file_move", { copy: true, filename: path, destination: `${path}/copied`, overwrite: true }),
     call("file_move", { filename: path, destination: "moved" }),
     call("file_read", { filename: "moved" }),
     call("file_list", { path: "moved" }),

@@ -24,13 +24,12 @@ Deno.test({
     }, async ({ refused, done }) => {
       const attempts: readonly (readonly [string, Record<string, unknown>])[] = [
         ["file_read", { filename: "other/file.txt" }],
-        ["file_info", { filename: "other/file.txt" }],
         ["file_list", { path: "other" }],
         ["file_write", { filename: "other/new.txt", content: "new" }],
         ["file_edit", { filename: "other/file.txt", old_text: "hidden", new_text: "changed" }],
-        ["file_copy", { filename: "own.txt", destination: "other/copy.txt" }],
+        ["file_move", { copy: true, filename: "own.txt", destination: "other/copy.txt" }],
         ["file_move", { filename: "own.txt", destination: "other/moved.txt" }],
-        ["directory_create", { path: "other/directory" }],
+        ["file_move", { destination: "other/directory" }],
         ["file_delete", { filename: "other/file.txt" }],
       ];
       for (const [tool, input] of attempts) {

@@ -69,12 +69,11 @@ type Attempt = readonly [string, Record<string, unknown>, "reads" | "changes"];
 function attempts(path: string): readonly Attempt[] {
   return [
     ["file_read", { filename: path }, "reads"],
-    ["file_info", { filename: path }, "reads"],
-    ["file_copy", { filename: path, destination: "stolen" }, "reads"],
+    ["file_move", { copy: true, filename: path, destination: "stolen" }, "reads"],
     ["file_write", { filename: path, content: "agent" }, "changes"],
     ["file_write", { filename: path, content: "agent", mode: "append" }, "changes"],
     ["file_edit", { filename: path, old_text: "agents", new_text: "nobody" }, "changes"],
-    ["file_copy", { filename: "Docs/ReadMe.txt", destination: path, overwrite: true }, "changes"],
+    ["file_move", { copy: true, filename: "Docs/ReadMe.txt", destination: path, overwrite: true }, "changes"],
     ["file_move", { filename: "Docs/ReadMe.txt", destination: path, overwrite: true }, "changes"],
     ["file_move", { filename: path, destination: "stolen" }, "changes"],
     ["file_delete", { filename: path }, "changes"],
@@ -91,7 +90,7 @@ function directoryAttempts(path: string): readonly Attempt[] {
     ["file_move", { filename: path, destination: "stolen" }, "changes"],
     ["file_move", { filename: "Docs", destination: `${path}/docs` }, "changes"],
     ["file_delete", { filename: path, recursive: true }, "changes"],
-    ["directory_create", { path: `${path}/new` }, "changes"],
+    ["file_move", { destination: `${path}/new` }, "changes"],
   ];
 }
 
@@ -142,7 +141,7 @@ Deno.test({
       const { done, refused } = files;
       assert.equal((await done("file_read", { filename: "DOCS/readme.TXT" })).structured["content"], "readable");
       await done("file_write", { filename: "docs/README.txt", content: "written" });
-      await done("file_copy", { filename: "docs/readme.txt", destination: "docs/Copy.txt" });
+      await done("file_move", { copy: true, filename: "docs/readme.txt", destination: "docs/Copy.txt" });
       assert.match(await refused("file_move", { filename: "docs", destination: "DOCS/inner" }), /into itself/);
       assert.match(await refused("file_read", { filename: "docs/readme.txt::$DATA" }), /another name/);
       await done("file_delete", { filename: "docs/COPY.TXT" });

@@ -78,14 +78,13 @@ export const fileAttacks: Attacks = {
     }),
   file_search_names: (random) =>
     call("file_search", { pattern: random.pick(["*", "**/*", `${"*a".repeat(100)}`, "{a,b}{c,d}{e,f}{g,h}{i,j}"]) }),
-  file_info: (random) => call("file_info", { filename: fileName(random) }),
   file_copy: (random) =>
-    call("file_copy", { filename: random.pick(names), destination: random.pick(names), overwrite: true }),
+    call("file_move", { copy: true, filename: random.pick(names), destination: random.pick(names), overwrite: true }),
   file_move: (random) =>
     call("file_move", { filename: random.pick(names), destination: random.pick(names), overwrite: true }),
   file_delete: (random) => call("file_delete", { filename: random.pick(names) }),
-  directory_create: (random) =>
-    call("directory_create", {
-      path: random.pick([deep, `${deep}/${deep}`, `tree/${random.int(500)}/${"n".repeat(200)}`]),
+  make_directory: (random) =>
+    call("file_move", {
+      destination: random.pick([deep, `${deep}/${deep}`, `tree/${random.int(500)}/${"n".repeat(200)}`]),
     }),
 };

@@ -99,11 +99,11 @@ Deno.test({
           ["file_write", { filename: "d/w", content: "x" }],
           ["file_write", { filename: "d/f", content: "inside" }],
           ["file_write", { filename: "g", content: "x", mode: "append" }],
-          ["file_copy", { filename: "d/SECRET-NAME", destination: "copy", overwrite: true }],
+          ["file_move", { copy: true, filename: "d/SECRET-NAME", destination: "copy", overwrite: true }],
           ["file_move", { filename: "d/SECRET-NAME", destination: "moved", overwrite: true }],
           ["file_delete", { filename: "d/f" }],
           ["file_delete", { filename: "d/SECRET-NAME" }],
-          ["directory_create", { path: "d/new" }],
+          ["file_move", { destination: "d/new" }],
         ];
         for (let round = 0; round < 60; round++) {
           const answers = await Promise.all(calls.map(([tool, input]) => call(tool, input)));

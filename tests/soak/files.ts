@@ -69,12 +69,12 @@ export function createFilesActor(directory: string, stage: Stage, token: string)
       after: changed([filename, after]),
     };
   };
-  const moveOrCopy = (tool: "file_move" | "file_copy"): Change => {
+  const moveOrCopy = (copy: boolean): Change => {
     const [filename, destination] = [random.pick([...tree.keys()]), anyPath()];
     if (filename === destination) return write();
     const content = tree.get(filename) ?? "";
-    const after = changed([filename, tool === "file_move" ? null : content], [destination, content]);
-    return { tool, input: { filename, destination, overwrite: true }, after };
+    const after = changed([filename, copy ? content : null], [destination, content]);
+    return { tool: "file_move", input: { path: filename, destination, copy, overwrite: true }, after };
   };
   const remove = (): Change => {
     const filename = random.pick([...tree.keys()]);
@@ -113,8 +113,8 @@ export function createFilesActor(directory: string, stage: Stage, token: string)
     if (tree.size === 0 || dice < 35) return write();
     if (dice < 55) return append();
     if (dice < 67) return edit();
-    if (dice < 77) return moveOrCopy("file_move");
-    if (dice < 85) return moveOrCopy("file_copy");
+    if (dice < 77) return moveOrCopy(false);
+    if (dice < 85) return moveOrCopy(true);
     if (dice < 93) return remove();
     return tidy() ?? (dice < 97 ? removeDirectory() : moveDirectory());
   };

@@ -59,14 +59,14 @@ export async function callTool(
 
 /** Whether a token is accepted; anything but yes and no is broken. */
 export async function isAccepted(server: SoakedServer, token: string): Promise<boolean> {
-  const { status } = await post(server, toolCall("file_info", { filename: "." }), { token });
+  const { status } = await post(server, toolCall("file_list", {}), { token });
   assert.ok(status === 200 || status === 401, `a token was answered with ${status}`);
   return status === 200;
 }
 
 /** A file's content; `null` where there is none. */
 export async function readFile(server: SoakedServer, token: string, filename: string): Promise<string | null> {
-  const { status, result, error } = await post(server, toolCall("file_read", { filename }), { token });
+  const { status, result, error } = await post(server, toolCall("file_read", { filename, max_bytes: 2 ** 20 }), { token });
   assert.equal(status, 200, `file_read was answered with ${status} ${JSON.stringify(error)}`);
   if (result?.["isError"] === false) {
     const { content, next_cursor: cursor } = result["structuredContent"] as { content: string; next_cursor?: string };

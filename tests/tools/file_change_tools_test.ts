@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { directoryCreateTool } from "../../src/tools/files/directory_create.ts";
 import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileInfoTool } from "../../src/tools/files/file_info.ts";
-import { fileCopyTool, fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
 import { fileWriteTool } from "../../src/tools/files/file_write.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
@@ -60,59 +58,55 @@ Deno.test("what file_write puts in place of UTF-16, or adds to it, is UTF-16", (
     }
   }));
 
-Deno.test("file_info tells of files and directories, and hashes what one read cannot give", () =>
-  withWorkspace(async ({ root, workspace }) => {
-    const info = fileInfoTool(workspace);
-    Deno.writeTextFileSync(`${root}/a.json`, "abc".repeat(500_000));
-    const { structured } = await answerOf(info, { filename: "a.json" });
-    assert.deepEqual([structured["kind"], structured["size_bytes"], structured["mime_type"]], [
-      "file",
-      1_500_000,
-      "application/json",
-    ]);
-    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("abc".repeat(500_000)));
-    assert.equal(structured["sha256"], new Uint8Array(digest).toHex());
-    assert.equal((await answerOf(info, { filename: "." })).structured["kind"], "directory");
-    assert.equal((await failureOf(info, { filename: "" })).message, "filename parameter is required");
-  }));
-
-Deno.test("file_move, file_copy, file_delete and directory_create do what they say, to links themselves too", () =>
+Deno.test("file_move moves, copies, makes directories, and treats links themselves", () =>
   withWorkspace(async ({ root, outside, workspace }) => {
-    await answerOf(directoryCreateTool(workspace), { path: "d/e" });
+    const [move, remove] = [fileMoveTool(workspace), fileDeleteTool(workspace)];
+    assert.equal((await answerOf(move, { destination: "d/e" })).text, "d/e/ created");
+    assert.equal((await answerOf(move, { destination: "d/e" })).text, "d/e/ is there already");
     Deno.writeTextFileSync(`${root}/a`, "text");
     Deno.symlinkSync("../outside", `${root}/l`);
-    assert.equal(
-      (await answerOf(fileCopyTool(workspace), { filename: "a", destination: "d/b" })).text,
-      "Copied a to d/b (4 bytes)",
-    );
-    assert.equal(
-      (await answerOf(fileMoveTool(workspace), { filename: "d/b", destination: "d/e/c" })).text,
-      "Moved d/b to d/e/c",
-    );
-    await answerOf(fileMoveTool(workspace), { filename: "l", destination: "m" });
+    const copied = await answerOf(move, { path: "a", destination: "d/b", copy: true });
+    assert.equal(copied.text, "Copied a to d/b (4 bytes)");
+    assert.equal((await answerOf(move, { path: "d/b", destination: "d/e/c" })).text, "Moved d/b to d/e/c");
+    await answerOf(move, { path: "l", destination: "m" });
     assert.equal(Deno.readLinkSync(`${root}/m`), "../outside");
-    assert.equal(
-      (await failureOf(fileCopyTool(workspace), { filename: "m/secret.txt", destination: "s" })).code,
-      "denied_outside_link",
-    );
-    assert.equal(
-      (await failureOf(fileDeleteTool(workspace), { filename: "m/secret.txt" })).code,
-      "denied_outside_link",
-    );
-    assert.equal(
-      (await failureOf(fileMoveTool(workspace), { filename: "a", destination: "m/a" })).code,
-      "denied_outside_link",
-    );
-    assert.equal((await failureOf(fileDeleteTool(workspace), { filename: "d" })).code, "not_empty");
+    const through: [Record<string, unknown>, typeof move][] = [
+      [{ path: "m/secret.txt", destination: "s", copy: true }, move],
+      [{ path: "a", destination: "m/a" }, move],
+      [{ path: "m/secret.txt" }, remove],
+    ];
+    for (const [request, tool] of through) {
+      assert.equal((await failureOf(tool, request)).code, "denied_outside_link", JSON.stringify(request));
+    }
+    assert.equal((await failureOf(remove, { path: "d" })).code, "not_empty");
     Deno.symlinkSync("../../outside", `${root}/d/l`);
-    assert.equal(
-      (await answerOf(fileDeleteTool(workspace), { filename: "d", recursive: true })).text,
-      "Deleted d (4 entries)",
-    );
-    assert.equal((await answerOf(fileDeleteTool(workspace), { filename: "m" })).text, "Deleted m");
+    assert.equal((await answerOf(remove, { path: "d", recursive: true })).text, "Deleted d (4 entries)");
+    assert.equal((await answerOf(remove, { path: "m" })).text, "Deleted m");
     assert.ok(Deno.statSync(`${outside}/secret.txt`).isFile, "what the links led to is still there");
-    assert.equal(
-      (await failureOf(fileDeleteTool(workspace), { filename: "." })).message,
-      "Failed to delete: it is the workspace itself",
-    );
+    assert.equal((await failureOf(remove, { path: "." })).message, "Failed to delete: it is the workspace itself");
   }));
+
+Deno.test("file_move copies a directory with what is in it, and leaves links out", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const move = fileMoveTool(workspace);
+    for (const directory of ["d/e", "d/empty"]) Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
+    for (const name of ["d/a", "d/e/b"]) Deno.writeTextFileSync(`${root}/${name}`, name);
+    Deno.symlinkSync("../../outside", `${root}/d/l`);
+    const { text, structured } = await answerOf(move, { path: "d", destination: "copy/of/d", copy: true });
+    assert.equal(text, "Copied d/ to copy/of/d/ (2 files, 8 bytes; 1 links or special files were left out)");
+    assert.deepEqual([structured["files"], structured["size_bytes"]], [2, 8]);
+    assert.equal(Deno.readTextFileSync(`${root}/copy/of/d/e/b`), "d/e/b");
+    assert.deepEqual(Array.from(Deno.readDirSync(`${root}/copy/of/d`), ({ name }) => name).sort(), ["a", "e", "empty"]);
+    assert.equal((await failureOf(move, { path: "d", destination: "copy", copy: true })).code, "is_directory");
+    assert.equal((await failureOf(move, { path: "d", destination: "d/e/d", copy: true })).code, "into_itself");
+    assert.equal((await failureOf(move, { path: "d", destination: "../d", copy: true })).code, "path_leaves_workspace");
+  }));
+
+Deno.test("a copy of a directory that cannot be finished says how far it went", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.mkdirSync(`${root}/d`);
+    for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/d/${name}`, "x".repeat(40));
+    const refused = await failureOf(fileMoveTool(workspace), { path: "d", destination: "e", copy: true });
+    assert.equal(refused.code, "copy_incomplete");
+    assert.match(refused.message, /200 bytes.*\(2 files were copied to e and are there now\)$/);
+  }, { limits: { maxTotalBytes: 200 } }));

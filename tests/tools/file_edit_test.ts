@@ -8,7 +8,7 @@ Deno.test("file_edit replaces the one occurrence and answers with count, version
   withWorkspace(async ({ root, workspace }) => {
     const edit = fileEditTool(workspace);
     Deno.writeTextFileSync(`${root}/a.txt`, "one\ntwo\nthree\n");
-    const answer = await answerOf(edit, { filename: "a.txt", old_text: "two", new_text: "2" });
+    const answer = await answerOf(edit, { path: "a.txt", old_text: "two", new_text: "2" });
     assert.match(answer.text, /^a\.txt: 1 replacement, 12 bytes, version [0-9a-f]{12}\n@@ -2 \+2 @@\n-two\n\+2$/);
     assert.equal(answer.structured["diff"], "@@ -2 +2 @@\n-two\n+2");
     assert.deepEqual([answer.structured["replacements"], answer.structured["changed"]], [1, true]);
@@ -19,7 +19,7 @@ Deno.test("file_edit replaces all only when asked, and says how often the text i
   withWorkspace(async ({ root, workspace }) => {
     const edit = fileEditTool(workspace);
     Deno.writeTextFileSync(`${root}/a`, "x y x");
-    const request = { filename: "a", old_text: "x", new_text: "z" };
+    const request = { path: "a", old_text: "x", new_text: "z" };
     assert.equal(
       (await failureOf(edit, request)).message,
       "Failed to edit file: old_text is there 2 times; add text around it, or set replace_all to replace all of them",
@@ -32,7 +32,7 @@ Deno.test("file_edit replaces all only when asked, and says how often the text i
 Deno.test("the answer of a large edit stays short", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "a\n".repeat(400_000));
-    const request = { filename: "a", old_text: "a", new_text: "b", replace_all: true };
+    const request = { path: "a", old_text: "a", new_text: "b", replace_all: true };
     const answer = await answerOf(fileEditTool(workspace), request);
     assert.equal(answer.structured["replacements"], 400_000);
     assert.ok(JSON.stringify(answer).length < 10_000);
@@ -42,7 +42,7 @@ Deno.test("the answer of a large edit stays short", () =>
 Deno.test("file_edit with dry_run changes nothing", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "x");
-    const request = { filename: "a", old_text: "x", new_text: "long", dry_run: true };
+    const request = { path: "a", old_text: "x", new_text: "long", dry_run: true };
     const answer = await answerOf(fileEditTool(workspace), request);
     assert.match(answer.text, /\n\(dry run: nothing was changed\)$/);
     assert.deepEqual([answer.structured["changed"], answer.structured["size_bytes"]], [false, 4]);
@@ -54,8 +54,8 @@ Deno.test("file_edit says why a text is not found or a file cannot be edited", (
     const edit = fileEditTool(workspace);
     Deno.writeTextFileSync(`${root}/mixed`, "a\r\nb\nc");
     Deno.writeFileSync(`${root}/binary`, Uint8Array.of(0, 0xff));
-    const reason = async (filename: string, old_text: string, new_text = "n"): Promise<string> =>
-      (await failureOf(edit, { filename, old_text, new_text })).code;
+    const reason = async (path: string, old_text: string, new_text = "n"): Promise<string> =>
+      (await failureOf(edit, { path, old_text, new_text })).code;
     assert.equal(await reason("mixed", "a\nb\nc"), "mixed_line_ends");
     assert.equal(await reason("mixed", "z"), "not_there");
     assert.equal(await reason("mixed", ""), "empty_old_text");
@@ -64,8 +64,8 @@ Deno.test("file_edit says why a text is not found or a file cannot be edited", (
     assert.equal(await reason("binary", "a"), "not_text");
     assert.equal(await reason("none", "a"), "not_found");
     assert.equal(await reason("../a", "a"), "path_leaves_workspace");
-    assert.equal((await failureOf(edit, { filename: "mixed" })).code, "invalid_arguments");
-    assert.equal((await failureOf(edit, { filename: "mixed", old_text: "a" })).code, "invalid_arguments");
+    assert.equal((await failureOf(edit, { path: "mixed" })).code, "invalid_arguments");
+    assert.equal((await failureOf(edit, { path: "mixed", old_text: "a" })).code, "invalid_arguments");
   }));
 
 Deno.test("file_edit writes UTF-16 and Latin-1 back as they were, and refuses what they cannot hold", () =>
@@ -73,14 +73,14 @@ Deno.test("file_edit writes UTF-16 and Latin-1 back as they were, and refuses wh
     const edit = fileEditTool(workspace);
     Deno.writeFileSync(`${root}/utf16`, new Uint8Array(Buffer.from("\ufeffgrün\r\nzwei\r\n", "utf16le")));
     Deno.writeFileSync(`${root}/latin1`, new Uint8Array(Buffer.from("grün\n", "latin1")));
-    await answerOf(edit, { filename: "utf16", old_text: "grün\nzwei", new_text: "żółty\n2" });
+    await answerOf(edit, { path: "utf16", old_text: "grün\nzwei", new_text: "żółty\n2" });
     assert.deepEqual(
       Deno.readFileSync(`${root}/utf16`),
       new Uint8Array(Buffer.from("\ufeffżółty\r\n2\r\n", "utf16le")),
     );
-    await answerOf(edit, { filename: "latin1", old_text: "grün", new_text: "blaß" });
+    await answerOf(edit, { path: "latin1", old_text: "grün", new_text: "blaß" });
     assert.deepEqual(Deno.readFileSync(`${root}/latin1`), new Uint8Array(Buffer.from("blaß\n", "latin1")));
-    const refused = await failureOf(edit, { filename: "latin1", old_text: "blaß", new_text: "żółty" });
+    const refused = await failureOf(edit, { path: "latin1", old_text: "blaß", new_text: "żółty" });
     assert.equal(refused.code, "not_encodable");
   }));
 
@@ -90,11 +90,11 @@ Deno.test("several edits are made in their order, each in what the one before le
     Deno.writeTextFileSync(`${root}/a`, "one two\n");
     Deno.writeTextFileSync(`${root}/b`, "total totals\n");
     const { text, structured } = await answerOf(edit, {
-      filename: "a",
+      path: "a",
       edits: [
         { old_text: "one", new_text: "two" },
         { old_text: "two two", new_text: "2 2" },
-        { filename: "b", old_text: "total", new_text: "sum", whole_word: true },
+        { path: "b", old_text: "total", new_text: "sum", whole_word: true },
       ],
     });
     assert.equal(Deno.readTextFileSync(`${root}/a`), "2 2\n");
@@ -112,10 +112,10 @@ Deno.test("when one of several edits cannot be made, nothing is changed, and the
     for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
     const edits = [
       { old_text: "one", new_text: "1" },
-      { filename: "b", old_text: "one", new_text: "1" },
-      { filename: "b", old_text: "two", new_text: "2" },
+      { path: "b", old_text: "one", new_text: "1" },
+      { path: "b", old_text: "two", new_text: "2" },
     ];
-    const refused = await failureOf(edit, { filename: "a", edits });
+    const refused = await failureOf(edit, { path: "a", edits });
     assert.equal(
       refused.message,
       "Failed to edit file: old_text is not in the file; it must match exactly, with blanks (edit 3, b; nothing was changed)",
@@ -133,8 +133,8 @@ Deno.test("when a file cannot be written, those written before are put back", ()
           ? Promise.resolve({ ok: false, error: { reason: "no_space" } })
           : workspace.write(path, bytes, options),
     };
-    const edits = ["a", "b", "c"].map((filename) => ({ filename, old_text: "one", new_text: "1" }));
-    const refused = await failureOf(fileEditTool(full), { filename: "a", edits });
+    const edits = ["a", "b", "c"].map((path) => ({ path, old_text: "one", new_text: "1" }));
+    const refused = await failureOf(fileEditTool(full), { path: "a", edits });
     assert.equal(refused.message, "Failed to edit file: no space left on the disk (c); nothing was changed");
     for (const name of ["a", "b", "c"]) assert.equal(Deno.readTextFileSync(`${root}/${name}`), "one\n");
   }));
@@ -144,12 +144,12 @@ Deno.test("concurrent edits of different lines all take effect; of one version e
     const edit = fileEditTool(workspace);
     const lines = Array.from({ length: 12 }, (_, n) => `line ${n};`);
     Deno.writeTextFileSync(`${root}/a`, lines.join("\n"));
-    await Promise.all(lines.map((line) => answerOf(edit, { filename: "a", old_text: line, new_text: `${line}!` })));
+    await Promise.all(lines.map((line) => answerOf(edit, { path: "a", old_text: line, new_text: `${line}!` })));
     assert.equal(Deno.readTextFileSync(`${root}/a`), lines.map((line) => `${line}!`).join("\n"));
-    const { structured } = await answerOf(edit, { filename: "a", old_text: "line 0;!", new_text: "line 0;" });
+    const { structured } = await answerOf(edit, { path: "a", old_text: "line 0;!", new_text: "line 0;" });
     const outcomes = await Promise.allSettled(
       lines.map((line) =>
-        answerOf(edit, { filename: "a", old_text: line, new_text: "x", if_version: structured["version"] })
+        answerOf(edit, { path: "a", old_text: line, new_text: "x", if_version: structured["version"] })
       ),
     );
     assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1);

@@ -52,9 +52,21 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   ["read", { filename: "" }, "filename parameter is required"],
   ["write", { filename: "", content: "" }, "filename parameter is required"],
   ["read", { filename: "../a" }, "Invalid filename - path traversal not allowed"],
-  ["read", { filename: "/etc/passwd" }, "Invalid filename - path traversal not allowed"],
-  ["read", { filename: "a\\b" }, "Invalid filename - path traversal not allowed"],
-  ["read", { filename: "C:a" }, "Invalid filename - path traversal not allowed"],
+  [
+    "read",
+    { filename: "/etc/passwd" },
+    "Invalid filename - path traversal not allowed; paths are relative to the workspace: etc/passwd",
+  ],
+  [
+    "read",
+    { filename: "a\\b" },
+    "Invalid filename - path traversal not allowed; paths are relative to the workspace: a/b",
+  ],
+  [
+    "read",
+    { filename: "C:a" },
+    "Invalid filename - path traversal not allowed; paths are relative to the workspace: a",
+  ],
   ["write", { filename: "a/../../b", content: "" }, "Invalid filename - path traversal not allowed"],
   ["list", { path: ".." }, "Invalid path - path traversal not allowed"],
   ["read", { filename: "a\u0007" }, "Invalid filename - control characters and line separators are not allowed"],
@@ -74,7 +86,11 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
     "Failed to read file: access denied - a link in the path leads outside the workspace (out)",
   ],
   ["write", { filename: "folder", content: "" }, "Failed to write file: it is a directory (folder)"],
-  ["write", { filename: "a:b", content: "" }, "Invalid filename - path traversal not allowed"],
+  [
+    "write",
+    { filename: "a:b", content: "" },
+    "Invalid filename - path traversal not allowed; paths are relative to the workspace: b",
+  ],
   ["write", { filename: "ab:c", content: "" }, "Failed to write file: a new name may not hold a colon (ab:c)"],
   [
     "write",

@@ -1,6 +1,6 @@
-/** A refusal of file_move or file_copy names the path that is in the way, and never the other. */
+/** A refusal of file_move, moving or copying, names the path that is in the way, and never the other. */
 import assert from "node:assert/strict";
-import { fileCopyTool, fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
 import type { DiskWorkspaceOptions } from "../../src/workspace/disk/disk_workspace.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
@@ -51,7 +51,6 @@ const ofMove: readonly Case[] = [
 ];
 const ofCopy: readonly Case[] = [
   ["a", "d", "is_directory", "destination"],
-  ["d", "new", "is_directory", "source"],
   ["large", "new", "too_large", "source"],
   ["fits", "new", "quota", "destination"],
 ];
@@ -65,20 +64,25 @@ const inStore: readonly Case[] = [["a", deep, "too_deep", "destination"]];
 
 for (const [kind, open, own] of [["disk", onDiskOpened, onDisk], ["store", inStoreOpened, inStore]] as const) {
   for (
-    const [name, make, cases] of [
-      ["file_move", fileMoveTool, [
+    const [name, kindOfMove, cases] of [
+      ["a move", { copy: false }, [
         ...ofBoth,
         ...ofMove,
         ...own.filter(([from]) => from !== "outward" && from !== "loop"),
       ]],
-      ["file_copy", fileCopyTool, [...ofBoth, ...ofCopy, ...own]],
+      ["a copy", { copy: true }, [...ofBoth, ...ofCopy, ...own]],
     ] as const
   ) {
     for (const [from, to, code, about, options] of cases) {
       const shownTo = to.length > 40 ? "a deep path" : to;
       Deno.test(`${kind}: ${name} of ${from} to ${shownTo} is refused (${code}), by its ${about}`, async () => {
         await using opened = await open();
-        const failure = await failureOf(make(opened.workspace), { filename: from, destination: to, ...options });
+        const failure = await failureOf(fileMoveTool(opened.workspace), {
+          path: from,
+          destination: to,
+          ...kindOfMove,
+          ...options,
+        });
         assert.equal(failure.code, code, failure.message);
         const named = { source: from, destination: to, both: `${from} to ${to}` }[about];
         const end = code === "is_root" ? ": it is the workspace itself" : ` (${named})`;

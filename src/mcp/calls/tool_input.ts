@@ -51,11 +51,24 @@ export function parseToolInput(
   return failure([...unknown, ...new Set(faults)].slice(0, maxFaults).join("; "));
 }
 
+/** The arguments, and the entries of their lists, such as several edits, by the parameters' own names. */
 function withoutAliases(
   aliases: Readonly<Record<string, string>> | undefined,
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   if (aliases === undefined) return given;
+  let input = renamed(aliases, given);
+  for (const [name, list] of Object.entries(input)) {
+    if (!Array.isArray(list)) continue;
+    input = { ...input, [name]: list.map((entry) => isObject(entry) ? renamed(aliases, entry) : entry) };
+  }
+  return input;
+}
+
+function renamed(
+  aliases: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   let input = given;
   for (const [alias, target] of Object.entries(aliases)) {
     if (!Object.hasOwn(given, alias)) continue;

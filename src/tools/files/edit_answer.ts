@@ -21,7 +21,7 @@ export async function editAnswer(
     const made = `${replacements} ${replacements === 1 ? "replacement" : "replacements"}`;
     blocks.push(`${showName(path.text)}: ${made}, ${size}\n${showText(diff)}`);
     facts.push({
-      filename: path.text,
+      path: path.text,
       replacements,
       changed: written !== null,
       diff,

@@ -10,7 +10,7 @@ import { decodeBytes, encodeText } from "../../workspace/text/encoding.ts";
 export interface WantedEdit {
   /** From 1, as the caller counts. */
   readonly number: number;
-  readonly filename: string;
+  readonly path: string;
   readonly oldText: string;
   readonly newText: string;
   readonly all: boolean;

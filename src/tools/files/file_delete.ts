@@ -22,26 +22,27 @@ export function fileDeleteTool(source: WorkspaceSource): Tool {
       idempotentHint: false,
       openWorldHint: false,
     },
+    aliases: { filename: "path" },
     input: z.object({
-      filename: z.string().describe("The path in the workspace of what to delete"),
+      path: z.string().describe("The path in the workspace of what to delete"),
       recursive: z.boolean().default(false).describe("Delete a directory with all that is in it"),
     }),
     output: z.object({
-      filename: z.string().describe("The path that was deleted"),
+      path: z.string().describe("The path that was deleted"),
       deleted_entries: z.int().describe("How many files, links and directories were deleted"),
     }),
-    async run({ filename, recursive }, { principal }) {
-      if (filename === "") return toPathFailure("filename", "empty");
-      const path = parseDirectoryPath(filename);
-      if (!path.ok) return toPathFailure("filename", path.error);
+    async run({ path: text, recursive }, { principal }) {
+      if (text === "") return toPathFailure("path", "empty");
+      const path = parseDirectoryPath(text);
+      if (!path.ok) return toPathFailure("path", path.error, text);
       const removed = await workspaceOf(source, principal).remove(path.value, { recursive });
       if (!removed.ok) return toFailure("delete", path.value, removed.error);
       const { entries } = removed.value;
-      const text = `Deleted ${showName(path.value.text)}${entries === 1 ? "" : ` (${entries} entries)`}`;
+      const words = `Deleted ${showName(path.value.text)}${entries === 1 ? "" : ` (${entries} entries)`}`;
       return {
         ok: true,
-        content: [{ type: "text", text }],
-        structuredContent: { filename: path.value.text, deleted_entries: entries },
+        content: [{ type: "text", text: words }],
+        structuredContent: { path: path.value.text, deleted_entries: entries },
       };
     },
   });

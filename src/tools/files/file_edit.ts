@@ -18,7 +18,7 @@ const maxAttempts = 20;
 const replaceAll = z.boolean().optional().describe("Replace each occurrence; else there must be one");
 const wholeWord = z.boolean().optional().describe("Only where no letter, digit or _ is next to it");
 const edit = z.object({
-  filename: z.string().optional().describe("Default: the filename above"),
+  path: z.string().optional().describe("Default: the path above"),
   old_text: z.string(),
   new_text: z.string(),
   replace_all: replaceAll,
@@ -26,7 +26,7 @@ const edit = z.object({
   if_version: ifVersionInput,
 });
 const input = z.object({
-  filename: filenameInput,
+  path: filenameInput,
   old_text: z.string().optional().describe("Exact text to replace; line ends match whatever the file has"),
   new_text: z.string().optional().describe("What to put in its place; empty to delete"),
   replace_all: replaceAll,
@@ -38,7 +38,7 @@ const input = z.object({
 type Input = z.output<typeof input>;
 
 const oneFile = {
-  filename: z.string(),
+  path: z.string(),
   replacements: z.int().describe("How many were made, or would be"),
   changed: z.boolean().describe("false for a dry run"),
   diff: z.string(),
@@ -63,7 +63,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       idempotentHint: false,
       openWorldHint: false,
     },
-    aliases: { path: "filename", if_match: "if_version" },
+    aliases: { filename: "path", if_match: "if_version" },
     input,
     output: z.object({ ...oneFile, files: z.array(z.object(oneFile)).optional() }),
     async run(request, { principal }) {
@@ -71,8 +71,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
       const byFile = new Map<string, { readonly path: WorkspacePath; readonly edits: WantedEdit[] }>();
       for (const each of edits) {
-        const path = parseFilePath(each.filename);
-        if (!path.ok) return toPathFailure("filename", path.error);
+        const path = parseFilePath(each.path);
+        if (!path.ok) return toPathFailure("path", path.error, each.path);
         const file = byFile.get(path.value.text) ?? { path: path.value, edits: [] };
         file.edits.push(each);
         byFile.set(path.value.text, file);
@@ -87,7 +87,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
 
 /** The edits in their order, or what is wrong with the request. */
 function wantedEdits(request: Input): readonly WantedEdit[] | string {
-  const { filename, old_text: oldText, new_text: newText, edits = [] } = request;
+  const { path, old_text: oldText, new_text: newText, edits = [] } = request;
   const alone = oldText === undefined && newText === undefined ? [] : [request];
   if (alone.length > 0 && (oldText === undefined || newText === undefined)) {
     return "give old_text and new_text together";
@@ -95,7 +95,7 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
   if (alone.length + edits.length === 0) return "give old_text and new_text, or edits";
   const wanted = [...alone, ...edits].map((each, index): WantedEdit => ({
     number: index + 1,
-    filename: each.filename ?? filename,
+    path: each.path ?? path,
     oldText: each.old_text ?? "",
     newText: each.new_text ?? "",
     all: each.replace_all ?? false,

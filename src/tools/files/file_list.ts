@@ -79,7 +79,7 @@ export function fileListTool(
     output,
     async run(request, context) {
       const path = parseDirectoryPath(request.path);
-      if (!path.ok) return toPathFailure("path", path.error);
+      if (!path.ok) return toPathFailure("path", path.error, request.path);
       const matches = matcherOf(request.pattern, request.exclude);
       if (matches === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const after = request.cursor === undefined ? undefined : toWalkCursor(request.cursor);

@@ -1,83 +1,102 @@
-/** The tools `file_move` and `file_copy`. */
+/** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import { z } from "zod";
-import { defineTool, type Tool } from "../../mcp/tool.ts";
-import { parseDirectoryPath, parseFilePath } from "../../workspace/path.ts";
-import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
-import { sha256Output } from "./input.ts";
-import { toPairFailure, toPathFailure } from "./refusal.ts";
+import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { copyDirectory } from "./copy_directory.ts";
+import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 
-const destination = z.string().describe("The new path in the workspace, with the name itself; directories are made");
-const overwrite = z.boolean().default(false).describe("Replace a file that is at the destination");
-const annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false };
-
-/** Moves or renames entries of the workspace. */
+/** Moves, copies and makes entries of the workspace. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_move",
-    title: "Move or rename",
-    description: "Moves or renames a file, directory or link in the workspace, in one step. " +
-      "What is at the destination is kept, unless overwrite is set and both are files.",
+    title: "Move, rename, copy",
+    description:
+      "Moves or renames a file, directory or link in one step, or copies a file or directory (mv, cp); makes a " +
+      "directory where path is absent (mkdir). What is at the destination is kept unless overwrite is set.",
     scopes: ["files:write"],
-    annotations: { title: "Move or rename", ...annotations },
+    annotations: {
+      title: "Move, rename, copy",
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: false,
+      openWorldHint: false,
+    },
+    aliases: { filename: "path", from: "path", source: "path", to: "destination" },
     input: z.object({
-      filename: z.string().describe("The path in the workspace of what to move"),
-      destination,
-      overwrite,
+      path: z.string().optional().describe("What to move or copy; absent to make the directory destination"),
+      destination: z.string().describe("New path, with the name itself; directories that lead to it are made"),
+      copy: z.boolean().default(false).describe("Copy instead of move"),
+      overwrite: z.boolean().default(false).describe("Replace a file that is at the destination"),
     }),
     output: z.object({
-      filename: z.string().describe("The path it had"),
-      destination: z.string().describe("The path it has now"),
+      path: z.string().optional(),
+      destination: z.string(),
+      created: z.boolean().optional().describe("Whether a directory is new"),
+      files: z.int().optional().describe("Files that were copied"),
+      size_bytes: z.int().optional(),
     }),
-    async run({ filename, destination, overwrite }, { principal }) {
-      if (filename === "") return toPathFailure("filename", "empty");
-      const from = parseDirectoryPath(filename);
-      if (!from.ok) return toPathFailure("filename", from.error);
+    async run({ path, destination, copy, overwrite }, { principal, signal }) {
       const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
-      if (!to.ok) return toPathFailure("destination", to.error);
-      const moved = await workspaceOf(source, principal).move(from.value, to.value, { overwrite });
-      if (!moved.ok) return toPairFailure("move", { from: from.value, to: to.value }, moved.error);
-      return {
-        ok: true,
-        content: [{ type: "text", text: `Moved ${showName(from.value.text)} to ${showName(to.value.text)}` }],
-        structuredContent: { filename: from.value.text, destination: to.value.text },
-      };
+      if (!to.ok) return toPathFailure("destination", to.error, destination);
+      const workspace = workspaceOf(source, principal);
+      if (path === undefined) return await makeDirectory(workspace, to.value);
+      const from = path === "" ? parseFilePath("") : parseDirectoryPath(path);
+      if (!from.ok) return toPathFailure("path", from.error, path);
+      const pair = { from: from.value, to: to.value };
+      return copy
+        ? await copyEntry(workspace, pair, { overwrite, signal })
+        : await moveEntry(workspace, pair, { overwrite });
     },
   });
 }
 
-export function fileCopyTool(source: WorkspaceSource): Tool {
-  return defineTool({
-    name: "file_copy",
-    title: "Copy a file",
-    description: "Copies a file in the workspace. A file at the destination is kept unless overwrite is set.",
-    scopes: ["files:write"],
-    annotations: { title: "Copy a file", ...annotations },
-    input: z.object({
-      filename: z.string().describe("The path in the workspace of the file to copy"),
-      destination,
-      overwrite,
-    }),
-    output: z.object({
-      filename: z.string().describe("The path of the original"),
-      destination: z.string().describe("The path of the copy"),
-      size_bytes: z.int().describe("The copy's size in bytes"),
-      sha256: sha256Output,
-    }),
-    async run({ filename, destination, overwrite }, { principal }) {
-      const from = parseFilePath(filename);
-      if (!from.ok) return toPathFailure("filename", from.error);
-      const to = parseFilePath(destination);
-      if (!to.ok) return toPathFailure("destination", to.error);
-      const copied = await workspaceOf(source, principal).copy(from.value, to.value, { overwrite });
-      if (!copied.ok) return toPairFailure("copy file", { from: from.value, to: to.value }, copied.error);
-      const { sizeBytes, sha256 } = copied.value;
-      const text = `Copied ${showName(from.value.text)} to ${showName(to.value.text)} (${sizeBytes} bytes)`;
-      return {
-        ok: true,
-        content: [{ type: "text", text }],
-        structuredContent: { filename: from.value.text, destination: to.value.text, size_bytes: sizeBytes, sha256 },
-      };
-    },
-  });
+interface Pair {
+  readonly from: WorkspacePath;
+  readonly to: WorkspacePath;
+}
+
+async function moveEntry(
+  workspace: Workspace,
+  { from, to }: Pair,
+  options: { readonly overwrite: boolean },
+): Promise<ToolOutcome> {
+  const moved = await workspace.move(from, to, options);
+  if (!moved.ok) return toPairFailure("move", { from, to }, moved.error);
+  return {
+    ok: true,
+    content: [{ type: "text", text: `Moved ${showName(from.text)} to ${showName(to.text)}` }],
+    structuredContent: { path: from.text, destination: to.text },
+  };
+}
+
+async function copyEntry(
+  workspace: Workspace,
+  { from, to }: Pair,
+  { overwrite, signal }: { readonly overwrite: boolean; readonly signal: AbortSignal },
+): Promise<ToolOutcome> {
+  const copied = await workspace.copy(from, to, { overwrite });
+  if (copied.ok) {
+    const { sizeBytes } = copied.value;
+    return {
+      ok: true,
+      content: [{ type: "text", text: `Copied ${showName(from.text)} to ${showName(to.text)} (${sizeBytes} bytes)` }],
+      structuredContent: { path: from.text, destination: to.text, files: 1, size_bytes: sizeBytes },
+    };
+  }
+  const { reason, about } = copied.error;
+  if (reason === "is_directory" && about === "from") return await copyDirectory(workspace, { from, to }, signal);
+  return toPairFailure("copy", { from, to }, copied.error);
+}
+
+async function makeDirectory(workspace: Workspace, path: WorkspacePath): Promise<ToolOutcome> {
+  const made = await workspace.makeDirectory(path);
+  if (!made.ok) return toFailure("create directory", path, made.error);
+  const { created } = made.value;
+  return {
+    ok: true,
+    content: [{ type: "text", text: `${showName(path.text)}/ ${created ? "created" : "is there already"}` }],
+    structuredContent: { destination: path.text, created },
+  };
 }

@@ -131,7 +131,7 @@ function readOne(
     const named = parseNamedLines(name);
     const path = named === null ? parsed : parseFilePath(named.filename);
     if (named === null || !path.ok) {
-      return refusedRead(shortName(name), toPathFailure("filename", parsed.error).message);
+      return refusedRead(shortName(name), toPathFailure("filename", parsed.error, name).message);
     }
     return readPath(workspace, path.value, textRequest(named.lines));
   }
@@ -197,7 +197,7 @@ function problemRead(path: WorkspacePath, problem: TextProblem): FileRead {
 /** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */
 async function readEmbedded(workspace: Workspace, filename: string): Promise<ToolOutcome> {
   const path = parseFilePath(filename);
-  if (!path.ok) return toPathFailure("filename", path.error);
+  if (!path.ok) return toPathFailure("filename", path.error, filename);
   const read = await workspace.read(path.value);
   if (!read.ok) return toFailure("read file", path.value, read.error);
   const { sizeBytes, modifiedAt, sha256, bytes } = read.value;

@@ -61,7 +61,7 @@ export function fileSearchTool(
     }),
     async run(request, context) {
       const path = parseDirectoryPath(request.path);
-      if (!path.ok) return toPathFailure("path", path.error);
+      if (!path.ok) return toPathFailure("path", path.error, request.path);
       if (request.query === undefined && request.pattern === undefined) return invalid("give query, pattern or both");
       const matchesName = request.pattern === undefined ? () => true : parseGlob(request.pattern);
       if (matchesName === null) return invalid("the pattern is empty, too long or has too many alternatives");

@@ -68,7 +68,7 @@ export function fileWriteTool(source: WorkspaceSource): Tool {
       const parsed: { readonly path: WorkspacePath; readonly content: string }[] = [];
       for (const file of wanted) { // nothing is written where one cannot be
         const path = parseFilePath(file.filename);
-        if (!path.ok) return toPathFailure("filename", path.error);
+        if (!path.ok) return toPathFailure("filename", path.error, file.filename);
         if (!file.content.isWellFormed()) return notUnicode; // it would be stored as U+FFFD, without a word
         parsed.push({ path: path.value, content: file.content });
       }

@@ -1,15 +1,26 @@
 /** Refusals of the workspace in words: what is wrong and what to do, never a path outside or an error code. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import type { NewNameRule, PathRule, WorkspacePath } from "../../workspace/path.ts";
+import { type NewNameRule, parseDirectoryPath, type PathRule, type WorkspacePath } from "../../workspace/path.ts";
 import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../../workspace/port.ts";
 import { showName } from "../../workspace/file_display.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 
 /** The failure of a parameter that names a file or directory and breaks a rule of the path grammar. */
-export function toPathFailure(parameter: string, rule: PathRule): Failure {
+export function toPathFailure(parameter: string, rule: PathRule, given = ""): Failure {
   if (rule === "empty") return { ok: false, code: "path_empty", message: `${parameter} parameter is required` };
-  return { ok: false, code: `path_${rule}`, message: `Invalid ${parameter} - ${pathRuleWords(rule)}` };
+  const remedy = rule === "leaves_workspace" ? relativeRemedy(given) : "";
+  return { ok: false, code: `path_${rule}`, message: `Invalid ${parameter} - ${pathRuleWords(rule)}${remedy}` };
+}
+
+const maxRemedyCharacters = 200;
+
+/** What would work in place of an absolute path, or one with backslashes. */
+function relativeRemedy(given: string): string {
+  if (given.length > maxRemedyCharacters) return "";
+  const text = given.replace(/^[A-Za-z]:/, "").replaceAll("\\", "/").replace(/^\/+/, "");
+  const isOther = text !== given && text !== "" && parseDirectoryPath(text).ok;
+  return isOther ? `; paths are relative to the workspace: ${showName(text)}` : "";
 }
 
 /** The failure of an action such as `read file` on the entry at `path`. */
