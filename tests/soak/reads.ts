@@ -33,7 +33,7 @@ export async function createReadsActor(name: string, { server, random, count }: 
   const listTools = async (): Promise<void> => {
     const { status, result } = await post(server, { jsonrpc: "2.0", id: 1, method: "tools/list" }, { token });
     assert.equal(status, 200);
-    assert.ok((result?.["tools"] as readonly unknown[]).length > 10);
+    assert.ok((result?.["tools"] as readonly unknown[]).length > 5);
   };
   const readResource = async (): Promise<void> => {
     const [filename, content] = random.pick([...contents]);
