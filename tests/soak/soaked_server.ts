@@ -40,7 +40,7 @@ export async function startSoakedServer(
   },
 ): Promise<SoakedServer> {
   const { port, env, onLog } = options;
-  const start = { args: ["--port", String(port)], env: { ...env }, bounds: options.bounds };
+  const start = { env: { ...env, PORT: String(port) }, bounds: options.bounds };
   // Deno's fetch repeats a POST by itself when a kept connection breaks: the ledger could not tell once from twice.
   const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
   const killDuringStart = async (milliseconds: number): Promise<void> => {
