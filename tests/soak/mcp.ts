@@ -66,7 +66,9 @@ export async function isAccepted(server: SoakedServer, token: string): Promise<b
 
 /** A file's content; `null` where there is none. */
 export async function readFile(server: SoakedServer, token: string, filename: string): Promise<string | null> {
-  const { status, result, error } = await post(server, toolCall("file_read", { filename, max_bytes: 2 ** 20 }), { token });
+  const { status, result, error } = await post(server, toolCall("file_read", { filename, max_bytes: 2 ** 20 }), {
+    token,
+  });
   assert.equal(status, 200, `file_read was answered with ${status} ${JSON.stringify(error)}`);
   if (result?.["isError"] === false) {
     const { content, next_cursor: cursor } = result["structuredContent"] as { content: string; next_cursor?: string };
