@@ -14,36 +14,39 @@ export interface Passage {
 
 /** All passages that hold more than blanks, in their order. */
 export function passagesOf({ file, text, startLine }: NamedText): readonly Passage[] {
+  const bytes = Buffer.from(text, "utf8");
   const passages: Passage[] = [];
-  let pending = { text: "", bytes: 0, first: 0, last: 0 };
-  const flush = (): void => {
-    const { first, last } = pending;
-    const lines = startLine === null ? {} : { lines: { first: startLine + first, last: startLine + last } };
-    const passage = pending.text.trim();
-    if (passage !== "") passages.push({ file, ...lines, text: passage });
-  };
-  for (const [index, line] of text.split(/(?<=\n)/).entries()) {
-    for (const piece of piecesOf(line)) {
-      const bytes = Buffer.byteLength(piece);
-      const fits = pending.bytes + bytes <= passageBytes;
-      if (!fits) flush();
-      pending = fits && pending.bytes > 0
-        ? { text: pending.text + piece, bytes: pending.bytes + bytes, first: pending.first, last: index }
-        : { text: piece, bytes, first: index, last: index };
+  let line = startLine;
+  for (let at = 0; at < bytes.byteLength;) {
+    const end = endOfPassage(bytes, at);
+    const piece = bytes.toString("utf8", at, end);
+    const passage = piece.trim();
+    if (passage !== "") {
+      const first = line === null ? null : line + newlinesIn(piece.slice(0, piece.indexOf(passage)));
+      const lines = first === null ? {} : { lines: { first, last: first + newlinesIn(passage) } };
+      passages.push({ file, ...lines, text: passage });
     }
+    if (line !== null) line += newlinesIn(piece);
+    at = end;
   }
-  flush();
   return passages;
 }
 
-/** A line, in pieces of at most `passageBytes` where it is longer. */
-function* piecesOf(line: string): Generator<string> {
-  if (line.length * 3 <= passageBytes || Buffer.byteLength(line) <= passageBytes) return yield line;
-  const step = Math.floor(passageBytes / 3); // no character of UTF-16 takes more than 3 bytes of UTF-8
-  for (let at = 0; at < line.length;) {
-    const cutsPair = /[\ud800-\udbff]$/.test(line.slice(at, at + step)) && at + step < line.length;
-    const end = at + step - (cutsPair ? 1 : 0);
-    yield line.slice(at, end);
-    at = end;
-  }
+const newline = 0x0a;
+
+/** After the last line that fits; within a longer line, after the last whole character. */
+function endOfPassage(bytes: Buffer, start: number): number {
+  const limit = start + passageBytes;
+  if (limit >= bytes.byteLength) return bytes.byteLength;
+  const afterLine = start + bytes.subarray(start, limit).lastIndexOf(newline) + 1;
+  if (afterLine > start) return afterLine;
+  let end = limit;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // RFC 3629 §3: a character goes on
+  return end;
+}
+
+function newlinesIn(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++;
+  return count;
 }
