@@ -1,6 +1,6 @@
 /** docs/commands.md, from the list of commands and their own help. */
-import { allCommands } from "../src/cli/commands.ts";
-import { ownHelpText } from "../src/cli/help.ts";
+import { allCommands, loadCommands } from "../src/cli/commands.ts";
+import { ownHelpText } from "../src/cli/command_help.ts";
 
 const introduction = `# Commands
 
@@ -13,8 +13,8 @@ status: 0 done, 1 refused or failed, 2 usage error.
 `;
 
 /** The whole page. */
-export function commandReference(): string {
-  const sections = allCommands.map((command) =>
+export async function commandReference(): Promise<string> {
+  const sections = (await loadCommands(allCommands)).map((command) =>
     `## ${command.name}\n\n\`\`\`text\n${ownHelpText(command, "portcullis")}\`\`\`\n`
   );
   return [introduction, ...sections].join("\n");

@@ -105,5 +105,5 @@ async function format(markdown: string): Promise<string> {
 
 if (import.meta.main) {
   await Deno.writeTextFile(path, await configurationReference());
-  await Deno.writeTextFile(new URL("../docs/commands.md", import.meta.url), commandReference());
+  await Deno.writeTextFile(new URL("../docs/commands.md", import.meta.url), await commandReference());
 }

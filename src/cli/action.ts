@@ -1,7 +1,7 @@
 /** Commands with several actions, such as `token create`. */
 import { didYouMean } from "../lib/closest_word.ts";
 import { programName } from "../lib/program_name.ts";
-import type { Command, CommandContext, ExitStatus } from "./command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 export interface Action {
@@ -15,7 +15,7 @@ export interface Action {
 
 /** Runs the action that the first word names, or says what is wrong with the command line. */
 export async function runAction(
-  command: Command,
+  command: CommandWork,
   actions: readonly Action[],
   context: CommandContext,
 ): Promise<ExitStatus> {
@@ -25,25 +25,30 @@ export async function runAction(
     ? unknownAction(command, first, actions)
     : mistakeIn(command, action, rest, context.flags);
   if (mistake === null && action !== undefined) return await action.run(context, rest);
-  const usage = command.usage.filter((line) => action === undefined || line.startsWith(`${command.name} ${first}`));
+  const usage = command.usage.filter((line) => action === undefined || line.startsWith(`${nameOf(command)} ${first}`));
   context.say(`error: ${mistake}\nhint: ${usage.map((line) => `${programName()} ${line}`).join("\n      ")}\n`);
   return 2;
 }
 
-function unknownAction({ name }: Command, word: string | undefined, actions: readonly Action[]): string {
+/** Each line of its usage starts with its name. */
+function nameOf({ usage: [line = ""] }: CommandWork): string {
+  return line.split(" ", 1)[0] ?? "";
+}
+
+function unknownAction(command: CommandWork, word: string | undefined, actions: readonly Action[]): string {
   const known = actions.map((each) => each.name);
   return word === undefined
-    ? `${name} needs one of: ${known.join(", ")}`
-    : `there is no \`${name} ${printable(word)}\`${didYouMean(word, known)}`;
+    ? `${nameOf(command)} needs one of: ${known.join(", ")}`
+    : `there is no \`${nameOf(command)} ${printable(word)}\`${didYouMean(word, known)}`;
 }
 
 function mistakeIn(
-  command: Command,
+  command: CommandWork,
   action: Action,
   words: readonly string[],
   flags: CommandContext["flags"],
 ): string | null {
-  const called = `\`${command.name} ${action.name}\``;
+  const called = `\`${nameOf(command)} ${action.name}\``;
   const missing = action.words[words.length];
   if (missing !== undefined) return `${missing} is missing: ${called} needs it`;
   const extra = words[action.words.length];

@@ -8,6 +8,12 @@ import type { Result } from "../lib/result.ts";
 /** 0: done, 1: refused or failed, 2: usage error. */
 export type ExitStatus = 0 | 1 | 2;
 
+/** How a command ended. */
+export interface CommandStatus {
+  readonly status: ExitStatus;
+  readonly isServer?: boolean;
+}
+
 /** What a command may use. It never touches the process itself. */
 export interface CommandContext {
   /** The words after the command's name that are not flags. */
@@ -33,9 +39,13 @@ interface Flag {
 }
 
 /** One command of the program. */
-export interface Command {
+export interface Command extends CommandWork {
   readonly name: string;
   readonly summary: string;
+}
+
+/** What a command does, and how it is called. */
+export interface CommandWork {
   /** How it is called, a line each. */
   readonly usage: readonly string[];
   /** Further lines of its help. */
@@ -50,7 +60,5 @@ export interface Command {
   readonly switches?: Readonly<Record<string, string>>;
   /** A server keeps working when its output cannot be written, and does not wait for a reader at its end. */
   readonly isServer?: true;
-  /** Where it cannot run, help and completions leave it out. */
-  readonly isAvailable?: () => boolean;
   readonly run: (context: CommandContext) => ExitStatus | Promise<ExitStatus>;
 }

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { backupCommand } from "../../src/cli/commands/backup.ts";
-import type { Command } from "../../src/cli/command.ts";
+import type { CommandWork } from "../../src/cli/command.ts";
 import { restoreCommand } from "../../src/cli/commands/restore.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { openDataDirectory } from "../../src/storage/data_directory/data_directory.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 
 async function runCommand(
-  command: Command,
+  command: CommandWork,
   words: readonly string[],
   dataDir: string,
   env: Record<string, string> = {},

@@ -1,6 +1,6 @@
 /** Help, as it fits a terminal. */
 import assert from "node:assert/strict";
-import { commands } from "../../src/cli/commands.ts";
+import { commands, loadCommands } from "../../src/cli/commands.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
 const screenLines = 24;
@@ -21,7 +21,7 @@ Deno.test("--help fits one screen, names each command, and says where more is", 
 });
 
 Deno.test("help COMMAND shows the command's flags, how it is called, and the flags of settings with what they accept", async () => {
-  for (const { name, usage, flags, switches = {} } of commands) {
+  for (const { name, usage, flags, switches = {} } of await loadCommands()) {
     const { code, stdout } = await runCommand(["help", name]);
     assert.equal(code, 0, name);
     for (const line of usage) assert.ok(stdout.includes(`deno run -A main.ts ${line}`), `${name}: ${line}`);

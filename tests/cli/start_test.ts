@@ -30,9 +30,18 @@ async function loadedWith(entry: string): Promise<ReadonlySet<string>> {
   return new Set(Array.from(loaded, (specifier) => specifier.replace(root.href, "")));
 }
 
-Deno.test("the program starts without packages, databases and the modules of Node that are slow to load", async () => {
+Deno.test("help and version load no module of Node, no setting and no command", async () => {
   const loaded = [...await loadedWith("main.ts")];
-  assert.ok(loaded.includes("src/cli/commands/serve.ts"), "the graph was read");
+  assert.ok(loaded.includes("src/cli/help.ts") && loaded.includes("src/version.ts"), "the graph was read");
+  assert.deepEqual(
+    loaded.filter((specifier) => /^(npm:|node:)|^src\/(?!cli\/\w+\.ts|lib\/|version\.ts)/.test(specifier)),
+    [],
+  );
+});
+
+Deno.test("the program starts without packages, databases and the modules of Node that are slow to load", async () => {
+  const loaded = [...await loadedWith("src/cli/run_command.ts"), ...await loadedWith("src/cli/commands/serve.ts")];
+  assert.ok(loaded.includes("src/cli/read_settings.ts"), "the graph was read");
   const slow =
     /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|tools|workspace|http)\/(?!(settings|port)\.ts$)/;
   assert.deepEqual(loaded.filter((specifier) => slow.test(specifier)), []);

@@ -10,7 +10,7 @@ Deno.test("docs/configuration.md is what the table of settings says; `deno task 
 
 Deno.test("docs/commands.md is what the commands' help says; `deno task reference` writes it anew", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/commands.md", import.meta.url));
-  assert.equal(page, commandReference());
+  assert.equal(page, await commandReference());
 });
 
 Deno.test("docs/configuration.md names every variable once, and each flag", async () => {

@@ -1,5 +1,5 @@
 /** `backup`: copies the data directory to another directory. */
-import type { Command } from "../command.ts";
+import type { CommandWork } from "../command.ts";
 import { type CopyCommand, runCopyCommand } from "../copy_command.ts";
 
 const backup: CopyCommand = {
@@ -13,9 +13,7 @@ const backup: CopyCommand = {
 };
 
 /** Works beside a running server. */
-export const backupCommand: Command = {
-  name: "backup",
-  summary: "copy database and master key, also while the server runs",
+export const backupCommand: CommandWork = {
   usage: ["backup DIRECTORY"],
   remarks: ["DIRECTORY must not exist, or be empty. A configuration file is not copied."],
   flags: {},

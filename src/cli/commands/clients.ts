@@ -1,7 +1,7 @@
 /** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../../scopes.ts";
 import { type Action, administered, runAction } from "../action.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -20,9 +20,7 @@ const authenticationMethods = [
 ] as const;
 
 /** Works beside a running server. */
-export const clientsCommand: Command = {
-  name: "clients",
-  summary: "create OAuth clients for programs, list and remove clients",
+export const clientsCommand: CommandWork = {
   usage: [
     'clients create --name NAME --scope "files:read" [--auth-method private_key_jwt --jwks FILE]',
     "clients create --name NAME --scope SCOPES --grant authorization_code --redirect-uri URI[,URI]",

@@ -2,20 +2,18 @@
 import { didYouMean } from "../../lib/closest_word.ts";
 import { programName } from "../../lib/program_name.ts";
 import { commonFlags } from "../arguments.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { Command, CommandContext, CommandWork, ExitStatus } from "../command.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];
 
 /** `commands` is called when the command runs, since the list contains the command itself. */
-export function createCompletionsCommand(commands: () => readonly Command[]): Command {
+export function createCompletionsCommand(commands: () => Promise<readonly Command[]>): CommandWork {
   return {
-    name: "completions",
-    summary: "print a completion script for a shell",
     usage: ["completions bash | zsh | fish"],
     words: shells,
     flags: {},
-    run: (context) => printCompletions(context, commands()),
+    run: async (context) => printCompletions(context, await commands()),
   };
 }
 

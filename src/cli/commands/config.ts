@@ -3,13 +3,11 @@ import { describeProblems } from "../../config/describe_problems.ts";
 import { type FoundSetting, shownText } from "../../config/find_setting.ts";
 import { acceptedText, type Setting } from "../../config/setting.ts";
 import { settingSections } from "../../config/settings.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 
 /** Changes nothing, and opens nothing but the files that hold settings. */
-export const configCommand: Command = {
-  name: "config",
-  summary: "print the settings in force, and where each comes from",
+export const configCommand: CommandWork = {
   usage: ["config [--all]"],
   remarks: [
     "A flag outranks the environment, which outranks the file of --config, which outranks",

@@ -12,14 +12,12 @@ import {
   type Connection,
 } from "../client_configurations.ts";
 import { thisProgram } from "../this_program.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 
 const clientNames = clientFormats.map(({ name }) => name);
 
 /** With a client's name, standard output is the configuration alone, to be redirected to a file. */
-export const connectCommand: Command = {
-  name: "connect",
-  summary: "print how a client connects, in its own format",
+export const connectCommand: CommandWork = {
   usage: [
     "connect [CLIENT] [--url URL] [--token-variable NAME]",
     "connect [CLIENT] --transport stdio",

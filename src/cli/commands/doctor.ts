@@ -1,12 +1,10 @@
 /** `doctor`: checks everything that the server needs, one line each with its remedy, then a summary. */
 import type { Check } from "../../composition/doctor/check.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 
 /** Exits with 0 unless something is broken; warnings do not count. */
-export const doctorCommand: Command = {
-  name: "doctor",
-  summary: "check settings, files, database, address, Ollama, ServiceNow",
+export const doctorCommand: CommandWork = {
   usage: ["doctor [--servicenow]"],
   takesNoWords: true,
   flags: {},

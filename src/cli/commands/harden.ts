@@ -2,17 +2,14 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describeProblems } from "../../config/describe_problems.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 
 /** Takes the settings that `serve` takes; `deno task start:hardened` has the permissions that it needs. */
-export const hardenCommand: Command = {
-  name: "harden",
-  summary: "start the server under Landlock (Linux, from source)",
+export const hardenCommand: CommandWork = {
   usage: ["harden [FLAGS]"],
   remarks: ["Needs Linux 6.2 or later. `deno task start:hardened` runs it with the permissions that it needs."],
   takesNoWords: true,
   flags: {},
-  isAvailable: () => !Deno.build.standalone && Deno.build.os === "linux",
   run: harden,
 };
 

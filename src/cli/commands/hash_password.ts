@@ -1,11 +1,9 @@
 /** `hash-password`: turns a passphrase into the value of OWNER_PASSWORD_HASH. */
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 
 /** Standard output is the hash alone. */
-export const hashPasswordCommand: Command = {
-  name: "hash-password",
-  summary: "print a passphrase's hash for OWNER_PASSWORD_HASH",
+export const hashPasswordCommand: CommandWork = {
   usage: ["hash-password [--scrypt]", "hash-password [--scrypt] < FILE"],
   remarks: ["Asks for the passphrase on a terminal, else reads the first line of its input."],
   takesNoWords: true,

@@ -1,11 +1,9 @@
 /** `healthcheck`: asks the server on this machine for its health, for containers without curl. */
 import { describeProblems } from "../../config/describe_problems.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 
 /** Exits with 0 when `/health` of the configured port answers 200, else with 1. */
-export const healthcheckCommand: Command = {
-  name: "healthcheck",
-  summary: "exit with 0 when the server on this machine is healthy",
+export const healthcheckCommand: CommandWork = {
   usage: ["healthcheck [--host HOST] [--port PORT]"],
   takesNoWords: true,
   flags: {},

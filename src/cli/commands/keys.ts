@@ -2,7 +2,7 @@
 import { describeProblems } from "../../config/describe_problems.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { type Action, administered, runAction } from "../action.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { installationProblem } from "../installation_problem.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
@@ -12,9 +12,7 @@ const load = () => import("../../authorization_server/keys/rotate_signing_keys.t
 type Keys = typeof import("../../authorization_server/keys/rotate_signing_keys.ts");
 
 /** Works beside a running server. */
-export const keysCommand: Command = {
-  name: "keys",
-  summary: "rotate and list signing keys, rotate the master key",
+export const keysCommand: CommandWork = {
   usage: ["keys rotate [--now]", "keys list", "keys rotate-master"],
   remarks: ["rotate-master works while no server runs."],
   words: ["rotate", "list", "rotate-master"],

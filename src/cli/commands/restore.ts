@@ -1,5 +1,5 @@
 /** `restore`: makes a data directory out of a backup. */
-import type { Command } from "../command.ts";
+import type { CommandWork } from "../command.ts";
 import { type CopyCommand, runCopyCommand } from "../copy_command.ts";
 
 const restore: CopyCommand = {
@@ -15,9 +15,7 @@ const restore: CopyCommand = {
 };
 
 /** Never overwrites anything. */
-export const restoreCommand: Command = {
-  name: "restore",
-  summary: "make a data directory out of a backup",
+export const restoreCommand: CommandWork = {
   usage: ["restore DIRECTORY [--data-dir DIRECTORY]"],
   remarks: ["The data directory must not exist, or be empty."],
   flags: {},

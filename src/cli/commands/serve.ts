@@ -6,15 +6,13 @@ import {
   serverWorkerUrl,
   startSandboxedServer,
 } from "../../composition/workers/sandboxed_server.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { missingParts } from "../missing_parts.ts";
 import { stopRequested } from "../stop_requested.ts";
 import { welcomeText } from "../welcome.ts";
 
 /** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
-export const serveCommand: Command = {
-  name: "serve",
-  summary: "start the server (the default)",
+export const serveCommand: CommandWork = {
   usage: ["serve [FLAGS]"],
   takesNoWords: true,
   flags: {},

@@ -4,14 +4,12 @@ import { giveUp } from "../../sandbox/own_permissions.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { createJsonLog } from "../../lib/log/json_log.ts";
 import { createOutput } from "../../lib/log/output.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { installationProblem } from "../installation_problem.ts";
 import { stopRequested } from "../stop_requested.ts";
 
 /** Standard output carries the protocol and nothing else; the log goes to standard error. */
-export const stdioCommand: Command = {
-  name: "stdio",
-  summary: "serve one client over standard input and output",
+export const stdioCommand: CommandWork = {
   usage: ["stdio [FLAGS]"],
   takesNoWords: true,
   flags: {},

@@ -1,7 +1,7 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
 import { scopeCatalogue } from "../../scopes.ts";
 import { type Action, administered, runAction } from "../action.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -14,9 +14,7 @@ const scopeNames = scopeCatalogue.map(({ name }) => name);
 const defaultLifetimeSeconds = "3600";
 
 /** Works beside a running server and before set-up: anyone who can read the data directory is the owner. */
-export const tokenCommand: Command = {
-  name: "token",
-  summary: "create, list and revoke access tokens for scripts",
+export const tokenCommand: CommandWork = {
   usage: [
     'token create --scope "files:read files:write" [--ttl SECONDS] [--name NAME] [--user USER]',
     "token list",

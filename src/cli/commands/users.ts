@@ -1,6 +1,6 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
 import { type Action, administered, runAction } from "../action.ts";
-import type { Command, CommandContext, ExitStatus } from "../command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { serverUrlFor } from "../../composition/server_url.ts";
 import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 import { printTable } from "../table.ts";
@@ -13,9 +13,7 @@ type SignInLinks = typeof import("../../authorization_server/people/sign_in_link
 type Users = typeof import("../../authorization_server/people/manage_users.ts");
 
 /** Works beside a running server; what it ends is refused from the next request on. */
-export const usersCommand: Command = {
-  name: "users",
-  summary: "add, list and lock out the people who may sign in",
+export const usersCommand: CommandWork = {
   usage: [
     "users list",
     "users add NAME",

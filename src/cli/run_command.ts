@@ -1,0 +1,92 @@
+/** Arguments to command to exit status. Each command imports its work when it runs. */
+import { describeProblems } from "../config/describe_problems.ts";
+import { didYouMean } from "../lib/closest_word.ts";
+import { programName } from "../lib/program_name.ts";
+import { failure } from "../lib/result.ts";
+import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
+import { version, versionText } from "../version.ts";
+import { parseArguments } from "./arguments.ts";
+import type { Command, CommandContext, CommandStatus, ExitStatus } from "./command.ts";
+import { commandHelpText } from "./command_help.ts";
+import { commands as listedCommands, loadCommands } from "./commands.ts";
+import { helpText } from "./help.ts";
+import { readSettings } from "./read_settings.ts";
+
+/** Runs the command that the arguments name; `serve` when they name none. */
+export async function runCommand(
+  args: readonly string[],
+  { print, say }: Pick<CommandContext, "print" | "say">,
+): Promise<CommandStatus> {
+  const commands = await commandsOf(args);
+  const parsed = parseFor(commands, args);
+  const wantsHelp = parsed.help || parsed.words[0] === "help";
+  const [first, ...words] = parsed.words[0] === "help" ? parsed.words.slice(1) : parsed.words;
+  if (parsed.version || first === "version") {
+    print(`portcullis ${versionText}\n`);
+    return { status: 0 };
+  }
+  if (first === undefined && wantsHelp) {
+    print(helpText(listedCommands, version));
+    return { status: 0 };
+  }
+  const name = first ?? "serve";
+  const command = commands.find((each) => each.name === name);
+  if (command === undefined) {
+    const names = listedCommands.map((each) => each.name);
+    say(
+      `error: there is no command ${JSON.stringify(name)}${didYouMean(name, [...names, "help", "version"])}\n` +
+        `hint: commands are ${names.join(", ")}; see \`${programName()} --help\`\n`,
+    );
+    return { status: 2 };
+  }
+  if (wantsHelp) {
+    print(commandHelpText(command));
+    return { status: 0 };
+  }
+  // Parsed again with the flags of this command alone.
+  const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
+  const settings = readSettings(flags, say);
+  const load: CommandContext["loadConfig"] = () => {
+    const config = settings.load();
+    return config.ok ? config : failure([...problems, ...config.error]);
+  };
+  if (problems.length > 0) {
+    const config = load();
+    say(describeProblems(config.ok ? problems : config.error, name));
+    return { status: 2 };
+  }
+  if (command.takesNoWords && words.length > 0) {
+    say(`error: ${name} takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
+    return { status: 2 };
+  }
+  const status = await runToEnd(command, { words, flags, loadConfig: load, findSetting: settings.find, print, say });
+  return { status, isServer: command.isServer ?? false };
+}
+
+/** An unforeseen error of the system becomes a message; anything else is a bug, and keeps its stack. */
+async function runToEnd(command: Command, context: CommandContext): Promise<ExitStatus> {
+  try {
+    return await command.run(context);
+  } catch (error) {
+    const words = systemFaultWords(error);
+    if (words === null) throw error;
+    const path = faultyPath(error);
+    context.say(`error: ${command.name} failed: ${path === null ? "" : `${path}: `}${words}\n`);
+    return 1;
+  }
+}
+
+/** Loads the command that the first fitting word names. Where that turns out to be a flag's value, all of them. */
+async function commandsOf(args: readonly string[]): Promise<readonly Command[]> {
+  const name = args.find((arg) => listedCommands.some((each) => each.name === arg)) ?? "serve";
+  const named = await loadCommands(listedCommands.filter((each) => each.name === name));
+  const { words: [first, second], problems } = parseFor(named, args);
+  const isNamed = (first === "help" ? second : first ?? "serve") === name;
+  return isNamed && problems.length === 0 ? named : await loadCommands();
+}
+
+function parseFor(commands: readonly Command[], args: readonly string[]): ReturnType<typeof parseArguments> {
+  const allFlags = commands.flatMap((command) => Object.keys(command.flags));
+  const switches = commands.flatMap((command) => Object.keys(command.switches ?? {}));
+  return parseArguments(args, allFlags, switches);
+}
