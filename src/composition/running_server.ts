@@ -17,7 +17,7 @@ import type { Log } from "../lib/log/log.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
-import { methodNames } from "../mcp/messages/method_names.ts";
+import { methodNames } from "../mcp/revisions/modern.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { createMetrics } from "../telemetry/metrics/metrics.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";

@@ -1,6 +1,6 @@
 /** The pictures of the server and its tools, as clients show them (MCP 2025-11-25, `icons`). */
 import type { Endpoint } from "../lib/endpoint.ts";
-import type { Icon } from "../mcp/offers/icon.ts";
+import type { Icon } from "../mcp/tool.ts";
 
 const frame = (shape: string): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#4f6bd8" stroke-width="1.8" ` +

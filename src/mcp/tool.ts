@@ -3,7 +3,6 @@ import type { z } from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import type { ClientAbility } from "./sessions/client_capabilities.ts";
-import type { Icon } from "./offers/icon.ts";
 import type { LogLevel } from "./log_level.ts";
 import type { Answers, AskFailure, Questions } from "./questions/question.ts";
 
@@ -28,6 +27,13 @@ export type ContentBlock =
     readonly description?: string;
     readonly mimeType?: string;
   };
+
+/** A picture that clients may show (MCP 2025-11-25, schema `Icon`). */
+export interface Icon {
+  readonly src: string;
+  readonly mimeType: string;
+  readonly sizes: readonly string[];
+}
 
 /** Behaviour hints for clients that ask their person before a call (MCP schema `ToolAnnotations`). */
 interface ToolAnnotations {

@@ -5,8 +5,7 @@ import { findAnswers, type FoundAnswers } from "../questions/answers_in_request.
 import { askOnStream } from "../questions/ask_on_stream.ts";
 import type { Call, Outlet } from "./call.ts";
 import type { ClientAbility } from "../sessions/client_capabilities.ts";
-import { metaOf } from "../messages/meta.ts";
-import { notificationText } from "../messages/jsonrpc.ts";
+import { metaOf, notificationText } from "../messages/jsonrpc.ts";
 import { type LogLevel, reachesLevel } from "../log_level.ts";
 import { outletOf, outlivesConnection } from "../streams/outlet.ts";
 import {

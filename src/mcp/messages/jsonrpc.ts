@@ -2,6 +2,7 @@
  * JSON-RPC 2.0 messages as MCP restricts them: what a parsed body is, and responses as text. Bodies are judged in place,
  * without copies: the object that was parsed is the object that is dispatched.
  */
+import { isObject } from "../../lib/is_object.ts";
 
 /** A request's id: JSON-RPC 2.0 §4 without `null`, which MCP forbids. */
 export type RpcId = string | number;
@@ -102,4 +103,10 @@ export function errorText(id: RpcId | null, code: number, message: string, data?
     id,
     error: data === undefined ? { code, message } : { code, message, data },
   });
+}
+
+/** The `_meta` object of a message's params, when there is one. */
+export function metaOf(params: unknown): Record<string, unknown> | undefined {
+  const meta = isObject(params) ? params["_meta"] : undefined;
+  return isObject(meta) ? meta : undefined;
 }

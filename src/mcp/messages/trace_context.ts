@@ -1,7 +1,7 @@
 /** W3C Trace Context: which distributed trace a request belongs to. */
 import type { TraceContext } from "../../lib/tracer.ts";
 import type { Exchange } from "../exchange.ts";
-import { metaOf } from "./meta.ts";
+import { metaOf } from "./jsonrpc.ts";
 
 const traceParent = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const maxTraceParentLength = 512;

@@ -5,8 +5,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { PublicExchange } from "../exchange.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { metaOf } from "../messages/meta.ts";
-import { errorCode, mcpErrorCode, type RpcCall } from "../messages/jsonrpc.ts";
+import { errorCode, mcpErrorCode, metaOf, type RpcCall } from "../messages/jsonrpc.ts";
 import { claimsModern, envelopeFault, modernVersion, protocolVersionKey } from "./envelope.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";
 import type { Revision } from "./revision.ts";

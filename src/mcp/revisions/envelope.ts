@@ -1,6 +1,6 @@
 /** The envelope of a modern message: the keys of `_meta` that say what a handshake said before (2026-07-28, basic). */
 import { isObject } from "../../lib/is_object.ts";
-import { metaOf } from "../messages/meta.ts";
+import { metaOf } from "../messages/jsonrpc.ts";
 import { isLogLevel } from "../log_level.ts";
 
 /** The version string of the modern era. */

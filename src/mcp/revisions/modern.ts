@@ -1,14 +1,13 @@
 /** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
 import { parseClientCapabilities } from "../sessions/client_capabilities.ts";
-import { metaOf } from "../messages/meta.ts";
-import { errorCode, mcpErrorCode, refusalCode } from "../messages/jsonrpc.ts";
+import { errorCode, mcpErrorCode, metaOf, refusalCode } from "../messages/jsonrpc.ts";
 import { isLogLevel } from "../log_level.ts";
 import { clientCapabilitiesKey, logLevelKey, modernVersion } from "./envelope.ts";
-import { latestLegacyRevision } from "./legacy.ts";
+import { defaultLegacyRevision, latestLegacyRevision } from "./legacy.ts";
 import type { Revision, ServerInfo } from "./revision.ts";
 
 /** The requests that exist in it. */
-export const modernMethods: ReadonlySet<string> = new Set([
+const modernMethods: ReadonlySet<string> = new Set([
   "server/discover",
   "tools/list",
   "tools/call",
@@ -23,6 +22,9 @@ export const modernMethods: ReadonlySet<string> = new Set([
   "tasks/update",
   "tasks/cancel",
 ]);
+
+/** The requests of all revisions: what else a caller names is no method of ours. */
+export const methodNames: ReadonlySet<string> = new Set([...defaultLegacyRevision.methods, ...modernMethods]);
 
 /** MCP 2026-07-28, basic/transports/streamable-http: server validation, and basic: `_meta`. */
 function errorStatus(code: number): number {

@@ -1,10 +1,9 @@
 /** What differs between the revisions of the protocol. Everything else in `mcp/` is the same for all of them. */
 import type { ClientCapabilities } from "../sessions/client_capabilities.ts";
-import type { Icon } from "../offers/icon.ts";
+import type { ContentBlock, Icon } from "../tool.ts";
 import type { RpcCall, RpcId } from "../messages/jsonrpc.ts";
 import type { LogLevel } from "../log_level.ts";
 import type { RegisteredTool } from "../offers/tool_registry.ts";
-import type { ContentBlock } from "../tool.ts";
 
 /** Who the server is (MCP schema `Implementation`). */
 export interface ServerInfo {
