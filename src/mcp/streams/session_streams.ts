@@ -88,8 +88,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
     stopBefore();
   };
 
-  /** A call's stream that another instance has, or the error that stands for an answer which is lost. */
-  const takeUp = async (principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
+  /** Resumes a call's stream that another instance holds, or answers with the error that stands for a lost answer. */
+  const resumeElsewhere = async (principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
     const stream = streams.open({
       principal,
       session: null,
@@ -114,6 +114,56 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
     return nothingToResume;
   };
 
+  /** Opens the session's own stream in place of any before it, with what another instance's still had for the client. */
+  const openOwn = (session: Session, principal: Principal, elsewhere: StreamPosition | null): McpAnswer => {
+    open.get(session.key)?.stream.end();
+    const stream = streams.open({
+      principal,
+      session,
+      content: "notices",
+      endsWithConnection: false,
+      onCut: () => entry.stream.end(),
+      onClosed: () => {
+        stopTimer();
+        stopNotices();
+        stopFollowing();
+        request?.stop();
+        entry.stopWatching();
+        if (open.get(session.key) === entry) open.delete(session.key);
+      },
+    });
+    if (stream === null) return tooManyStreams(null);
+    const stopTimer = endWithToken(principal, options, () => stream.end());
+    const entry: OpenStream = { stream, principal, stopWatching: () => {} };
+    const stopNotices = scopeNotices.listen(principal, () => listNames.forEach((list) => tellOfList(stream, list)));
+    open.set(session.key, entry);
+    follow(entry, session);
+    const stopFollowing = sessions.watch(session, (later) => {
+      if (later !== null) follow(entry, later);
+    });
+    if (session.revision.primesStreams) stream.push("", false);
+    const request = elsewhere === null ? undefined : resumption.ask(elsewhere, principal, {
+      onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
+      onEnd: () => {},
+    });
+    return { kind: "stream", reader: stream.attach(-1) };
+  };
+
+  const resume = async (session: Session, principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
+    const held = streams.find(session, position.resumeId, principal);
+    if (held !== null && !held.isOverAfter(position.after)) {
+      return { kind: "stream", reader: held.attach(position.after) };
+    }
+    const content = resumption.contentOf(session, position.resumeId);
+    const mayBeElsewhere = content !== null && held === null;
+    if (mayBeElsewhere) {
+      const admission = await admit(principal); // to ask other instances is a write, so it counts like a call
+      if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
+    }
+    if (content !== "answer") return openOwn(session, principal, mayBeElsewhere ? position : null);
+    return mayBeElsewhere ? await resumeElsewhere(principal, position) : nothingToResume;
+  };
+
   return {
     async open(exchange) {
       const { principal } = exchange;
@@ -124,53 +174,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
       const position = parseEventId(exchange.header("last-event-id") ?? "");
-      const content = position === null ? null : resumption.contentOf(session, position.resumeId);
-      const own = position === null ? null : streams.find(session, position.resumeId, principal);
-      if (position !== null && own !== null && !own.isOverAfter(position.after)) {
-        return { kind: "stream", reader: own.attach(position.after) };
-      }
-      const mayBeElsewhere = content !== null && own === null;
-      if (mayBeElsewhere) {
-        const admission = await admit(principal); // to ask other instances is a write, so it counts like a call
-        if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
-      }
-      if (position !== null && content === "answer") {
-        return mayBeElsewhere ? await takeUp(principal, position) : nothingToResume;
-      }
-      open.get(session.key)?.stream.end();
-      const stream = streams.open({
-        principal,
-        session,
-        content: "notices",
-        endsWithConnection: false,
-        onCut: () => entry.stream.end(),
-        onClosed: () => {
-          keepOpen();
-          stopNotices();
-          stopFollowing();
-          request?.stop();
-          entry.stopWatching();
-          if (open.get(session.key) === entry) open.delete(session.key);
-        },
-      });
-      if (stream === null) return tooManyStreams(null);
-      const keepOpen = endWithToken(principal, options, () => stream.end());
-      const entry: OpenStream = { stream, principal, stopWatching: () => {} };
-      const stopNotices = scopeNotices.listen(principal, () => listNames.forEach((list) => tellOfList(stream, list)));
-      open.set(session.key, entry);
-      follow(entry, session);
-      const stopFollowing = sessions.watch(session, (later) => {
-        if (later !== null) follow(entry, later);
-      });
-      if (session.revision.primesStreams) stream.push("", false);
-      // What the session's stream on another instance still had; this one tells all that is new.
-      const request = position !== null && mayBeElsewhere
-        ? resumption.ask(position, principal, {
-          onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
-          onEnd: () => {},
-        })
-        : undefined;
-      return { kind: "stream", reader: stream.attach(-1) };
+      return position === null ? openOwn(session, principal, null) : await resume(session, principal, position);
     },
     async end(exchange) {
       const { principal } = exchange;
