@@ -1,6 +1,7 @@
 /** use-mcp in Chromium: a page on loopback that uses the library, and signs in by a pop-up. */
 import process from "node:process";
 import type { Page } from "playwright-core";
+import { pause } from "../../src/lib/time/pause.ts";
 import { launchChromium, missingBrowser } from "../browser/chromium.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownerPassphrase } from "../fixtures/owner.ts";
@@ -12,6 +13,7 @@ import { toToolAnswer } from "./tool_answer.ts";
 const packages = ["use-mcp@0.0.21", "@modelcontextprotocol/sdk@1.32.2", "react@19.3.1", "react-dom@19.3.1"];
 const bundler = "esbuild@0.28.2";
 const stepMs = 30_000;
+const slowPersonMs = 2_000;
 const shownMessages = 20;
 const port = freePort();
 const origin = `http://localhost:${port}`;
@@ -66,6 +68,7 @@ export async function useMcp(stack: AsyncDisposableStack): Promise<MakeClient> {
         const waits = page.waitForEvent("console", (message) => message.text().includes("Waiting for callback"));
         await page.goto(`${origin}/?server=${encodeURIComponent(endpoint.href)}`);
         const [popup] = await Promise.all([opened, waits]);
+        await pause(slowPersonMs); // that attempt may still be loading its page into the same pop-up
         await allow(popup);
         await page.waitForFunction('window.mcp?.state === "ready"');
       } catch (error) {
