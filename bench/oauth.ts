@@ -10,7 +10,7 @@ import { createSpellings } from "../src/resource_server/resource_spelling.ts";
 import { createClient } from "../src/authorization_server/clients/manage_clients.ts";
 import { hashSecret, randomId, randomSecret } from "../src/lib/random_secret.ts";
 import { authorizationCodes } from "../src/authorization_server/records/authorization_code.ts";
-import { createUserDirectory } from "../src/authorization_server/people/user_directory.ts";
+import { createUserDirectory } from "../src/authorization_server/users/user_directory.ts";
 import {
   basic,
   challenge,

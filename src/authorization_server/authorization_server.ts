@@ -9,28 +9,28 @@ import { createClientAuthenticator } from "./clients/client_authentication.ts";
 import { createClientCredentialsGrant } from "./token/client_credentials_grant.ts";
 import { createClientDirectory } from "./clients/client_directory.ts";
 import { createConsentEndpoint } from "./browser/consent.ts";
-import type { AuthorizationServerDeps } from "./context.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
 import { createAgreedClock } from "../lib/time/agreed_clock.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { systemTimers } from "../lib/time/timers.ts";
-import { createCredentialKey, type CredentialKey } from "./people/credential_key.ts";
+import { createCredentialKey, type CredentialKey } from "./users/credential_key.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./browser/grants.ts";
 import { createIntrospectEndpoint } from "./token/introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
-import { createPasswordHasher } from "./people/password_hash.ts";
-import { createPasswordThrottle } from "./people/password_throttle.ts";
+import { createPasswordHasher } from "./users/password_hash.ts";
+import { createPasswordThrottle } from "./users/password_throttle.ts";
 import { createRefreshTokenGrant } from "./token/refresh_token_grant.ts";
 import { createRegisterEndpoint } from "./clients/register.ts";
 import { createResourceCheck } from "./resource_indicator.ts";
 import { createRevokeEndpoint } from "./token/revoke.ts";
 import { usualScopes } from "./scope.ts";
-import { createServicenowLinkEndpoint } from "./people/servicenow_link.ts";
-import { createServicenowCallback, signInAtInstance } from "./people/servicenow_sign_in.ts";
-import { createSetUpEndpoint, issueSetUpLink } from "./people/set_up.ts";
-import { createSignInEndpoint } from "./people/sign_in.ts";
+import { createServicenowLinkEndpoint } from "./users/servicenow_link.ts";
+import { createServicenowCallback, signInAtInstance } from "./users/servicenow_sign_in.ts";
+import { createSetUpEndpoint, issueSetUpLink } from "./users/set_up.ts";
+import { createSignInEndpoint } from "./users/sign_in.ts";
 import { createSigningKeys } from "./keys/signing_keys.ts";
 import { createTokenEndpoint, type GrantType, type GrantTypeName } from "./token/token.ts";
-import { createUserDirectory } from "./people/user_directory.ts";
+import { createUserDirectory } from "./users/user_directory.ts";
 import { createLivenessCheck, createVerifier, type Verifier } from "./token/verifier.ts";
 
 /** A route, and what limits its requests by address. */
@@ -58,23 +58,27 @@ export interface AuthorizationServer {
 }
 
 /** Builds the authorization server of one issuer for one resource. */
-export function createAuthorizationServer(deps: AuthorizationServerDeps): AuthorizationServer {
-  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes } = deps;
-  const { agreedClock = createAgreedClock(clock, timers) } = deps;
-  const isAcceptedResource = createResourceCheck([resource, ...deps.resourceAliases]);
-  const users = createUserDirectory(storage, deps.ownerPasswordHash);
+export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
+  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes } = options;
+  const { agreedClock = createAgreedClock(clock, timers) } = options;
+  const isAcceptedResource = createResourceCheck([resource, ...options.resourceAliases]);
+  const users = createUserDirectory(storage, options.ownerPasswordHash);
   const browsers = createBrowsers({
     issuer,
     storage,
     users,
     clock,
   });
-  const signingKeys = createSigningKeys(deps);
+  const signingKeys = createSigningKeys(options);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const passwords = createPasswordHasher();
-  const throttle = createPasswordThrottle({ ...deps, agreedClock });
-  const directory = createClientDirectory({ ...deps, elapsed: timers.elapsed, fetchDocument: deps.fetchDocument });
+  const throttle = createPasswordThrottle({ ...options, agreedClock });
+  const directory = createClientDirectory({
+    ...options,
+    elapsed: timers.elapsed,
+    fetchDocument: options.fetchDocument,
+  });
   const authenticateClient = createClientAuthenticator({
     findClient: directory.find,
     clock,
@@ -84,39 +88,39 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       audiences: [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)],
       keysOf: createClientKeys({
         clock: timers.elapsed,
-        fetchDocument: deps.fetchDocument,
+        fetchDocument: options.fetchDocument,
         directory,
       }),
     }),
   });
-  const { servicenow } = deps;
+  const { servicenow } = options;
   const interaction = {
-    ...deps,
+    ...options,
     users,
     browsers,
     findClient: (id: string) => directory.find(id, "pages"),
     ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
   };
-  const grantTypeDeps = { ...deps, agreedClock, users, accessTokens, isAcceptedResource };
+  const grantTypeOptions = { ...options, agreedClock, users, accessTokens, isAcceptedResource };
   const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
-    authorization_code: createAuthorizationCodeGrant(grantTypeDeps),
-    refresh_token: createRefreshTokenGrant(grantTypeDeps),
-    client_credentials: createClientCredentialsGrant(grantTypeDeps),
+    authorization_code: createAuthorizationCodeGrant(grantTypeOptions),
+    refresh_token: createRefreshTokenGrant(grantTypeOptions),
+    client_credentials: createClientCredentialsGrant(grantTypeOptions),
   };
   const grantTypeNames = Object.keys(grantTypes) as GrantTypeName[];
   const isLiveToken = createLivenessCheck(storage, users);
-  const setUp = { ...deps, users, passwords };
+  const setUp = { ...options, users, passwords };
   return {
     // The short paths are MCP's fallback of 2025-03-26, and the ServiceNow guide's.
     routes: [
-      publicDocument("oauth-authorization-server", createMetadataEndpoint(deps, grantTypeNames)), // RFC 8414 §3
+      publicDocument("oauth-authorization-server", createMetadataEndpoint(options, grantTypeNames)), // RFC 8414 §3
       publicDocument("jwks.json", createJwksEndpoint(signingKeys)),
-      { ...forClients(["/oauth/register", "/register"], createRegisterEndpoint(deps)), limit: "registrations" },
-      forClients(["/oauth/token", "/token"], createTokenEndpoint({ ...deps, authenticateClient, grantTypes })),
-      forClients(["/oauth/revoke", "/revoke"], createRevokeEndpoint({ ...deps, authenticateClient, accessTokens })),
+      { ...forClients(["/oauth/register", "/register"], createRegisterEndpoint(options)), limit: "registrations" },
+      forClients(["/oauth/token", "/token"], createTokenEndpoint({ ...options, authenticateClient, grantTypes })),
+      forClients(["/oauth/revoke", "/revoke"], createRevokeEndpoint({ ...options, authenticateClient, accessTokens })),
       forClients(
         ["/oauth/introspect"],
-        createIntrospectEndpoint({ ...deps, authenticateClient, accessTokens, users, isLiveToken }),
+        createIntrospectEndpoint({ ...options, authenticateClient, accessTokens, users, isLiveToken }),
       ),
       forUsers(
         ["/oauth/authorize", "/authorize"],
@@ -124,7 +128,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
           ...interaction,
           findForAuthorization: directory.findForAuthorization,
           isAcceptedResource,
-          offeredScopes: deps.scopes ?? usualScopes,
+          offeredScopes: options.scopes ?? usualScopes,
         }),
       ),
       forUsers(["/oauth/sign-in"], createSignInEndpoint({ ...interaction, passwords, throttle })),
@@ -140,8 +144,8 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
         forUsers(["/servicenow/link"], createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance })),
       ]),
     ],
-    verifier: createVerifier({ ...deps, timers, users, signingKeys, accessTokens, isLiveToken }),
-    credentialKey: createCredentialKey({ ...deps, browsers, accessTokens }),
+    verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens, isLiveToken }),
+    credentialKey: createCredentialKey({ ...options, browsers, accessTokens }),
     async describeClient(clientId) {
       const client = await directory.find(clientId, "tokens");
       if (client === null) return null;

@@ -6,7 +6,7 @@ import type { SecretBox } from "../lib/secret_box.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { Storage } from "../storage/port.ts";
 import type { FetchDocument } from "./documents/document_fetcher.ts";
-import type { ServicenowUse } from "./people/servicenow_port.ts";
+import type { ServicenowUse } from "./users/servicenow_port.ts";
 
 /** How long tokens live, from the settings. */
 export interface Lifetimes {
@@ -30,7 +30,7 @@ export type Registration =
   | { readonly mode: "off" };
 
 /** What the authorization server is given. */
-export interface AuthorizationServerDeps {
+export interface AuthorizationServerOptions {
   /** The issuer identifier, without a trailing slash; every URL in the metadata starts with it. */
   readonly issuer: string;
   /** The audience of access tokens: the canonical URL of the MCP endpoint. */

@@ -1,6 +1,6 @@
 /** The authorization server's metadata (RFC 8414 §2): exactly what exists, and no more. */
 import { assertionAlgorithms } from "./clients/client_assertion.ts";
-import type { AuthorizationServerDeps } from "./context.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { wrongMethod } from "./refusal.ts";
 import { usualScopes } from "./scope.ts";
@@ -19,7 +19,7 @@ function publicJson(body: unknown, vary?: string): Response {
 /** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
 export function createMetadataEndpoint(
   { issuer, registration, fetchDocument, scopes = usualScopes }: Pick<
-    AuthorizationServerDeps,
+    AuthorizationServerOptions,
     "issuer" | "registration" | "fetchDocument" | "scopes"
   >,
   grantTypes: readonly GrantTypeName[],

@@ -10,7 +10,7 @@ import { describeFailure } from "./failure.ts";
 import { createRecordChanges } from "./changes.ts";
 import { createFetchOnce } from "./fetch_once.ts";
 import { parseInstance } from "./instance.ts";
-import type { InstanceSignIn } from "../authorization_server/people/servicenow_port.ts";
+import type { InstanceSignIn } from "../authorization_server/users/servicenow_port.ts";
 import { createLinkFlow } from "./links/link_flow.ts";
 import { createLinkStore } from "./links/link_store.ts";
 import { createServicenowLinks, type ServicenowLinks } from "./links/links.ts";

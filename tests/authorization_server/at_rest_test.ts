@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "@panva/jose";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
 import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
-import { addUser, resetUser } from "../../src/authorization_server/people/manage_users.ts";
+import { addUser, resetUser } from "../../src/authorization_server/users/manage_users.ts";
 import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { rotateSigningKeys } from "../../src/authorization_server/keys/rotate_signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";

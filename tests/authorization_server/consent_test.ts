@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { addUser } from "../../src/authorization_server/people/manage_users.ts";
+import { addUser } from "../../src/authorization_server/users/manage_users.ts";
 import {
   authorizePath,
   decide,

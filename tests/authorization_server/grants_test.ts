@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { addUser, resetUser } from "../../src/authorization_server/people/manage_users.ts";
+import { addUser, resetUser } from "../../src/authorization_server/users/manage_users.ts";
 import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { type Grant, grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
 import {

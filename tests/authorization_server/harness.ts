@@ -5,7 +5,7 @@ import {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "../../src/authorization_server/authorization_server.ts";
-import type { AuthorizationServerDeps } from "../../src/authorization_server/context.ts";
+import type { AuthorizationServerOptions } from "../../src/authorization_server/context.ts";
 import { authorizationServerSettings } from "../../src/authorization_server/settings.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
@@ -46,7 +46,7 @@ export interface LogLine {
 
 export interface Harness extends AsyncDisposable {
   readonly server: AuthorizationServer;
-  readonly deps: AuthorizationServerDeps;
+  readonly deps: AuthorizationServerOptions;
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly masterKey: Uint8Array;
@@ -62,7 +62,7 @@ export interface Harness extends AsyncDisposable {
 export type HarnessOptions =
   & Partial<
     Pick<
-      AuthorizationServerDeps,
+      AuthorizationServerOptions,
       "issuer" | "ownerPasswordHash" | "registration" | "fetchDocument" | "resourceAliases" | "lifetimes" | "limits"
     >
   >
@@ -78,7 +78,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const masterKey = new Uint8Array(randomBytes(32));
   const secrets = createSecretBox(masterKey);
   const own = options.issuer ?? issuer;
-  const deps: AuthorizationServerDeps = {
+  const deps: AuthorizationServerOptions = {
     issuer: own,
     resource: `${own}/mcp`,
     resourceAliases: options.resourceAliases ?? [],

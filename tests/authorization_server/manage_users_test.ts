@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
 import { removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
-import { hashPassword } from "../../src/authorization_server/people/password_hash.ts";
+import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
 import { type Grant, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import {
@@ -10,7 +10,7 @@ import {
   enableUser,
   listUsers,
   resetUser,
-} from "../../src/authorization_server/people/manage_users.ts";
+} from "../../src/authorization_server/users/manage_users.ts";
 import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import {
   authorizePath,

@@ -6,8 +6,8 @@ import {
   type OperatorTokenRequest,
   revokeOperatorToken,
 } from "../../src/authorization_server/token/operator_token.ts";
-import { addUser, disableUser, enableUser, resetUser } from "../../src/authorization_server/people/manage_users.ts";
-import { hashPassword } from "../../src/authorization_server/people/password_hash.ts";
+import { addUser, disableUser, enableUser, resetUser } from "../../src/authorization_server/users/manage_users.ts";
+import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
 import { operatorTokens } from "../../src/authorization_server/records/operator_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { connect, type Harness, isAccepted, passphrase, startHarness } from "./harness.ts";

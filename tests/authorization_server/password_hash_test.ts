@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { scrypt } from "../../src/authorization_server/people/scrypt.ts";
+import { scrypt } from "../../src/authorization_server/users/scrypt.ts";
 import {
   createPasswordHasher,
   hashPassword,
   passphraseProblem,
   verifyPassword,
-} from "../../src/authorization_server/people/password_hash.ts";
+} from "../../src/authorization_server/users/password_hash.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 Deno.test("hashPassword() gives an Argon2id PHC string with a fresh salt that verifies (RFC 9106)", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createPasswordThrottle } from "../../src/authorization_server/people/password_throttle.ts";
+import { createPasswordThrottle } from "../../src/authorization_server/users/password_throttle.ts";
 import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { addUser, disableUser } from "../../src/authorization_server/people/manage_users.ts";
-import { createSignInCode } from "../../src/authorization_server/people/sign_in_link.ts";
+import { addUser, disableUser } from "../../src/authorization_server/users/manage_users.ts";
+import { createSignInCode } from "../../src/authorization_server/users/sign_in_link.ts";
 import {
   authorizePath,
   fetchFrom,

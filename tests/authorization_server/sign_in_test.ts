@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { addUser } from "../../src/authorization_server/people/manage_users.ts";
-import { hashPassword } from "../../src/authorization_server/people/password_hash.ts";
+import { addUser } from "../../src/authorization_server/users/manage_users.ts";
+import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
 import { users } from "../../src/authorization_server/records/user.ts";
 import {
   authorizePath,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
 import { removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
-import { addUser, disableUser, resetUser } from "../../src/authorization_server/people/manage_users.ts";
+import { addUser, disableUser, resetUser } from "../../src/authorization_server/users/manage_users.ts";
 import { createOperatorToken, revokeOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { replaceSigningKeys, rotateSigningKeys } from "../../src/authorization_server/keys/rotate_signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";

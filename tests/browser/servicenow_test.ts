@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { hashPassword } from "../../src/authorization_server/people/password_hash.ts";
+import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
 import { startServicenowServer } from "../fixtures/servicenow_server.ts";
 import { launchChromium, missingBrowser } from "./chromium.ts";
 

@@ -15,7 +15,7 @@ const ofDefaults: readonly (readonly [page: string, words: string, variable: str
 
 /** A page says these words because a file below src/ has this text. */
 const ofConstants: readonly (readonly [page: string, words: string, file: string, text: string])[] = [
-  ["security", "scrypt hashes with N = 2^17", "authorization_server/people/scrypt.ts", "logCost: 17"],
+  ["security", "scrypt hashes with N = 2^17", "authorization_server/users/scrypt.ts", "logCost: 17"],
   [
     "security",
     "the keys last seen there count for a day",
@@ -101,7 +101,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "operations",
     "a link that works once, within ten minutes",
-    "authorization_server/people/set_up.ts",
+    "authorization_server/users/set_up.ts",
     "setUpLinkLifetimeMs = 600_000",
   ],
   [
@@ -114,7 +114,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "deploy",
     "two of them are checked at once",
-    "authorization_server/people/password_hash.ts",
+    "authorization_server/users/password_hash.ts",
     "maxConcurrentHashes = 2",
   ],
   ["storage", "the last 20 changes of a workspace", "workspace/store/watch.ts", "keptChanges = 20"],

@@ -9,7 +9,7 @@ import {
 import type { ClientDirectory } from "../clients/client_directory.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import { hiddenText } from "../hidden_text.ts";
-import { type InteractionDeps, showConsent, showSignIn } from "./interaction.ts";
+import { type InteractionOptions, showConsent, showSignIn } from "./interaction.ts";
 import { clientDocumentPage } from "../pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { refusedRequestPage } from "../pages/refused_request_page.ts";
@@ -25,20 +25,20 @@ import { maxQueryCharacters, toParameters } from "../request_body.ts";
 import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
-interface AuthorizeDeps extends InteractionDeps {
+interface AuthorizeOptions extends InteractionOptions {
   readonly findForAuthorization: ClientDirectory["findForAuthorization"];
   readonly resource: string;
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
   readonly offeredScopes: readonly string[];
 }
 
-export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
-  const { issuer, log, browsers, users, findForAuthorization } = deps;
+export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
+  const { issuer, log, browsers, users, findForAuthorization } = options;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage("GET");
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
-    let loggedClient = hiddenText(deps.secrets, clientId);
+    let loggedClient = hiddenText(options.secrets, clientId);
     const refused = (reason: string): void =>
       log.write("audit", "authorization", { outcome: "refused", reason, client: loggedClient, address: peer.address });
     const deadEnd = (reason: DeadEnd): Response => {
@@ -46,7 +46,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       return errorPage(reason);
     };
     if (url.search.length > maxQueryCharacters) return deadEnd("request_too_long");
-    if (deps.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");
+    if (options.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");
     const parameters = toParameters(url.searchParams);
     // No honest client sends repeated parameters or control characters, and parsers disagree about them.
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
@@ -66,7 +66,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
       description: string,
     ): Promise<Response> => {
       refused(error);
-      if (!await isStranger(deps, client, target)) return errorResponse(issuer, target, error, { description });
+      if (!await isStranger(options, client, target)) return errorResponse(issuer, target, error, { description });
       return refusedRequestPage({
         clientName: client.name,
         domain: client.origin === "metadata_document" ? new URL(client.id).host : null,
@@ -74,7 +74,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
         location: errorLocation(issuer, target, { error, description }),
       });
     };
-    const verdict = validateAuthorizationRequest(client, parameters.value, deps);
+    const verdict = validateAuthorizationRequest(client, parameters.value, options);
     switch (verdict.kind) {
       case "local":
         return deadEnd(verdict.reason);
@@ -89,12 +89,12 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
         }
         const browser = browsers.identify(request);
         const handle = randomSecret();
-        const kept = await keepRequest(deps, { handle, browserHash: browser.hash, clientId }, verdict.request);
+        const kept = await keepRequest(options, { handle, browserHash: browser.hash, clientId }, verdict.request);
         const waiting = { handle, client, request: kept };
         const signedIn = verdict.request.forceSignIn ? null : session;
         return signedIn === null
-          ? await showSignIn(deps, { kind: "request", waiting }, { cookies: browser.cookies })
-          : showConsent(deps, waiting, signedIn, { cookies: browser.cookies });
+          ? await showSignIn(options, { kind: "request", waiting }, { cookies: browser.cookies })
+          : showConsent(options, waiting, signedIn, { cookies: browser.cookies });
       }
     }
   };
@@ -105,7 +105,7 @@ export function createAuthorizeEndpoint(deps: AuthorizeDeps): Endpoint {
  * its bad requests were redirected, this server would be an open redirector (RFC 9700 §4.11.2).
  */
 async function isStranger(
-  { storage }: AuthorizeDeps,
+  { storage }: AuthorizeOptions,
   client: Client,
   { redirectUri }: ResponseTarget,
 ): Promise<boolean> {
@@ -116,7 +116,7 @@ async function isStranger(
 }
 
 async function keepRequest(
-  { storage, clock, resource }: AuthorizeDeps,
+  { storage, clock, resource }: AuthorizeOptions,
   { handle, browserHash, clientId }: { handle: string; browserHash: string; clientId: string },
   request: ValidAuthorizationRequest,
 ): Promise<AuthorizationRequest> {

@@ -5,7 +5,7 @@ import { createCookies } from "./cookies.ts";
 import { hashSecret, randomSecret } from "../../lib/random_secret.ts";
 import { browserSessions } from "../records/browser_session.ts";
 import { knownBrowsers } from "../records/marks.ts";
-import type { Account, UserDirectory } from "../people/user_directory.ts";
+import type { Account, UserDirectory } from "../users/user_directory.ts";
 
 const maxSessionSeconds = 28_800;
 const maxSharedSessionSeconds = 600;

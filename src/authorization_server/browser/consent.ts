@@ -5,7 +5,7 @@ import { clients, clientStillThere, unusedClientId, unusedClients } from "../rec
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import {
   findPending,
-  type InteractionDeps,
+  type InteractionOptions,
   type Pending,
   showConsent,
   showSignIn,
@@ -19,8 +19,8 @@ import { authorizationCodeLifetimeSeconds, authorizationCodes } from "../records
 import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./repeated_decision.ts";
 import type { Batch } from "../../storage/port.ts";
 
-export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
-  const { log, limits, browsers } = deps;
+export function createConsentEndpoint(options: InteractionOptions): Endpoint {
+  const { log, limits, browsers } = options;
   return async (request, peer) => {
     const browser = browsers.identify(request);
     const gone = (): Response => {
@@ -30,30 +30,30 @@ export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
     };
     if (request.method === "GET") {
       const handle = new URL(request.url).searchParams.get("request") ?? "";
-      const pending = await findPending(deps, handle, browser);
+      const pending = await findPending(options, handle, browser);
       if (pending === null) return gone();
-      const signedIn = await signedInFor(deps, pending, request);
+      const signedIn = await signedInFor(options, pending, request);
       return signedIn === null
-        ? await showSignIn(deps, { kind: "request", waiting: pending })
-        : showConsent(deps, pending, signedIn);
+        ? await showSignIn(options, { kind: "request", waiting: pending })
+        : showConsent(options, pending, signedIn);
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
-    const pending = await findPending(deps, form.value.get("request") ?? "", browser);
-    if (pending === null) return await repeatDecision(deps, browser, form.value) ?? gone();
-    const signedIn = await signedInFor(deps, pending, request) ??
-      (browsers.cookiesReachOtherPorts ? await signedInByPage(deps, pending, form.value) : null);
-    if (signedIn === null) return await showSignIn(deps, { kind: "request", waiting: pending });
+    const pending = await findPending(options, form.value.get("request") ?? "", browser);
+    if (pending === null) return await repeatDecision(options, browser, form.value) ?? gone();
+    const signedIn = await signedInFor(options, pending, request) ??
+      (browsers.cookiesReachOtherPorts ? await signedInByPage(options, pending, form.value) : null);
+    if (signedIn === null) return await showSignIn(options, { kind: "request", waiting: pending });
     // Another user signed in meanwhile, in another tab: show whose consent this would be.
     if (form.value.get("account") !== signedIn.account.id) {
-      return showConsent(deps, pending, signedIn, {
+      return showConsent(options, pending, signedIn, {
         problem: "The signed-in account changed. Check it before you decide.",
         ticked: form.value.getAll("scope"),
       });
     }
-    const response = await decide(deps, { pending, signedIn, peer }, form.value) ??
-      await repeatDecision(deps, browser, form.value) ?? gone();
+    const response = await decide(options, { pending, signedIn, peer }, form.value) ??
+      await repeatDecision(options, browser, form.value) ?? gone();
     if (browsers.cookiesReachOtherPorts && response.status === 303) {
       response.headers.append("set-cookie", await browsers.signOut(request));
     }
@@ -63,11 +63,11 @@ export function createConsentEndpoint(deps: InteractionDeps): Endpoint {
 
 /** Carries the decision out; `null` when the same page was answered a moment ago. */
 async function decide(
-  deps: InteractionDeps,
+  options: InteractionOptions,
   { pending, signedIn, peer }: { pending: Pending; signedIn: SignedIn; peer: Peer },
   form: URLSearchParams,
 ): Promise<Response | null> {
-  const { storage, log, clock } = deps;
+  const { storage, log, clock } = options;
   const { request, handle, stored } = pending;
   const fields = { user: signedIn.account.id, client: pending.client.id, address: peer.address };
   const isAllowed = form.get("decision") === "allow";
@@ -75,9 +75,12 @@ async function decide(
   const ticked = new Set(form.getAll("scope"));
   const scopes = request.scopes.filter((name) => ticked.has(name)); // what was not requested cannot be added
   if (isAllowed && scopes.length === 0) {
-    return showConsent(deps, pending, signedIn, { problem: "Tick at least one box, or choose Deny.", ticked: scopes });
+    return showConsent(options, pending, signedIn, {
+      problem: "Tick at least one box, or choose Deny.",
+      ticked: scopes,
+    });
   }
-  const approval = isAllowed ? approve(deps, pending, signedIn, scopes) : { puts: [], deletes: [] };
+  const approval = isAllowed ? approve(options, pending, signedIn, scopes) : { puts: [], deletes: [] };
   const committed = await retryOnConflict(async () => {
     const clientCheck = await clientStillThere(storage, pending.client);
     const waiting = await storage.get(stored.key);
@@ -95,12 +98,12 @@ async function decide(
     ...(isAllowed ? { scopes } : {}),
     ...fields,
   });
-  return decisionResponse(deps, { handle, target: request, isAllowed });
+  return decisionResponse(options, { handle, target: request, isAllowed });
 }
 
 /** The writes that store the code and keep the client. */
 function approve(
-  { secrets, clock, lifetimes }: InteractionDeps,
+  { secrets, clock, lifetimes }: InteractionOptions,
   { handle, request, client }: Pending,
   { account }: SignedIn,
   scopes: string[],

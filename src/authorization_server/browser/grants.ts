@@ -2,7 +2,7 @@
 import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./own_form.ts";
 import type { Browser } from "./browser_sessions.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
-import { type InteractionDeps, pathsOf, showSignIn } from "./interaction.ts";
+import { type InteractionOptions, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { grantsPage, signedOutPage } from "../pages/grants_page.ts";
 import { seeOther } from "../../lib/page/page.ts";
@@ -20,7 +20,7 @@ function idIn(text: string | null): string | null {
 
 /** A part of the living grants of a user, newest first within it, and where the next part begins. */
 async function grantsOf(
-  { storage, users }: InteractionDeps,
+  { storage, users }: InteractionOptions,
   userId: string,
   after: string | null,
 ): Promise<{ readonly shown: Grant[]; readonly next: string | null }> {
@@ -39,7 +39,7 @@ async function grantsOf(
 }
 
 /** The living tokens that the command line made for a user, newest first. */
-async function tokensOf({ storage, users }: InteractionDeps, userId: string): Promise<OperatorTokenSummary[]> {
+async function tokensOf({ storage, users }: InteractionOptions, userId: string): Promise<OperatorTokenSummary[]> {
   const stored = await operatorTokens.list(storage, { limit: maxTokensRead });
   const own = stored.flatMap(({ value }) => value.userId === userId ? [value] : []);
   const areLive = await Promise.all(own.map((token) => users.isLiveToken(token)));
@@ -48,23 +48,23 @@ async function tokensOf({ storage, users }: InteractionDeps, userId: string): Pr
 }
 
 /** Says in the address of the page that this browser has just revoked something; no link from elsewhere can say so. */
-function revokedMark({ secrets }: InteractionDeps, browser: Browser): string {
+function revokedMark({ secrets }: InteractionOptions, browser: Browser): string {
   return secrets.authenticate("revoked-note", browser.hash);
 }
 
-export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
-  const { secrets, browsers, limits, issuer } = deps;
+export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
+  const { secrets, browsers, limits, issuer } = options;
   const paths = pathsOf(issuer);
   return async (request, peer) => {
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
     if (request.method === "GET") {
       if (signedIn === null) {
-        return await showSignIn(deps, { kind: "account", browser, next: "grants" }, { cookies: browser.cookies });
+        return await showSignIn(options, { kind: "account", browser, next: "grants" }, { cookies: browser.cookies });
       }
       const { searchParams } = new URL(request.url);
       const after = idIn(searchParams.get("after"));
-      const { shown, next } = await grantsOf(deps, signedIn.account.id, after);
+      const { shown, next } = await grantsOf(options, signedIn.account.id, after);
       return grantsPage({
         action: paths.grants,
         signOutAction: paths.signOut,
@@ -72,11 +72,11 @@ export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
         csrf: csrfToken(secrets, browser),
         userName: signedIn.account.displayName,
         grants: shown,
-        tokens: after === null ? await tokensOf(deps, signedIn.account.id) : [],
+        tokens: after === null ? await tokensOf(options, signedIn.account.id) : [],
         next: next === null ? null : `${paths.grants}?${new URLSearchParams({ after: next })}`,
         isContinued: after !== null,
-        tokenSeconds: deps.lifetimes.accessTokenLifetimeSeconds,
-        hasRevoked: searchParams.get("revoked") === revokedMark(deps, browser),
+        tokenSeconds: options.lifetimes.accessTokenLifetimeSeconds,
+        hasRevoked: searchParams.get("revoked") === revokedMark(options, browser),
       });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
@@ -84,14 +84,14 @@ export function createGrantsEndpoint(deps: InteractionDeps): Endpoint {
     if (!form.ok) return errorPage(form.error);
     if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
     if (signedIn === null) return seeOther(paths.grants);
-    const isRevoked = await revoke(deps, signedIn.account.id, form.value, peer);
-    return seeOther(isRevoked ? `${paths.grants}?revoked=${revokedMark(deps, browser)}` : paths.grants);
+    const isRevoked = await revoke(options, signedIn.account.id, form.value, peer);
+    return seeOther(isRevoked ? `${paths.grants}?revoked=${revokedMark(options, browser)}` : paths.grants);
   };
 }
 
 /** Revokes what the form names; `false` when that is not this person's, which looks like one that is gone. */
 async function revoke(
-  { storage, log }: InteractionDeps,
+  { storage, log }: InteractionOptions,
   userId: string,
   form: URLSearchParams,
   { address }: Peer,
@@ -112,7 +112,7 @@ async function revoke(
   return false;
 }
 
-export function createSignOutEndpoint({ secrets, browsers, limits, log, issuer }: InteractionDeps): Endpoint {
+export function createSignOutEndpoint({ secrets, browsers, limits, log, issuer }: InteractionOptions): Endpoint {
   return async (request, peer) => {
     if (request.method !== "POST") return methodNotAllowedPage("POST");
     const form = await readBrowserForm(request, limits);

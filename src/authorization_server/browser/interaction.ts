@@ -1,6 +1,6 @@
 /** Shows the page that a waiting authorization request needs next: sign-in or consent. */
 import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
-import type { AuthorizationServerDeps } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import { type ConsentPage, consentPage } from "../pages/consent_page.ts";
 import { errorPage } from "../pages/error_page.ts";
 import { type SignInPage, signInPage } from "../pages/sign_in_page.ts";
@@ -10,11 +10,12 @@ import type { Stored } from "../records/record_family.ts";
 import { type AuthorizationRequest, authorizationRequests } from "../records/authorization_request.ts";
 import type { Client } from "../records/client.ts";
 import { refreshIdleLifetimeSeconds } from "../token/refresh_token.ts";
-import type { Account, UserDirectory } from "../people/user_directory.ts";
+import type { Account, UserDirectory } from "../users/user_directory.ts";
 
 /** What the browser endpoints share. */
-export interface InteractionDeps
-  extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"> {
+export interface InteractionOptions
+  extends
+    Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"> {
   readonly users: UserDirectory;
   readonly browsers: Browsers;
   readonly findClient: (id: string) => Promise<Client | null>;
@@ -51,34 +52,44 @@ export function pathsOf(
 }
 
 /** The waiting request of a handle; `null` when it is gone or belongs to another browser (CSRF, session swapping). */
-export async function findPending(deps: InteractionDeps, handle: string, browser: Browser): Promise<Pending | null> {
+export async function findPending(
+  options: InteractionOptions,
+  handle: string,
+  browser: Browser,
+): Promise<Pending | null> {
   if (handle === "") return null;
-  const stored = await authorizationRequests.read(deps.storage, hashSecret(handle));
+  const stored = await authorizationRequests.read(options.storage, hashSecret(handle));
   if (stored === null || !browser.hashes.includes(stored.value.browserHash)) return null;
-  const client = await deps.findClient(stored.value.clientId);
+  const client = await options.findClient(stored.value.clientId);
   return client === null ? null : { handle, request: stored.value, client, stored };
 }
 
 /** The user signed in for this request; `prompt=login` requires a sign-in after the request began. */
-export async function signedInFor(deps: InteractionDeps, waiting: Waiting, request: Request): Promise<SignedIn | null> {
-  const signedIn = await deps.browsers.signedIn(request);
+export async function signedInFor(
+  options: InteractionOptions,
+  waiting: Waiting,
+  request: Request,
+): Promise<SignedIn | null> {
+  const signedIn = await options.browsers.signedIn(request);
   return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
 }
 
 /** Proof, in the consent page, that it was shown to this user for this request. */
-function proofOf({ secrets }: InteractionDeps, { handle, request }: Waiting, account: Account): string {
+function proofOf({ secrets }: InteractionOptions, { handle, request }: Waiting, account: Account): string {
   const parts = [handle, request.browserHash, account.id, account.credentialHash];
   return secrets.authenticate("consent-page", parts.join(" "));
 }
 
 /** The user that a posted consent page was shown to: a substitute for the session where each decision ends it. */
 export async function signedInByPage(
-  deps: InteractionDeps,
+  options: InteractionOptions,
   waiting: Waiting,
   form: URLSearchParams,
 ): Promise<SignedIn | null> {
-  const account = await deps.users.find(form.get("account") ?? "");
-  if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(deps, waiting, account))) return null;
+  const account = await options.users.find(form.get("account") ?? "");
+  if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(options, waiting, account))) {
+    return null;
+  }
   return { account, signedInAt: waiting.request.signInAfter };
 }
 
@@ -97,48 +108,48 @@ export type SignInElsewhere = (
 ) => Promise<Response>;
 
 export async function showSignIn(
-  deps: InteractionDeps,
+  options: InteractionOptions,
   purpose: SignInPurpose,
   extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
     /** Ask for a user name even where the owner is the only user. */
     readonly asOther?: boolean;
   } = {},
 ): Promise<Response> {
-  const { signIn } = pathsOf(deps.issuer);
+  const { signIn } = pathsOf(options.issuer);
   const { asOther = false, ...shown } = extra;
-  if (deps.signInElsewhere !== undefined) {
+  if (options.signInElsewhere !== undefined) {
     const cookies = extra.cookies ?? [];
     return purpose.kind === "request"
-      ? await deps.signInElsewhere({ requestHandle: purpose.waiting.handle }, {
+      ? await options.signInElsewhere({ requestHandle: purpose.waiting.handle }, {
         browserHash: purpose.waiting.request.browserHash,
         cookies,
       })
-      : await deps.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
+      : await options.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
   }
-  if (!await deps.users.hasOwner()) return errorPage("not_set_up");
+  if (!await options.users.hasOwner()) return errorPage("not_set_up");
   return signInPage({
     action: purpose.kind === "account" ? `${signIn}?next=${purpose.next}` : signIn,
     hidden: purpose.kind === "request"
       ? { name: "request", value: purpose.waiting.handle }
-      : { name: "csrf", value: csrfToken(deps.secrets, purpose.browser) },
+      : { name: "csrf", value: csrfToken(options.secrets, purpose.browser) },
     purpose: purpose.kind === "request"
       ? { kind: "request", clientName: purpose.waiting.client.name }
       : { kind: purpose.next },
-    askUserName: asOther || await deps.users.hasNamedUsers(),
+    askUserName: asOther || await options.users.hasNamedUsers(),
     ...shown,
   });
 }
 
 /** The consent page of a waiting request. */
 export function showConsent(
-  deps: InteractionDeps,
+  options: InteractionOptions,
   waiting: Waiting,
   signedIn: SignedIn,
   extra: Pick<ConsentPage, "problem" | "cookies" | "ticked"> = {},
 ): Response {
   const { client, request, handle } = waiting;
-  const { lifetimes } = deps;
-  const paths = pathsOf(deps.issuer);
+  const { lifetimes } = options;
+  const paths = pathsOf(options.issuer);
   return consentPage({
     action: paths.consent,
     grantsPath: paths.grants,
@@ -147,7 +158,7 @@ export function showConsent(
       ? { seconds: lifetimes.refreshTokenLifetimeSeconds, idleSeconds: refreshIdleLifetimeSeconds }
       : { seconds: lifetimes.accessTokenLifetimeSeconds, idleSeconds: null },
     handle,
-    proof: proofOf(deps, waiting, signedIn.account),
+    proof: proofOf(options, waiting, signedIn.account),
     clientName: client.name,
     identity: identityOf(client),
     redirectUri: request.redirectUri,

@@ -13,7 +13,7 @@ import type { AuthorizationRequest } from "../records/authorization_request.ts";
 
 const repeatSeconds = 30;
 
-interface RepeatDeps {
+interface RepeatOptions {
   readonly issuer: string;
   readonly storage: Storage;
   readonly secrets: SecretBox;
@@ -26,7 +26,7 @@ export function codeOf(secrets: SecretBox, handle: string): string {
 
 /** The answer to a decision. */
 export function decisionResponse(
-  { issuer, secrets }: Pick<RepeatDeps, "issuer" | "secrets">,
+  { issuer, secrets }: Pick<RepeatOptions, "issuer" | "secrets">,
   { handle, target, isAllowed }: {
     readonly handle: string;
     readonly target: ResponseTarget;
@@ -55,15 +55,15 @@ export function rememberDecision(
 
 /** The answer that the same browser got to the same decision on the same page; `null` for anything else. */
 export async function repeatDecision(
-  deps: RepeatDeps,
+  options: RepeatOptions,
   browser: Browser,
   form: URLSearchParams,
 ): Promise<Response | null> {
   const handle = form.get("request") ?? "";
-  const answered = handle === "" ? null : await answeredRequests.read(deps.storage, hashSecret(handle));
+  const answered = handle === "" ? null : await answeredRequests.read(options.storage, hashSecret(handle));
   if (answered === null || !browser.hashes.includes(answered.value.browserHash)) return null;
   if (answered.value.decisionHash !== decisionHash(form)) return null;
-  return decisionResponse(deps, { handle, target: answered.value, isAllowed: answered.value.isAllowed });
+  return decisionResponse(options, { handle, target: answered.value, isAllowed: answered.value.isAllowed });
 }
 
 function decisionHash(form: URLSearchParams): string {

@@ -1,6 +1,6 @@
 /** Dynamic client registration (RFC 7591). */
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { AuthorizationServerDeps, Registration } from "../context.ts";
+import type { AuthorizationServerOptions, Registration } from "../context.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import {
   calledAddressesAreHttps,
@@ -22,8 +22,8 @@ const maxRedirectUris = 20;
 const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
 
 /** Builds `POST /oauth/register`. */
-export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint {
-  const { registration, limits, log, clock } = deps;
+export function createRegisterEndpoint(options: AuthorizationServerOptions): Endpoint {
+  const { registration, limits, log, clock } = options;
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST");
     const refused = (reason: RefusalReason) =>
@@ -39,7 +39,7 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
     const redirects = sortRedirectUris(metadata.redirect_uris ?? []);
     if (!redirects.ok) return refused(redirects.error);
     const { kept, dropped } = redirects.value;
-    const mayFetchKeys = deps.fetchDocument !== undefined;
+    const mayFetchKeys = options.fetchDocument !== undefined;
     const made = makeClient(metadata, {
       redirectUris: kept,
       now: clock(),
@@ -48,7 +48,7 @@ export function createRegisterEndpoint(deps: AuthorizationServerDeps): Endpoint 
     });
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
-    if (!await storeRegisteredClient(deps, client)) return refused("too_many_unused_clients");
+    if (!await storeRegisteredClient(options, client)) return refused("too_many_unused_clients");
     log.write("audit", "client_registration", {
       outcome: "registered",
       client: client.id,

@@ -1,5 +1,5 @@
 /** Keeps registered clients within bounds: unused ones expire, and make room for new ones; used ones are never touched. */
-import type { AuthorizationServerDeps } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import { type Client, clients, unusedClientId, unusedClients } from "../records/client.ts";
 import { conflict, retryOnConflict, unchanged } from "../records/record_family.ts";
 
@@ -11,7 +11,7 @@ const unusedClientGraceSeconds = 3_600;
 
 /** Stores a new client. `false` when too many unused ones are too young to be evicted. */
 export function storeRegisteredClient(
-  { storage, limits = {}, clock }: Pick<AuthorizationServerDeps, "storage" | "limits" | "clock">,
+  { storage, limits = {}, clock }: Pick<AuthorizationServerOptions, "storage" | "limits" | "clock">,
   client: Client,
 ): Promise<boolean> {
   const { maxUnusedClients: max = maxUnusedClients } = limits;

@@ -4,7 +4,7 @@
  */
 import { conflict, retryOnConflict, unchanged } from "../records/record_family.ts";
 import { currentSigningKey, signingKeys, signingKidAt } from "../records/signing_key.ts";
-import { makeSigningKey, type SigningKeyDeps } from "./signing_keys.ts";
+import { makeSigningKey, type SigningKeyOptions } from "./signing_keys.ts";
 
 /** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
 const newKeyLeadSeconds = 900;
@@ -38,24 +38,24 @@ export interface SigningKeyState {
 }
 
 /** Another instance's clock may be this far behind, and sign with the old key for so much longer. */
-const clockToleranceMilliseconds = 300_000;
+const clockToleranceMs = 300_000;
 const maxWithdrawnKeys = 90; // one batch
 
 /** Publishes a new key, which signs when `leadSeconds` are over; a first key signs at once. One commit says it all. */
 export function rotateSigningKeys(
-  deps: SigningKeyDeps,
+  options: SigningKeyOptions,
   { overlapSeconds, leadSeconds = newKeyLeadSeconds }: RotationPace,
 ): Promise<Rotation> {
-  const { storage, clock } = deps;
+  const { storage, clock } = options;
   return retryOnConflict(async (): Promise<Rotation | typeof conflict> => {
     const current = await currentSigningKey.read(storage, "kid");
     const now = clock();
     const next = current?.value.next;
     if (next !== undefined && next.signsFrom > now) return { kind: "under_way", ...next };
-    const key = await makeSigningKey(deps);
+    const key = await makeSigningKey(options);
     const kid = current === null ? key.kid : signingKidAt(current.value, now);
     const signsFrom = current === null ? now : now + leadSeconds * 1_000;
-    const previousUntil = signsFrom + overlapSeconds * 1_000 + clockToleranceMilliseconds;
+    const previousUntil = signsFrom + overlapSeconds * 1_000 + clockToleranceMs;
     const previous = current === null ? null : await signingKeys.read(storage, kid);
     const rotated = await storage.commit({
       checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],
@@ -76,13 +76,13 @@ export function rotateSigningKeys(
  * now, since none can be told from a forged one. Clients get new ones for their refresh tokens.
  */
 export function replaceSigningKeys(
-  deps: SigningKeyDeps,
+  options: SigningKeyOptions,
 ): Promise<{ readonly kid: string; readonly withdrawn: readonly string[] }> {
-  const { storage } = deps;
+  const { storage } = options;
   return retryOnConflict(async () => {
     const current = await currentSigningKey.read(storage, "kid");
     const present = await signingKeys.list(storage, { limit: maxWithdrawnKeys });
-    const key = await makeSigningKey(deps);
+    const key = await makeSigningKey(options);
     const replaced = await storage.commit({
       checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],
       puts: [signingKeys.put(key.kid, key), currentSigningKey.put("kid", { kid: key.kid })],
@@ -94,7 +94,7 @@ export function replaceSigningKeys(
 
 /** The keys that there are, and in which part of their life each is. */
 export async function listSigningKeys(
-  { storage, clock }: Pick<SigningKeyDeps, "storage" | "clock">,
+  { storage, clock }: Pick<SigningKeyOptions, "storage" | "clock">,
 ): Promise<SigningKeyState[]> {
   const current = await currentSigningKey.read(storage, "kid");
   if (current === null) return [];

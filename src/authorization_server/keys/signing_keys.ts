@@ -8,7 +8,7 @@ import { currentSigningKey, type SigningKey, signingKeys, signingKidAt } from ".
 import { conflict, retryOnConflict } from "../records/record_family.ts";
 
 /** What signing keys are kept with. */
-export interface SigningKeyDeps {
+export interface SigningKeyOptions {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export const sealPurpose = "signing-key";
 const maxPublishedKeys = 100;
 
 /** Makes a key and keeps it nowhere. */
-export async function makeSigningKey({ secrets, clock }: SigningKeyDeps): Promise<SigningKey> {
+export async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Promise<SigningKey> {
   const { publicKey, privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
   const kid = randomId();
   const { x } = await exportJWK(publicKey);
@@ -57,8 +57,8 @@ async function importKey(jwk: Record<string, unknown>): Promise<CryptoKey> {
 }
 
 /** Opens the keys of an installation; the first is made when it is first needed. */
-export function createSigningKeys(deps: SigningKeyDeps): SigningKeys {
-  const { storage, secrets, clock } = deps;
+export function createSigningKeys(options: SigningKeyOptions): SigningKeys {
+  const { storage, secrets, clock } = options;
   const publicKeys = new Map<string, CryptoKey>();
   let signer: { readonly kid: string; readonly privateKey: CryptoKey } | null = null;
 
@@ -66,7 +66,7 @@ export function createSigningKeys(deps: SigningKeyDeps): SigningKeys {
     retryOnConflict(async () => {
       const current = await currentSigningKey.read(storage, "kid");
       if (current !== null) return signingKidAt(current.value, clock());
-      const key = await makeSigningKey(deps);
+      const key = await makeSigningKey(options);
       const made = await storage.commit({
         checks: [{ key: currentSigningKey.key("kid"), version: null }],
         puts: [signingKeys.put(key.kid, key), currentSigningKey.put("kid", { kid: key.kid })],

@@ -1,6 +1,6 @@
 /** The pages about a user's ServiceNow account. */
 import { type Html, html } from "../../lib/page/html.ts";
-import type { InstanceSignIn, VisitRefusal } from "../people/servicenow_port.ts";
+import type { InstanceSignIn, VisitRefusal } from "../users/servicenow_port.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 import { messagePage } from "./message_page.ts";
 

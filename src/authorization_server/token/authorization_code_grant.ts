@@ -18,9 +18,9 @@ import { grantExpiresAt, startRefreshFamily } from "./refresh_token.ts";
 import type { RefusalReason } from "../refusal.ts";
 import type { Parameters } from "../request_body.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
-import type { Account, UserDirectory } from "../people/user_directory.ts";
+import type { Account, UserDirectory } from "../users/user_directory.ts";
 
-export interface GrantTypeDeps {
+export interface GrantTypeOptions {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
@@ -34,8 +34,8 @@ export interface GrantTypeDeps {
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
 }
 
-export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
-  const { storage, clock, log, users } = deps;
+export function createAuthorizationCodeGrant(options: GrantTypeOptions): GrantType {
+  const { storage, clock, log, users } = options;
   return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const code = parameters.get("code");
@@ -43,7 +43,7 @@ export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
       const stored = await authorizationCodes.read(storage, hashSecret(code));
       if (stored === null) return failure("unknown_code");
       // The code is consumed only once it is proven to be this client's: a stranger must not burn it.
-      const problem = findProblem(deps, stored.value, client, parameters);
+      const problem = findProblem(options, stored.value, client, parameters);
       if (problem !== null) return failure(problem);
       if (stored.value.redeemedAt !== null) {
         // RFC 6749 §4.1.2: a second use means that the code leaked; every token issued for it is revoked.
@@ -61,12 +61,12 @@ export function createAuthorizationCodeGrant(deps: GrantTypeDeps): GrantType {
       if (stored.value.expiresAt <= clock()) return failure("expired_code");
       const account = await users.find(stored.value.userId);
       if (account?.credentialHash !== stored.value.credentialHash) return failure("user_not_active");
-      return await redeem(deps, stored, { client, account, address });
+      return await redeem(options, stored, { client, account, address });
     });
 }
 
 function findProblem(
-  { isAcceptedResource }: GrantTypeDeps,
+  { isAcceptedResource }: GrantTypeOptions,
   code: AuthorizationCode,
   client: Client,
   parameters: Parameters,
@@ -83,7 +83,7 @@ function findProblem(
 
 /** Marks the code as used and stores the grant, together; the code's mark lives as long as the grant may. */
 async function redeem(
-  { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeDeps,
+  { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeOptions,
   stored: Stored<AuthorizationCode>,
   { client, account, address }: { client: Client; account: Account; address: string },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {

@@ -1,6 +1,6 @@
 /** The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made. */
 import { failure, success } from "../../lib/result.ts";
-import type { GrantTypeDeps } from "./authorization_code_grant.ts";
+import type { GrantTypeOptions } from "./authorization_code_grant.ts";
 import { clientStillThere } from "../records/client.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { type Grant, putsOfGrant } from "../records/grant.ts";
@@ -9,7 +9,7 @@ import { isWithinScopes, knownScopes, parseScope } from "../scope.ts";
 import type { GrantType } from "./token.ts";
 
 export function createClientCredentialsGrant(
-  { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeDeps,
+  { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeOptions,
 ): GrantType {
   return async (client, parameters) => {
     if (client.origin !== "operator" || client.authentication === "none") return failure("grant_type_not_registered");

@@ -1,18 +1,19 @@
 /** `POST /oauth/introspect` (RFC 7662): a confidential client asks whether one of its tokens is active. */
 import type { AccessTokens } from "./access_token.ts";
 import type { ClientAuthenticator } from "../clients/client_authentication.ts";
-import type { AuthorizationServerDeps } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import type { Client } from "../records/client.ts";
 import { grants } from "../records/grant.ts";
 import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./refresh_token.ts";
 import { jsonResponse, refuseLogged, wrongMethod } from "../refusal.ts";
 import { readParameters } from "../request_body.ts";
-import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
+import { isLiveGrant, type UserDirectory } from "../users/user_directory.ts";
 import type { LivenessCheck } from "./verifier.ts";
 
-interface IntrospectDeps
-  extends Pick<AuthorizationServerDeps, "issuer" | "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
+interface IntrospectOptions
+  extends
+    Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;
   readonly users: UserDirectory;
@@ -22,8 +23,8 @@ interface IntrospectDeps
 /** RFC 7662 §2.2: nothing is said about a token that is not active, nor about one that is none of the caller's business. */
 const inactive = { active: false } as const;
 
-export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
-  const { log, limits, authenticateClient } = deps;
+export function createIntrospectEndpoint(options: IntrospectOptions): Endpoint {
+  const { log, limits, authenticateClient } = options;
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST");
     const fields = { address: peer.address };
@@ -39,8 +40,8 @@ export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
     const token = parameters.value.get("token");
     if (token === undefined) return refuseLogged(log, "introspection", "missing_token", clientFields);
     const answer = token.startsWith("pcr_")
-      ? await describeRefreshToken(deps, client.value, token)
-      : await describeAccessToken(deps, client.value, token);
+      ? await describeRefreshToken(options, client.value, token)
+      : await describeAccessToken(options, client.value, token);
     log.write("audit", "introspection", {
       outcome: answer["active"] === true ? "active" : "inactive",
       ...clientFields,
@@ -50,7 +51,7 @@ export function createIntrospectEndpoint(deps: IntrospectDeps): Endpoint {
 }
 
 async function describeAccessToken(
-  { issuer, accessTokens, isLiveToken }: IntrospectDeps,
+  { issuer, accessTokens, isLiveToken }: IntrospectOptions,
   client: Client,
   token: string,
 ): Promise<Record<string, unknown>> {
@@ -73,7 +74,7 @@ async function describeAccessToken(
 }
 
 async function describeRefreshToken(
-  { issuer, storage, secrets, clock, lifetimes, users }: IntrospectDeps,
+  { issuer, storage, secrets, clock, lifetimes, users }: IntrospectOptions,
   client: Client,
   text: string,
 ): Promise<Record<string, unknown>> {

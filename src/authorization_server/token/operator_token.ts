@@ -12,7 +12,7 @@ import { allScopes, knownScopes, parseScope } from "../scope.ts";
 export const operatorClientId = "portcullis-cli";
 
 /** What the commands work on. */
-interface OperatorTokenDeps {
+interface OperatorTokenOptions {
   readonly storage: Storage;
   readonly clock: Clock;
 }
@@ -41,7 +41,7 @@ const pattern = /^pct_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/;
 
 /** Makes a token. It is shown this once; only its hash is kept. */
 export async function createOperatorToken(
-  { storage, clock }: OperatorTokenDeps,
+  { storage, clock }: OperatorTokenOptions,
   request: OperatorTokenRequest,
 ): Promise<Result<{ readonly token: string; readonly summary: OperatorTokenSummary }, OperatorTokenProblem>> {
   return await retryOnConflict(async () => {
@@ -94,7 +94,7 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
 }
 
 /** The tokens that are alive, oldest first. */
-export async function listOperatorTokens({ storage }: OperatorTokenDeps): Promise<OperatorTokenSummary[]> {
+export async function listOperatorTokens({ storage }: OperatorTokenOptions): Promise<OperatorTokenSummary[]> {
   const stored = await Array.fromAsync(operatorTokens.all(storage));
   return stored.map(({ value: { tokenHash: _hash, userEpoch: _epoch, ...summary } }) => summary).sort((a, b) =>
     a.createdAt - b.createdAt
@@ -102,7 +102,7 @@ export async function listOperatorTokens({ storage }: OperatorTokenDeps): Promis
 }
 
 /** Ends a token at once; `false` when there is none with that id. */
-export async function revokeOperatorToken({ storage }: OperatorTokenDeps, id: string): Promise<boolean> {
+export async function revokeOperatorToken({ storage }: OperatorTokenOptions, id: string): Promise<boolean> {
   return id !== "" && await storage.consume(operatorTokens.key(id)) !== null;
 }
 

@@ -1,6 +1,6 @@
 /** The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse. */
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { GrantTypeDeps } from "./authorization_code_grant.ts";
+import type { GrantTypeOptions } from "./authorization_code_grant.ts";
 import { type Client, clientStillThere } from "../records/client.ts";
 import { conflict, retryOnConflict, type Stored, unchanged } from "../records/record_family.ts";
 import { type Grant, grants, putsOfGrant, revokeGrant } from "../records/grant.ts";
@@ -16,10 +16,10 @@ import type { RefusalReason } from "../refusal.ts";
 import type { Parameters } from "../request_body.ts";
 import { isWithinScopes, knownScopes, parseScope } from "../scope.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
-import { isLiveGrant } from "../people/user_directory.ts";
+import { isLiveGrant } from "../users/user_directory.ts";
 
-export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
-  const { storage, secrets, clock, agreedClock, log, lifetimes } = deps;
+export function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
+  const { storage, secrets, clock, agreedClock, log, lifetimes } = options;
   return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const text = parameters.get("refresh_token");
@@ -56,10 +56,10 @@ export function createRefreshTokenGrant(deps: GrantTypeDeps): GrantType {
         case "grace": {
           const scopes = narrowedScopes(stored.value, parameters);
           if (scopes === null) return failure("scope_exceeds_grant");
-          if (!deps.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
-          if (!await isLiveGrant(deps.users, stored.value)) return failure("user_not_active");
+          if (!options.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
+          if (!await isLiveGrant(options.users, stored.value)) return failure("user_not_active");
           const generation = verdict.kind === "grace" ? verdict.generation : null;
-          return await answer(deps, { stored, family, client, scopes, generation, address });
+          return await answer(options, { stored, family, client, scopes, generation, address });
         }
       }
     });
@@ -77,7 +77,7 @@ function narrowedScopes(grant: Grant, parameters: Parameters): string[] | null {
 
 /** Issues tokens; rotates unless `generation` says which successor was given before. */
 async function answer(
-  { storage, secrets, clock, agreedClock, lifetimes, accessTokens }: GrantTypeDeps,
+  { storage, secrets, clock, agreedClock, lifetimes, accessTokens }: GrantTypeOptions,
   { stored, family, client, scopes, generation, address }: {
     stored: Stored<Grant>;
     family: RefreshFamily;

@@ -1,7 +1,7 @@
 /** `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing. */
 import type { AccessTokens } from "./access_token.ts";
 import type { ClientAuthenticator } from "../clients/client_authentication.ts";
-import type { AuthorizationServerDeps } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import type { Client } from "../records/client.ts";
 import { grants, revokeGrant } from "../records/grant.ts";
@@ -10,8 +10,8 @@ import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
 import { noStore, refuseLogged, wrongMethod } from "../refusal.ts";
 import { readParameters } from "../request_body.ts";
 
-interface RevokeDeps
-  extends Pick<AuthorizationServerDeps, "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
+interface RevokeOptions
+  extends Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;
 }
@@ -26,8 +26,8 @@ type Outcome =
   | { readonly kind: "nothing" }
   | { readonly kind: "foreign" };
 
-export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
-  const { log, limits, authenticateClient } = deps;
+export function createRevokeEndpoint(options: RevokeOptions): Endpoint {
+  const { log, limits, authenticateClient } = options;
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST");
     const fields = { address: peer.address };
@@ -39,8 +39,8 @@ export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
     const token = parameters.value.get("token");
     if (token === undefined) return refuseLogged(log, "revocation", "missing_token", clientFields);
     const outcome = token.startsWith("pcr_")
-      ? await revokeRefreshToken(deps, client.value, token)
-      : await revokeAccessToken(deps, client.value, token);
+      ? await revokeRefreshToken(options, client.value, token)
+      : await revokeAccessToken(options, client.value, token);
     // RFC 7009 §2.1: another client's token is refused. §2.2: an invalid token is not an error.
     if (outcome.kind === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", clientFields);
     if (outcome.kind === "revoked") {
@@ -53,7 +53,7 @@ export function createRevokeEndpoint(deps: RevokeDeps): Endpoint {
 
 /** RFC 7009 §2.1: with a refresh token the whole grant ends, its access tokens included. */
 async function revokeRefreshToken(
-  { storage, secrets, clock, lifetimes }: RevokeDeps,
+  { storage, secrets, clock, lifetimes }: RevokeOptions,
   client: Client,
   text: string,
 ): Promise<Outcome> {
@@ -69,7 +69,7 @@ async function revokeRefreshToken(
 }
 
 async function revokeAccessToken(
-  { storage, clock, accessTokens }: RevokeDeps,
+  { storage, clock, accessTokens }: RevokeOptions,
   client: Client,
   token: string,
 ): Promise<Outcome> {

@@ -1,6 +1,6 @@
 /** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. */
 import type { ClientAuthenticator } from "../clients/client_authentication.ts";
-import type { AuthorizationServerDeps } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import { hiddenText } from "../hidden_text.ts";
 import { jsonResponse, type RefusalReason, refuseLogged, wrongMethod } from "../refusal.ts";
@@ -28,13 +28,13 @@ export type GrantType = (
 export type GrantTypeName = Client["grantTypes"][number];
 
 export function createTokenEndpoint(
-  deps: Pick<AuthorizationServerDeps, "secrets" | "log" | "limits" | "lifetimes"> & {
+  options: Pick<AuthorizationServerOptions, "secrets" | "log" | "limits" | "lifetimes"> & {
     readonly authenticateClient: ClientAuthenticator;
     readonly grantTypes: Readonly<Partial<Record<GrantTypeName, GrantType>>>;
   },
 ): Endpoint {
-  const { secrets, log, limits, lifetimes, authenticateClient } = deps;
-  const grantTypes = new Map<string, GrantType>(Object.entries(deps.grantTypes));
+  const { secrets, log, limits, lifetimes, authenticateClient } = options;
+  const grantTypes = new Map<string, GrantType>(Object.entries(options.grantTypes));
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST"); // RFC 6749 §3.2
     const parameters = await readParameters(request, limits);

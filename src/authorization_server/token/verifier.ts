@@ -12,7 +12,7 @@ import { operatorTokens } from "../records/operator_token.ts";
 import { revokedTokens } from "../records/marks.ts";
 import type { SigningKeys } from "../keys/signing_keys.ts";
 import { createTokenWatch, type TokenWatch } from "./token_watch.ts";
-import { isLiveGrant, type UserDirectory } from "../people/user_directory.ts";
+import { isLiveGrant, type UserDirectory } from "../users/user_directory.ts";
 
 /** Why a bearer token is refused. */
 type TokenProblem = AccessTokenProblem | "refresh_token_as_bearer" | "unknown_operator_token" | "revoked_token";

@@ -18,7 +18,7 @@ async function printHash({ flags, print, say }: CommandContext): Promise<ExitSta
     say(passphraseMissing(passphrase.error));
     return 1;
   }
-  const { hashPassword, passphraseProblem } = await import("../../authorization_server/people/password_hash.ts"); // see action.ts
+  const { hashPassword, passphraseProblem } = await import("../../authorization_server/users/password_hash.ts"); // see action.ts
   const problem = passphraseProblem(passphrase.value);
   if (problem !== null) {
     say(`error: ${problem}\n`);

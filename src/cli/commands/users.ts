@@ -7,10 +7,10 @@ import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../../authorization_server/people/manage_users.ts");
-const loadSignInLinks = () => import("../../authorization_server/people/sign_in_link.ts");
-type SignInLinks = typeof import("../../authorization_server/people/sign_in_link.ts");
-type Users = typeof import("../../authorization_server/people/manage_users.ts");
+const load = () => import("../../authorization_server/users/manage_users.ts");
+const loadSignInLinks = () => import("../../authorization_server/users/sign_in_link.ts");
+type SignInLinks = typeof import("../../authorization_server/users/sign_in_link.ts");
+type Users = typeof import("../../authorization_server/users/manage_users.ts");
 
 /** Works beside a running server; what it ends is refused from the next request on. */
 export const usersCommand: CommandWork = {

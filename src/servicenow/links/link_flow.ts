@@ -9,7 +9,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
-import type { InstanceSignIn } from "../../authorization_server/people/servicenow_port.ts";
+import type { InstanceSignIn } from "../../authorization_server/users/servicenow_port.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { instanceUrl, type ServicenowInstance } from "../instance.ts";
 import type { InstanceAccount } from "./link_record.ts";

@@ -1,6 +1,6 @@
 /** Users' links to their accounts at the instance, and access tokens for the calls made in their name. */
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { InstanceSignIn } from "../../authorization_server/people/servicenow_port.ts";
+import type { InstanceSignIn } from "../../authorization_server/users/servicenow_port.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { type InstanceAccount, linkKey, type LinkSecrets } from "./link_record.ts";
 import { createRefreshLink, isGoodUntil, type RefreshOptions, toLinkSecrets } from "./refresh_link.ts";

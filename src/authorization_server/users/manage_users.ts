@@ -10,7 +10,7 @@ import { deleteGrants, subjectGrants } from "../records/grant.ts";
 import { ownerId, type User, users } from "../records/user.ts";
 
 /** What the commands work on. */
-interface ManageUsersDeps {
+interface ManageUsersOptions {
   readonly storage: Storage;
   readonly clock: Clock;
 }
@@ -36,7 +36,7 @@ export function noSuchUser(name: string): UserProblem {
 
 /** Why a name cannot be given to a new user, or `null`. */
 export async function newUserProblem(
-  { storage }: Pick<ManageUsersDeps, "storage">,
+  { storage }: Pick<ManageUsersOptions, "storage">,
   name: string,
 ): Promise<UserProblem | null> {
   if (!namePattern.test(name)) {
@@ -49,7 +49,7 @@ export async function newUserProblem(
 
 /** Why nothing can be changed about a user, or `null`. */
 export async function existingUserProblem(
-  { storage }: Pick<ManageUsersDeps, "storage">,
+  { storage }: Pick<ManageUsersOptions, "storage">,
   name: string,
 ): Promise<UserProblem | null> {
   return name === "" || await users.read(storage, name) === null ? noSuchUser(name) : null;
@@ -61,7 +61,7 @@ function takenName(name: string): UserProblem {
 
 /** Adds a user. Names are lower-case and never reused. */
 export async function addUser(
-  { storage, clock }: ManageUsersDeps,
+  { storage, clock }: ManageUsersOptions,
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
 ): Promise<Result<UserSummary, UserProblem>> {
   const unfit = await newUserProblem({ storage }, name);
@@ -77,36 +77,36 @@ export async function addUser(
   return added ? success(summary) : failure(takenName(name));
 }
 
-export async function listUsers({ storage }: ManageUsersDeps): Promise<UserSummary[]> {
+export async function listUsers({ storage }: ManageUsersOptions): Promise<UserSummary[]> {
   const stored = await Array.fromAsync(users.all(storage));
   return stored.map(({ value }) => summarise(value));
 }
 
 /** Locks a user out: sessions, grants and tokens end at once. */
-export function disableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
-  return changeUser(deps, name, (user) => ({ ...user, disabled: true }));
+export function disableUser(options: ManageUsersOptions, name: string): Promise<Result<UserSummary, UserProblem>> {
+  return changeUser(options, name, (user) => ({ ...user, disabled: true }));
 }
 
 /** Lets a user sign in again; earlier grants are not restored. */
-export function enableUser(deps: ManageUsersDeps, name: string): Promise<Result<UserSummary, UserProblem>> {
-  return changeUser(deps, name, (user) => ({ ...user, disabled: false }));
+export function enableUser(options: ManageUsersOptions, name: string): Promise<Result<UserSummary, UserProblem>> {
+  return changeUser(options, name, (user) => ({ ...user, disabled: false }));
 }
 
 /** Sets a new passphrase: sessions end, and so does every grant that was approved under the old one. */
 export async function resetUser(
-  deps: ManageUsersDeps,
+  options: ManageUsersOptions,
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
 ): Promise<Result<UserSummary, UserProblem>> {
   const problem = passphraseProblem(passphrase);
   if (problem !== null) return failure({ field: "passphrase", message: problem });
   const passwordHash = await hashPassword(passphrase);
-  const passwordChangedAt = deps.clock();
-  return await changeUser(deps, name, (user) => ({ ...user, passwordHash, passwordChangedAt }));
+  const passwordChangedAt = options.clock();
+  return await changeUser(options, name, (user) => ({ ...user, passwordHash, passwordChangedAt }));
 }
 
 /** Changes a user. The new epoch cuts off grants and tokens with that one commit; removing them afterwards is tidying, but for tokens without an epoch. */
 function changeUser(
-  { storage }: ManageUsersDeps,
+  { storage }: ManageUsersOptions,
   name: string,
   change: (user: User) => User,
 ): Promise<Result<UserSummary, UserProblem>> {

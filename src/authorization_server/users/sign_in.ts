@@ -7,7 +7,7 @@ import { hiddenText } from "../hidden_text.ts";
 import {
   type AccountPage,
   findPending,
-  type InteractionDeps,
+  type InteractionOptions,
   pathsOf,
   showSignIn,
   type SignInPurpose,
@@ -20,85 +20,87 @@ import { noPassphrase, ownerId } from "../records/user.ts";
 import { openSignInLink } from "./sign_in_link.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
-interface SignInDeps extends InteractionDeps {
+interface SignInOptions extends InteractionOptions {
   readonly passwords: PasswordHasher;
   readonly throttle: PasswordThrottle;
 }
 
-export function createSignInEndpoint(deps: SignInDeps): Endpoint {
-  const { log, limits, browsers } = deps;
+export function createSignInEndpoint(options: SignInOptions): Endpoint {
+  const { log, limits, browsers } = options;
   return async (request, peer) => {
     const browser = browsers.identify(request);
     if (request.method === "GET") {
       const { searchParams } = new URL(request.url);
       const code = searchParams.get("link");
-      if (code !== null) return await showLinked(deps, { browser, code, peer });
+      if (code !== null) return await showLinked(options, { browser, code, peer });
       const handle = searchParams.get("request") ?? "";
-      const pending = await findPending(deps, handle, browser);
+      const pending = await findPending(options, handle, browser);
       return pending === null
         ? errorPage(browser.isNew ? "cookie_missing" : "request_gone")
-        : await showSignIn(deps, { kind: "request", waiting: pending }, { asOther: true });
+        : await showSignIn(options, { kind: "request", waiting: pending }, { asOther: true });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
-    if (deps.signInElsewhere !== undefined) return errorPage("sign_in_elsewhere");
+    if (options.signInElsewhere !== undefined) return errorPage("sign_in_elsewhere");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
     const page = new URL(request.url).searchParams.get("next") === "servicenowLink" ? "servicenowLink" : "grants";
-    const purpose = await purposeOf(deps, { form: form.value, browser, page });
+    const purpose = await purposeOf(options, { form: form.value, browser, page });
     if (purpose === null) {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
       log.write("audit", "sign_in", { outcome: "refused", reason, address: peer.address });
       return errorPage(reason);
     }
-    return await checkPassphrase(deps, { request, peer, browser, purpose }, form.value);
+    return await checkPassphrase(options, { request, peer, browser, purpose }, form.value);
   };
 }
 
 /** A browser that opened a link from the command line signs in without the delays that others cause. */
 async function showLinked(
-  deps: SignInDeps,
+  options: SignInOptions,
   { browser, code, peer }: { readonly browser: Browser; readonly code: string; readonly peer: Peer },
 ): Promise<Response> {
-  const userName = await openSignInLink(deps, browser, code);
+  const userName = await openSignInLink(options, browser, code);
   const outcome = userName === null ? "refused" : "opened";
-  deps.log.write("audit", "sign_in_link", {
+  options.log.write("audit", "sign_in_link", {
     outcome,
     ...(userName === null ? { reason: "sign_in_link_invalid" } : { user: userName }),
     address: peer.address,
   });
   if (userName === null) return errorPage("sign_in_link_invalid");
   const purpose = { kind: "account", browser, next: "grants" } as const;
-  return await showSignIn(deps, purpose, { userName, cookies: browser.cookies });
+  return await showSignIn(options, purpose, { userName, cookies: browser.cookies });
 }
 
 /** `null` for a form that this browser was not sent (login CSRF). */
 async function purposeOf(
-  deps: SignInDeps,
+  options: SignInOptions,
   { form, browser, page }: { form: URLSearchParams; browser: Browser; page: AccountPage },
 ): Promise<SignInPurpose | null> {
   const csrf = form.get("csrf");
-  if (csrf !== null) return isCsrfToken(deps.secrets, browser, csrf) ? { kind: "account", browser, next: page } : null;
-  const pending = await findPending(deps, form.get("request") ?? "", browser);
+  if (csrf !== null) {
+    return isCsrfToken(options.secrets, browser, csrf) ? { kind: "account", browser, next: page } : null;
+  }
+  const pending = await findPending(options, form.get("request") ?? "", browser);
   return pending === null ? null : { kind: "request", waiting: pending };
 }
 
 async function checkPassphrase(
-  deps: SignInDeps,
+  options: SignInOptions,
   { request, peer, browser, purpose }: { request: Request; peer: Peer; browser: Browser; purpose: SignInPurpose },
   form: URLSearchParams,
 ): Promise<Response> {
-  const { log, throttle, passwords, browsers, users, issuer } = deps;
+  const { log, throttle, passwords, browsers, users, issuer } = options;
   const userName = (form.get("username") ?? "").trim().toLowerCase() || ownerId;
   const client = purpose.kind === "request" ? purpose.waiting.client.id : undefined;
   const account = await users.find(userName);
-  const user = account === null ? hiddenText(deps.secrets, userName) : account.id;
+  const user = account === null ? hiddenText(options.secrets, userName) : account.id;
   const fields = { user, client, address: peer.address };
   const known = await browsers.isKnown(browser, userName);
   const throttleKey = known ? `browser ${browser.hash}` : addressKey(peer.address);
   const admission = await throttle.begin(throttleKey, known);
   if (!admission.ok) {
     log.write("audit", "sign_in", { outcome: "refused", reason: "too_many_attempts", ...fields });
-    return await showSignIn(deps, purpose, tooMany(userName, admission.retryAfterSeconds));
+    return await showSignIn(options, purpose, tooMany(userName, admission.retryAfterSeconds));
   }
   // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be told apart.
   const passphrase = form.get("passphrase") ?? "";
@@ -107,7 +109,7 @@ async function checkPassphrase(
   const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
   if (verified === "busy") {
     log.write("audit", "sign_in", { outcome: "refused", reason: "busy", ...fields });
-    return await showSignIn(deps, purpose, tooMany(userName, 2));
+    return await showSignIn(options, purpose, tooMany(userName, 2));
   }
   if (account === null || !isVerifiable || !verified) {
     const reason = account === null
@@ -118,7 +120,7 @@ async function checkPassphrase(
     log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
     const what = await users.hasNamedUsers() ? "user name or the passphrase" : "passphrase";
     const problem = `The ${what} is wrong. Try again.`;
-    return await showSignIn(deps, purpose, { userName, status: 403, problem });
+    return await showSignIn(options, purpose, { userName, status: 403, problem });
   }
   await throttle.succeed(throttleKey, known);
   const cookie = await browsers.signIn(request, account);

@@ -5,10 +5,10 @@ import { pathsOf, showSignIn } from "../browser/interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { seeOther } from "../../lib/page/page.ts";
 import { goToInstancePage, servicenowLinkPage } from "../pages/servicenow_page.ts";
-import type { ServicenowDeps } from "./servicenow_sign_in.ts";
+import type { ServicenowOptions } from "./servicenow_sign_in.ts";
 
-export function createServicenowLinkEndpoint(deps: ServicenowDeps): Endpoint {
-  const { instance, browsers, secrets, limits, log, issuer } = deps;
+export function createServicenowLinkEndpoint(options: ServicenowOptions): Endpoint {
+  const { instance, browsers, secrets, limits, log, issuer } = options;
   const { servicenowLink, grants } = pathsOf(issuer);
   return async (request, peer) => {
     if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage("GET", "POST");
@@ -17,7 +17,7 @@ export function createServicenowLinkEndpoint(deps: ServicenowDeps): Endpoint {
     if (signedIn === null) {
       const purpose = { kind: "account", browser, next: "servicenowLink" } as const;
       return request.method === "GET"
-        ? await showSignIn(deps, purpose, { cookies: browser.cookies })
+        ? await showSignIn(options, purpose, { cookies: browser.cookies })
         : seeOther(servicenowLink);
     }
     const { account } = signedIn;

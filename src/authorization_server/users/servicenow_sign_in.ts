@@ -8,7 +8,7 @@ import type { Endpoint } from "../../lib/endpoint.ts";
 import {
   type AccountPage,
   findPending,
-  type InteractionDeps,
+  type InteractionOptions,
   pathsOf,
   type SignInElsewhere,
 } from "../browser/interaction.ts";
@@ -21,7 +21,7 @@ import { noPassphrase, users } from "../records/user.ts";
 import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
-export interface ServicenowDeps extends InteractionDeps {
+export interface ServicenowOptions extends InteractionOptions {
   readonly instance: InstanceSignIn;
 }
 
@@ -38,8 +38,8 @@ export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
 }
 
 /** Builds `/servicenow/callback`. */
-export function createServicenowCallback(deps: ServicenowDeps): Endpoint {
-  const { instance, browsers, log, issuer } = deps;
+export function createServicenowCallback(options: ServicenowOptions): Endpoint {
+  const { instance, browsers, log, issuer } = options;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage("GET");
     const { search, searchParams } = new URL(request.url);
@@ -60,31 +60,31 @@ export function createServicenowCallback(deps: ServicenowDeps): Endpoint {
     log.write("audit", "servicenow_callback", { outcome: purpose.kind, user: subject, address: peer.address });
     return purpose.kind === "link"
       ? seeOther(pathsOf(issuer).servicenowLink)
-      : await startSession(deps, request, finished.value, purpose.handle);
+      : await startSession(options, request, finished.value, purpose.handle);
   };
 }
 
 async function startSession(
-  deps: ServicenowDeps,
+  options: ServicenowOptions,
   request: Request,
   { subject, account: { name } }: FinishedVisit,
   handle: string,
 ): Promise<Response> {
-  const { browsers, issuer, storage, clock } = deps;
+  const { browsers, issuer, storage, clock } = options;
   const paths = pathsOf(issuer);
-  const next = await nextOf(deps, request, handle);
+  const next = await nextOf(options, request, handle);
   if (next === null) return errorPage("request_gone");
   await addUser(storage, clock, { id: subject, displayName: name });
-  const account = await deps.users.find(subject);
+  const account = await options.users.find(subject);
   if (account === null) {
-    await deps.instance.unlink(subject); // a user who may not sign in leaves no tokens here
+    await options.instance.unlink(subject); // a user who may not sign in leaves no tokens here
     return servicenowProblemPage("disabled", paths.servicenowLink);
   }
   return seeOther(next, [await browsers.signIn(request, account)]);
 }
 
-async function nextOf(deps: ServicenowDeps, request: Request, handle: string): Promise<string | null> {
-  const paths = pathsOf(deps.issuer);
+async function nextOf(options: ServicenowOptions, request: Request, handle: string): Promise<string | null> {
+  const paths = pathsOf(options.issuer);
   if (handle.startsWith(pagePrefix)) {
     const page = handle.slice(pagePrefix.length);
     const known: readonly AccountPage[] = ["grants", "servicenowLink"];
@@ -92,7 +92,7 @@ async function nextOf(deps: ServicenowDeps, request: Request, handle: string): P
     return found === undefined ? null : paths[found];
   }
   const requestHandle = handle.slice(requestPrefix.length);
-  const pending = await findPending(deps, requestHandle, deps.browsers.identify(request));
+  const pending = await findPending(options, requestHandle, options.browsers.identify(request));
   return pending === null ? null : `${paths.consent}?${new URLSearchParams({ request: requestHandle })}`;
 }
 

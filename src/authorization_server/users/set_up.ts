@@ -1,6 +1,6 @@
 /** `/setup`: the first start. The person with the link from the console chooses the owner's passphrase, once. */
 import { readBrowserForm } from "../browser/own_form.ts";
-import type { AuthorizationServerDeps } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import { pathsOf } from "../browser/interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
@@ -16,9 +16,9 @@ import type { UserDirectory } from "./user_directory.ts";
 const setUpLinkLifetimeMs = 600_000;
 const repeatSeconds = 30;
 
-interface SetUpDeps extends
+interface SetUpOptions extends
   Pick<
-    AuthorizationServerDeps,
+    AuthorizationServerOptions,
     "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits"
   > {
   readonly users: UserDirectory;
@@ -29,10 +29,10 @@ interface SetUpDeps extends
  * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
  * link that is still good is given again, for installations of several instances.
  */
-export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promise<string | null> {
-  const { issuer, storage, secrets, clock } = deps;
+export async function issueSetUpLink(options: SetUpOptions, isShared: boolean): Promise<string | null> {
+  const { issuer, storage, secrets, clock } = options;
   for (;;) {
-    if (await deps.users.hasOwner()) return null;
+    if (await options.users.hasOwner()) return null;
     const found = await setUpCodes.read(storage, "current");
     const seed = isShared && found !== null ? found.value.seed : randomId();
     const code = secrets.authenticate("set-up-link", seed);
@@ -50,39 +50,39 @@ export async function issueSetUpLink(deps: SetUpDeps, isShared: boolean): Promis
   }
 }
 
-export function createSetUpEndpoint(deps: SetUpDeps): Endpoint {
+export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
   return async (request, peer) => {
     if (request.method === "GET") {
       const { searchParams } = new URL(request.url);
-      if (searchParams.has("ready") && await deps.users.hasOwner()) {
-        return setUpDonePage(deps.resource, pathsOf(deps.issuer).grants);
+      if (searchParams.has("ready") && await options.users.hasOwner()) {
+        return setUpDonePage(options.resource, pathsOf(options.issuer).grants);
       }
       const code = searchParams.get("code") ?? "";
-      const found = await findCode(deps, code);
-      return typeof found === "string" ? refused(deps, peer, found) : showPage(deps, code);
+      const found = await findCode(options, code);
+      return typeof found === "string" ? refused(options, peer, found) : showPage(options, code);
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
-    const form = await readBrowserForm(request, deps.limits);
+    const form = await readBrowserForm(request, options.limits);
     if (!form.ok) return errorPage(form.error);
     const code = form.value.get("code") ?? "";
     const passphrase = form.value.get("passphrase") ?? "";
-    const found = await findCode(deps, code);
+    const found = await findCode(options, code);
     if (typeof found === "string") {
-      return await isRepeated(deps, code, passphrase) ? readyResponse(deps) : refused(deps, peer, found);
+      return await isRepeated(options, code, passphrase) ? readyResponse(options) : refused(options, peer, found);
     }
     const problem = passphraseProblem(passphrase) ??
       (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
-    if (problem !== null) return showPage(deps, code, problem);
-    return await makeOwner(deps, { code, found, passphrase, peer });
+    if (problem !== null) return showPage(options, code, problem);
+    return await makeOwner(options, { code, found, passphrase, peer });
   };
 }
 
-function refused({ log }: SetUpDeps, peer: Peer, reason: DeadEnd): Response {
+function refused({ log }: SetUpOptions, peer: Peer, reason: DeadEnd): Response {
   log.write("audit", "set_up", { outcome: "refused", reason, address: peer.address });
   return errorPage(reason);
 }
 
-function showPage({ issuer }: SetUpDeps, code: string, problem?: string): Response {
+function showPage({ issuer }: SetUpOptions, code: string, problem?: string): Response {
   return setUpPage({
     action: pathsOf(issuer).setUp,
     code,
@@ -91,14 +91,14 @@ function showPage({ issuer }: SetUpDeps, code: string, problem?: string): Respon
   });
 }
 
-async function findCode(deps: SetUpDeps, code: string): Promise<Stored<SetUpCode> | DeadEnd> {
-  if (await deps.users.hasOwner()) return "already_set_up";
-  const stored = await setUpCodes.read(deps.storage, "current");
+async function findCode(options: SetUpOptions, code: string): Promise<Stored<SetUpCode> | DeadEnd> {
+  if (await options.users.hasOwner()) return "already_set_up";
+  const stored = await setUpCodes.read(options.storage, "current");
   return stored !== null && matchesHash(code, stored.value.codeHash) ? stored : "set_up_link_invalid";
 }
 
 async function makeOwner(
-  deps: SetUpDeps,
+  options: SetUpOptions,
   { code, found, passphrase, peer }: {
     code: string;
     found: Stored<SetUpCode>;
@@ -106,9 +106,9 @@ async function makeOwner(
     peer: Peer;
   },
 ): Promise<Response> {
-  const { storage, passwords, clock, log } = deps;
+  const { storage, passwords, clock, log } = options;
   const passwordHash = await passwords.hash(passphrase);
-  if (passwordHash === "busy") return showPage(deps, code, "The server is busy. Try again in a moment.");
+  if (passwordHash === "busy") return showPage(options, code, "The server is busy. Try again in a moment.");
   const now = clock();
   const owner = {
     id: ownerId,
@@ -128,19 +128,21 @@ async function makeOwner(
     deletes: [found.key],
   });
   if (!claimed) {
-    return await isRepeated(deps, code, passphrase) ? readyResponse(deps) : refused(deps, peer, "set_up_link_invalid");
+    return await isRepeated(options, code, passphrase)
+      ? readyResponse(options)
+      : refused(options, peer, "set_up_link_invalid");
   }
   log.write("audit", "set_up", { outcome: "claimed", user: ownerId, address: peer.address });
-  return readyResponse(deps);
+  return readyResponse(options);
 }
 
 /** To a page that a reload shows again. */
-function readyResponse({ issuer }: SetUpDeps): Response {
+function readyResponse({ issuer }: SetUpOptions): Response {
   return seeOther(`${pathsOf(issuer).setUp}?ready`);
 }
 
 /** Whether this is the form that made the owner, sent a second time: a browser shows the answer to the second. */
-async function isRepeated({ storage, passwords }: SetUpDeps, code: string, passphrase: string): Promise<boolean> {
+async function isRepeated({ storage, passwords }: SetUpOptions, code: string, passphrase: string): Promise<boolean> {
   const used = await setUpCodes.read(storage, "used");
   if (used === null || !matchesHash(code, used.value.codeHash)) return false;
   const owner = await users.read(storage, ownerId);

@@ -21,7 +21,7 @@ export interface PasswordThrottle {
   succeed(address: string, known: boolean): Promise<void>;
 }
 
-interface PasswordThrottleDeps {
+interface PasswordThrottleOptions {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly clock: Clock;
@@ -34,7 +34,7 @@ interface Bucket {
   readonly maxDelaySeconds: number;
 }
 
-const forgetAfterMilliseconds = 3_600_000;
+const forgetAfterMs = 3_600_000;
 const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 };
 const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
 
@@ -43,7 +43,7 @@ const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
  * common delay, so that a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
 export function createPasswordThrottle(
-  { storage, secrets, clock, agreedClock }: PasswordThrottleDeps,
+  { storage, secrets, clock, agreedClock }: PasswordThrottleOptions,
 ): PasswordThrottle {
   const bucketsOf = (address: string, known: boolean): readonly Bucket[] => {
     const id = secrets.authenticate("sign-in-attempts", address);
@@ -68,7 +68,7 @@ export function createPasswordThrottle(
       }),
       puts: buckets.map((bucket, index) => {
         const next = change(attemptsOf(before[index] ?? null, now), bucket);
-        return signInAttempts.put(bucket.id, next, clock() + forgetAfterMilliseconds);
+        return signInAttempts.put(bucket.id, next, clock() + forgetAfterMs);
       }),
     });
   };
@@ -109,7 +109,7 @@ export function createPasswordThrottle(
 }
 
 function attemptsOf(stored: Stored<SignInAttempts> | null, now: number): SignInAttempts {
-  const isFresh = stored !== null && now - stored.value.lastAt < forgetAfterMilliseconds;
+  const isFresh = stored !== null && now - stored.value.lastAt < forgetAfterMs;
   return isFresh ? stored.value : noAttempts;
 }
 

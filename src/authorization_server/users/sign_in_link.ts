@@ -11,7 +11,7 @@ import { hashSecret, randomSecret } from "../../lib/random_secret.ts";
 import { signInLinks } from "../records/marks.ts";
 import { ownerId, users } from "../records/user.ts";
 
-const lifetimeMilliseconds = 600_000;
+const lifetimeMs = 600_000;
 
 /** Makes the code of a link for a user; the owner may have none stored (OWNER_PASSWORD_HASH). */
 export async function createSignInCode(
@@ -24,7 +24,7 @@ export async function createSignInCode(
     return failure({ field: "name", message: `${userId} is disabled; \`users enable ${userId}\` comes first` });
   }
   const code = `pcl_${randomSecret()}`;
-  await storage.commit({ puts: [signInLinks.put(hashSecret(code), { userId }, clock() + lifetimeMilliseconds)] });
+  await storage.commit({ puts: [signInLinks.put(hashSecret(code), { userId }, clock() + lifetimeMs)] });
   return success(code);
 }
 

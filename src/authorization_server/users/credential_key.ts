@@ -3,7 +3,7 @@
  * one client's servers, and a stranger there must not use up their allowance. Costs a few reads: no passphrase hash, no
  * fetch, and no credential is consumed.
  */
-import type { AuthorizationServerDeps } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import type { AccessTokens } from "../token/access_token.ts";
 import type { Browsers } from "../browser/browser_sessions.ts";
 import { checkSecret, readCredentials } from "../clients/client_authentication.ts";
@@ -18,14 +18,14 @@ import { type Parameters, readParameters } from "../request_body.ts";
 /** A key for the holder of the credential in a request; `null` where there is none that holds. */
 export type CredentialKey = (request: Request) => Promise<string | null>;
 
-type Deps = Pick<AuthorizationServerDeps, "storage" | "secrets" | "clock" | "lifetimes" | "limits"> & {
+type Options = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "lifetimes" | "limits"> & {
   readonly browsers: Browsers;
   readonly accessTokens: AccessTokens;
 };
 
 /** Builds the lookup. The body of a request stays readable. */
-export function createCredentialKey(deps: Deps): CredentialKey {
-  const { storage, clock, browsers, limits } = deps;
+export function createCredentialKey(options: Options): CredentialKey {
+  const { storage, clock, browsers, limits } = options;
   return async (request) => {
     const browser = browsers.identify(request);
     if (await browsers.isKnownToAnyone(browser)) return `browser ${browser.hash}`;
@@ -34,7 +34,7 @@ export function createCredentialKey(deps: Deps): CredentialKey {
     if (request.method !== "POST") return null;
     const parameters = await readParameters(request.clone(), limits);
     if (!parameters.ok) return null;
-    const grantId = await grantIdOf(deps, parameters.value);
+    const grantId = await grantIdOf(options, parameters.value);
     if (grantId !== null) return `grant ${grantId}`;
     const credentials = readCredentials(request, parameters.value);
     if (!credentials.ok || !("secret" in credentials.value)) return null;
@@ -47,7 +47,7 @@ export function createCredentialKey(deps: Deps): CredentialKey {
 
 /** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
 async function grantIdOf(
-  { storage, secrets, clock, lifetimes, accessTokens }: Deps,
+  { storage, secrets, clock, lifetimes, accessTokens }: Options,
   parameters: Parameters,
 ): Promise<string | null> {
   const code = parameters.get("code");
