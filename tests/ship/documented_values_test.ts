@@ -142,13 +142,13 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["operations", "for 30 s, the task has failed", "mcp/tasks/task_store.ts", "presumedDeadMs = 30_000"],
   ["operations", "steady for an hour", "lib/time/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
   ["operations", "after each 0.2 s", "storage/circuit.ts", "probePauseMilliseconds = 200"],
-  ["operations", "at most one each second", "http/storage_probe.ts", "probeLifetimeMilliseconds = 1_000"],
+  ["operations", "at most one each second", "http/storage_probe.ts", "probeLifetimeMs = 1_000"],
   ["operations", "all of it up to 16 MB", "storage/sqlite/open_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
   ["operations", "up to 256 MB", "storage/sqlite/open_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
   ["operations", "four times a second", "storage/sqlite/presence.ts", "lookEveryMilliseconds = 250"],
   ["operations", "from 0.5 ms to 5 min", "telemetry/metrics/metrics.ts", "durationBounds = [0.0005,"],
   ["operations", "PostgreSQL (13 or later)", "storage/postgres/postgres_storage.ts", "leastServerVersion = 130_000"],
-  ["operations", "half a second or more after", "cli/stop_requested.ts", "sameSignalMilliseconds = 500"],
+  ["operations", "half a second or more after", "cli/stop_requested.ts", "sameSignalMs = 500"],
 ];
 
 /** What the table "When something goes wrong" and the ServiceNow page quote of the program's messages. */
