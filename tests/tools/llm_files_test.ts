@@ -74,8 +74,8 @@ Deno.test("llm_generate sends image files beside the prompt, of each turn with i
     Deno.writeFileSync(`${root}/cat.png`, png);
     Deno.writeTextFileSync(`${root}/a.txt`, "text");
     using it = toolFor(ollama, workspace);
-    for (const name of ["files", "images"]) {
-      assert.ok((await callTool(it.tool, { prompt: "what?", [name]: ["cat.png"] }, reader())).ok);
+    for (const named of [{ files: ["cat.png"] }, { images: ["cat.png"] }, { files: "cat.png" }, { path: "cat.png" }]) {
+      assert.ok((await callTool(it.tool, { prompt: "what?", ...named }, reader())).ok);
       assert.deepEqual(ollama.requests.at(-1)?.json?.["images"], [base64Png]);
       assert.equal(ollama.requests.at(-1)?.json?.["prompt"], "what?");
     }

@@ -25,7 +25,11 @@ const maxImages = 8;
 /** What Ollama's models look at. */
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
-export const filesParameter = z.array(z.string().min(1)).max(maxFiles).optional();
+/** Names of files; a single one may come without its list. */
+export const filesParameter = z.preprocess(
+  (value) => typeof value === "string" ? [value] : value,
+  z.array(z.string().min(1)).max(maxFiles).optional(),
+);
 
 /** A text of the workspace. */
 export interface NamedText {

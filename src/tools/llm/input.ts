@@ -75,6 +75,9 @@ export function generateInput(models: readonly [string, ...string[]]) {
 /** Names that the parameters of `llm_generate` had before, or that callers guess. */
 export const generateAliases: Readonly<Record<string, string>> = {
   images: "files",
+  file: "files",
+  path: "files",
+  filename: "files",
   format: "json_schema",
   schema: "json_schema",
   ...Object.fromEntries(Object.keys(options.shape).map((name) => [name, `options.${name}`])),
