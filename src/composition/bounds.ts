@@ -14,6 +14,7 @@ import type { WorkspaceLimits } from "../workspace/port.ts";
 export interface Bounds {
   readonly authorizationServer?: Partial<Limits>;
   readonly lifetimes?: Partial<Lifetimes>;
+  readonly healthChecksPerMinute?: number;
   readonly http?: HttpBounds;
   readonly eventStreams?: Partial<EventStreamOptions>;
   readonly log?: RepeatBounds;

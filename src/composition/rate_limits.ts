@@ -1,4 +1,5 @@
 /** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
+import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
 import type { AgreedClock } from "../lib/time/agreed_clock.ts";
@@ -22,11 +23,14 @@ interface RateLimits {
 const minute = 60_000;
 /** For each user; an instance has limits of its own. */
 export const servicenowCallsPerMinute = 60;
+/** For each address. */
+const healthChecksPerMinute = 30;
 
 /** One instance alone on its storage counts in memory only. */
 export function createRateLimits(
   config: Config,
-  { storage, secrets, clock, agreedClock, timers, log }: Installation & {
+  { storage, secrets, clock, agreedClock, timers, log, bounds }: Installation & {
+    readonly bounds: Bounds;
     readonly clock: Clock;
     readonly agreedClock: AgreedClock;
     readonly timers: Timers;
@@ -51,7 +55,7 @@ export function createRateLimits(
     oauthAttempts: limiter("oauth_attempts", rateLimit.oauthFailuresPerQuarterHour, 15 * minute),
     registrations: limiter("registrations", Math.ceil(rateLimit.oauthFailuresPerQuarterHour / 5), 60 * minute),
     healthChecks: createRateLimiter({
-      count: rateLimit.healthChecksPerMinute,
+      count: bounds.healthChecksPerMinute ?? healthChecksPerMinute,
       windowMs: minute,
       clock: timers.elapsed,
     }),

@@ -31,6 +31,7 @@ const formerSettings: readonly FormerSettingRow[] = [
   ["REGISTRATION_RATE_LIMIT", "a fifth of OAUTH_RATE_LIMIT, an hour"],
   ["STORAGE_BUSY_TIMEOUT_MS", "5000 milliseconds"],
   ["SWEEP_INTERVAL", "300 seconds"],
+  ["HEALTH_RATE_LIMIT", "30 a minute"],
   ["JWT_ISSUER", "SERVER_URL is the issuer"],
   ["STREAM_AFTER", "0.25 seconds"],
   ["WORKSPACE_WATCH", "on"],

@@ -16,10 +16,4 @@ export const rateLimitSettings = {
     help:
       "failed OAuth requests in 15 minutes for each address; ten times as many requests in all, and a fifth as many registrations an hour",
   }),
-  healthChecksPerMinute: required({
-    env: "HEALTH_RATE_LIMIT",
-    default: "30",
-    parse: parseInteger(1, 1_000_000_000),
-    help: "health checks a minute for each address",
-  }),
 };

@@ -32,7 +32,8 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = stdout.trim();
   await using server = await startServer(place, {
-    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "3", HEALTH_RATE_LIMIT: "1", ALLOWED_HOSTS: "prometheus.example:9464" },
+    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "3", ALLOWED_HOSTS: "prometheus.example:9464" },
+    bounds: { healthChecksPerMinute: 1 },
   });
   const url = await metricsUrl(server);
   assert.equal((await scrape(url)).get("portcullis_open_streams"), 0);

@@ -58,10 +58,10 @@ for (const withMetrics of [false, true]) {
     const metricsPort = freePort();
     await using server = await startServer(place, {
       env: {
-        HEALTH_RATE_LIMIT: "100000",
         ...(withMetrics ? { METRICS_PORT: String(metricsPort) } : {}),
         OAUTH_RATE_LIMIT: "100000",
       },
+      bounds: { healthChecksPerMinute: 100_000 },
     });
     const listeners = [new URL(server.url).host, ...(withMetrics ? [`127.0.0.1:${metricsPort}`] : [])];
     for (const at of listeners) {

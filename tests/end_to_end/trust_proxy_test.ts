@@ -29,7 +29,10 @@ async function health(url: string, client: string): Promise<number> {
 
 atOwnListener.test("behind a trusted proxy, each client has its own rate and its own address in the log", async () => {
   await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: { TRUST_PROXY: "127.0.0.0/8,::1", HEALTH_RATE_LIMIT: "2" } });
+  await using server = await startServer(place, {
+    env: { TRUST_PROXY: "127.0.0.0/8,::1" },
+    bounds: { healthChecksPerMinute: 2 },
+  });
   const statuses = [];
   for (const client of ["203.0.113.1", "203.0.113.1", "203.0.113.1", "203.0.113.2"]) {
     statuses.push(await health(server.url, client));
@@ -45,7 +48,10 @@ atOwnListener.test("behind a trusted proxy, each client has its own rate and its
 atOwnListener.test("headers from a peer that is no trusted proxy change nothing, and no header moves the issuer", async () => {
   for (const trust of ["", "10.0.0.0/8"]) {
     await using place = await makeServerPlace();
-    await using server = await startServer(place, { env: { TRUST_PROXY: trust, HEALTH_RATE_LIMIT: "2" } });
+    await using server = await startServer(place, {
+      env: { TRUST_PROXY: trust },
+      bounds: { healthChecksPerMinute: 2 },
+    });
     const statuses = [];
     for (const client of ["203.0.113.1", "203.0.113.2", "203.0.113.3"]) statuses.push(await health(server.url, client));
     assert.deepEqual(statuses, [200, 200, 429]);

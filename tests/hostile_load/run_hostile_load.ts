@@ -41,7 +41,6 @@ const scopes = "files:read files:write llm:generate";
 const limits = {
   MCP_RATE_LIMIT: "1000000",
   OAUTH_RATE_LIMIT: "1000000",
-  HEALTH_RATE_LIMIT: "1000000",
   TRUST_PROXY: "1",
   LOG_FORMAT: "json",
 };

@@ -31,7 +31,7 @@ Deno.test("an unknown Host gets 403 on every route; a foreign Origin at /mcp and
     SERVICENOW_CLIENT_ID: "portcullis",
     SERVICENOW_CLIENT_SECRET: "secret",
   };
-  await using server = await startServer(place, { env: { ...instance, HEALTH_RATE_LIMIT: "1000" } });
+  await using server = await startServer(place, { env: instance, bounds: { healthChecksPerMinute: 1_000 } });
   for (const path of ["/mcp", ...pages, ...forAnyOrigin, ...others]) {
     for (const method of ["GET", "POST"]) {
       const foreignHost = await statusOf(`${server.url}${path}`, method, { host: "evil.example" });

@@ -256,8 +256,9 @@ Deno.test("a full disk is 503 and not ready, keeps what was acknowledged, and is
   await using place = await makeServerPlace();
   // Every file that the server writes may have 512 KiB: what the disk says of a larger one, a full one says of any.
   const limited = `trap '' XFSZ; ulimit -S -f 512; exec "$@"`;
-  const env = { OAUTH_RATE_LIMIT: "500000", HEALTH_RATE_LIMIT: "100000" };
-  await using server = await startServer(place, { env, launcher: ["bash", "-c", limited, "bash"] });
+  const env = { OAUTH_RATE_LIMIT: "500000" };
+  const bounds = { healthChecksPerMinute: 100_000 };
+  await using server = await startServer(place, { env, bounds, launcher: ["bash", "-c", limited, "bash"] });
   const registered: string[] = [];
   const register = async (): Promise<Response> => {
     const response = await fetch(`${server.url}/oauth/register`, registration);

@@ -9,7 +9,6 @@ const day = 86_400;
 /** A page says these words because the setting has this default. */
 const ofDefaults: readonly (readonly [page: string, words: string, variable: string, value: number])[] = [
   ["storage", "30 days after approval", "REFRESH_TOKEN_LIFETIME", 30 * day],
-  ["operations", "30 a minute for each address, `HEALTH_RATE_LIMIT`", "HEALTH_RATE_LIMIT", 30],
   ["operations", "at least `TOOL_TIMEOUT` (600 s)", "TOOL_TIMEOUT", 600],
 ];
 
@@ -117,6 +116,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "authorization_server/users/password_hash.ts",
     "maxConcurrentHashes = 2",
   ],
+  ["operations", "30 a minute for each address", "composition/rate_limits.ts", "healthChecksPerMinute = 30"],
   ["storage", "the last 20 changes of a workspace", "workspace/store/watch.ts", "keptChanges = 20"],
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite/change_log.ts", "keptRows = 10_000"],
   ["storage", "the last 50 keys", "storage/deno_kv/announcements.ts", "keptKeys = 50"],
