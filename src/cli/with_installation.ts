@@ -1,10 +1,9 @@
 /** Opens the installation for one of the owner's commands, and closes the storage after it. */
-import { StorageFault } from "../lib/storage_fault.ts";
+import { problemText, UnusableError } from "../lib/problem.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { type Installation, openInstallation } from "../composition/installation.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
-import { installationProblem } from "./installation_problem.ts";
 
 /** An open installation, with the clock of the command. */
 export interface OpenInstallation extends Installation {
@@ -23,14 +22,14 @@ export async function withInstallation(
   }
   const installation = await openInstallation(config.value.storage, systemClock);
   if (!installation.ok) {
-    say(installationProblem(installation.error));
+    say(problemText(installation.error));
     return 1;
   }
   try {
     return await work({ ...installation.value, clock: systemClock });
   } catch (error) {
-    if (!(error instanceof StorageFault)) throw error;
-    say(installationProblem({ problem: error.message, remedy: error.remedy }));
+    if (!(error instanceof UnusableError)) throw error;
+    say(problemText(error));
     return 1;
   } finally {
     await installation.value.storage.close();

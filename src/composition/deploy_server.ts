@@ -2,19 +2,20 @@
  * The server as Deno Deploy runs it: in this isolate, since there are no flags for a worker's permissions, with every
  * permission at first, and with the network alone once its storage is open.
  */
+import type { Problem } from "../lib/problem.ts";
 import process from "node:process";
 import { createDocumentFetcher } from "../authorization_server/documents/document_fetcher.ts";
 import { createInternet } from "../authorization_server/documents/internet.ts";
 import type { Config } from "../config/config.ts";
 import type { Result } from "../lib/result.ts";
-import { type RunningServer, type StartProblem, startServer, type StartServerOptions } from "./running_server.ts";
+import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import { confineThisIsolate, giveUp } from "../sandbox/own_permissions.ts";
 
 /** Starts it. The whole process is confined then: nobody can read a file or a variable any more. */
 export async function startDeployServer(
   config: Config,
   { log, clock, extraTools }: Pick<StartServerOptions, "log" | "clock" | "extraTools">,
-): Promise<Result<RunningServer, StartProblem>> {
+): Promise<Result<RunningServer, Problem>> {
   return await startServer(config, {
     log,
     clock,

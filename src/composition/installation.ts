@@ -1,10 +1,10 @@
 /** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
+import { type Problem, UnusableError } from "../lib/problem.ts";
 import { join } from "node:path";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
-import { StorageFault } from "../lib/storage_fault.ts";
 import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey } from "../storage/bind_master_key.ts";
 import {
   type DataDirectoryProblem,
@@ -24,12 +24,6 @@ export interface Installation {
   readonly secrets: SecretBox;
 }
 
-/** Why an installation cannot be opened, and what to do about it. Neither text holds a secret. */
-export interface InstallationProblem {
-  readonly problem: string;
-  readonly remedy: string;
-}
-
 /** How the storage is opened. */
 interface StorageOptions {
   /** For a server, which goes on while its database is lost. */
@@ -42,7 +36,7 @@ export async function openInstallation(
   settings: StorageSettings,
   clock: Clock,
   options: StorageOptions = {},
-): Promise<Result<Installation, InstallationProblem>> {
+): Promise<Result<Installation, Problem>> {
   const early = readMasterKey(settings);
   if (!early.ok) return early;
   const opened = await openStorageOf(settings, clock, options);
@@ -61,8 +55,8 @@ export async function openInstallation(
     isOpen = bound.ok;
     return bound.ok ? success({ storage, secrets }) : bound;
   } catch (error) {
-    if (!(error instanceof StorageFault)) throw error;
-    return failure({ problem: error.message, remedy: error.remedy });
+    if (!(error instanceof UnusableError)) throw error;
+    return failure(error);
   } finally {
     if (!isOpen) await storage.close();
   }
@@ -75,7 +69,7 @@ export async function openInstallation(
 export async function examineInstallation(
   { database, dataDir, masterKey }: StorageSettings,
   { clock, lookFor }: { readonly clock: Clock; readonly lookFor: StorageKey },
-): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, InstallationProblem>> {
+): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, Problem>> {
   const { examineStorage } = await import("../storage/examine_storage.ts");
   const examined = await examineStorage({
     ...(database === undefined ? {} : { location: database }),
@@ -97,7 +91,7 @@ export async function openStorageOf(
   { database, dataDir }: StorageSettings,
   clock: Clock,
   { log, bounds = {} }: StorageOptions = {},
-): Promise<Result<Storage, InstallationProblem>> {
+): Promise<Result<Storage, Problem>> {
   return await openStorage({
     ...(database === undefined ? {} : { location: database }),
     sqlitePath: join(dataDir, dataFiles.database),
@@ -113,7 +107,7 @@ export async function openStorageOf(
  */
 function readMasterKey(
   { masterKey, database, dataDir }: StorageSettings,
-): Result<Uint8Array | null, InstallationProblem> {
+): Result<Uint8Array | null, Problem> {
   if (masterKey !== undefined && database !== undefined) return success(masterKey);
   const directory = masterKey === undefined ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
   return directory.ok ? success(masterKey ?? directory.value.masterKey) : failure(asProblem(directory.error));
@@ -123,7 +117,7 @@ function readMasterKey(
 async function makeMasterKeyFor(
   storage: Storage,
   { dataDir }: StorageSettings,
-): Promise<Result<Uint8Array, InstallationProblem>> {
+): Promise<Result<Uint8Array, Problem>> {
   // Another instance that starts for the first time makes its key before it leaves its mark.
   const isUsed = await boundMark(storage) !== null;
   const directory = isUsed ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
@@ -132,6 +126,6 @@ async function makeMasterKeyFor(
   return masterKey === null ? failure(asProblem(missingMasterKey(dataDir))) : success(masterKey);
 }
 
-function asProblem({ path, problem, remedy }: DataDirectoryProblem): InstallationProblem {
+function asProblem({ path, problem, remedy }: DataDirectoryProblem): Problem {
   return { problem: `${path} ${problem}`, remedy };
 }

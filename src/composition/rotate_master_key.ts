@@ -1,5 +1,6 @@
 /** `keys rotate-master`: a new master key in the data directory, and everything moved to it. */
-import { type InstallationProblem, openStorageOf } from "./installation.ts";
+import type { Problem } from "../lib/problem.ts";
+import { openStorageOf } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { moveToMasterKey, type ResealedCounts } from "./move_to_master_key.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -19,7 +20,7 @@ import { isSqliteInUse } from "../storage/sqlite/in_use.ts";
 export async function rotateMasterKey(
   settings: StorageSettings,
   clock: Clock,
-): Promise<Result<ResealedCounts, InstallationProblem>> {
+): Promise<Result<ResealedCounts, Problem>> {
   if (settings.masterKey !== undefined) {
     const remedy = "stop every server, set MASTER_KEY_PREVIOUS to the key as it is and MASTER_KEY to a new one, start";
     return failure({ problem: "the master key is in MASTER_KEY, where only you can change it", remedy });

@@ -1,5 +1,4 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
-import { StorageFault } from "../lib/storage_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
@@ -7,25 +6,22 @@ import { hasArgon2id } from "../authorization_server/users/argon2id.ts";
 import { canVerify } from "../authorization_server/users/password_hash.ts";
 import type { Config } from "../config/config.ts";
 import { warnOfFormerSettings } from "../config/former_settings.ts";
-import type { TlsConfig } from "../config/tls.ts";
-import type { HttpSettings } from "../http/settings.ts";
-import { ConnectionPeer } from "../http/connection_peer.ts";
-import { createProxyNotice, type ProxyNotice } from "../http/proxy/proxy_notice.ts";
-import { openInstallation } from "./installation.ts";
+import { createProxyNotice } from "../http/proxy/proxy_notice.ts";
+import { type Installation, openInstallation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
-import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
+import type { PersistentListener } from "../lib/persistent_listener.ts";
+import { type Problem, UnusableError } from "../lib/problem.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import { methodNames } from "../mcp/revisions/modern.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { createMetrics } from "../telemetry/metrics/metrics.ts";
+import { listenForClients, listeningOn } from "./listen.ts";
+import { createMetrics, type Metrics } from "../telemetry/metrics/metrics.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { listenForMetrics, type ServerReport } from "./metrics_listener.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
-import { startTelemetry } from "../telemetry/telemetry.ts";
+import { startTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { version } from "../version.ts";
-import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
 
 export interface RunningServer {
   /** Its address as clients know it. */
@@ -34,263 +30,179 @@ export interface RunningServer {
   readonly port: number;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
-  /** Answers for the delay that the configuration says, then takes no more requests, gives those in flight the time that the configuration says, closes everything. */
+  /** Drains: keeps serving for SHUTDOWN_DELAY, then stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
   stop(): Promise<void>;
   /** What it counted, or `null` where nothing is counted. */
   report(): ServerReport | null;
 }
 
-/** What a server knows that shares its port, installation and process with others. */
+/** A server's place among several that share its port, installation and process. */
 export interface Team {
-  /** The first one answers for all where only one can: it reads out the metrics of all. */
+  /** The first answers for all where only one can: it serves the metrics of all. */
   readonly isFirst: boolean;
-  /** Nobody listened on the port before this one. */
+  /** Whether it listens on the port before all others. */
   readonly opensPort: boolean;
   readonly gatherReports: () => Promise<readonly ServerReport[]>;
-}
-
-/** Why a server cannot start, and what to do about it. */
-export interface StartProblem {
-  readonly problem: string;
-  readonly remedy: string;
 }
 
 export interface StartServerOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly extraTools: readonly Tool[];
-  /** Fetches what clients that name themselves by a URL say of themselves, and nothing that is not public. */
+  /** Fetches client metadata documents, from public addresses only. */
   readonly fetchDocument: FetchDocument;
   readonly bounds?: Bounds;
-  /** Called when the storage is open and its files are needed by name no more. */
+  /** Called when the storage is open and its files are no longer needed by name. */
   readonly onInstallationOpen: () => void;
   /** For one of several. */
   readonly team?: Team;
-  /** Taken if free where the configuration leaves the port to the system: with permissions by port, the only one that can be taken again. */
+  /** Taken if free where the system chooses the port: with permissions by port, only this one can be listened on again. */
   readonly preferredPort?: number;
 }
 
-/** Starts the server. Throws for what nobody foresaw, with everything closed again. */
+/** Starts the server. Throws for a defect, with everything closed again. */
 export async function startServer(
   config: Config,
-  { log, clock, extraTools, fetchDocument, onInstallationOpen, team, preferredPort, bounds = {} }: StartServerOptions,
-): Promise<Result<RunningServer, StartProblem>> {
-  const { http, authorizationServer } = config;
-  if (authorizationServer.signIn === "local" && !await hasArgon2id()) {
-    const runtime = `this runtime (Deno ${Deno.version.deno})`;
-    if (
-      authorizationServer.ownerPasswordHash !== undefined && !await canVerify(authorizationServer.ownerPasswordHash)
-    ) {
-      return failure({
-        problem: `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
-        remedy: "make it with `hash-password --scrypt`, or run Deno 2.9 or later",
-      });
-    }
-    const isFurther = team !== undefined && !team.opensPort;
-    if (!isFurther) {
-      log.write("warn", "no_argon2id", {
-        problem:
-          `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
-        remedy:
-          "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
-      });
-    }
-  }
-  if (team === undefined || team.opensPort) warnOfFormerSettings(config.formerSettings, log);
-  const notice = createProxyNotice(log);
-  if (missesTrustProxy(config) && (team === undefined || team.opensPort)) {
-    log.write("warn", "proxy_not_trusted", {
-      problem:
-        "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
-      remedy: "set TRUST_PROXY; see docs/operations.md",
-    });
-  }
-  const startedTelemetry = startTelemetry(config, { version, log });
-  if (!startedTelemetry.ok) return startedTelemetry;
-  const telemetry = startedTelemetry.value;
+  options: StartServerOptions,
+): Promise<Result<RunningServer, Problem>> {
+  const { log, clock, team, bounds = {} } = options;
+  const isFirst = team === undefined || team.opensPort;
+  const unchecked = await hashProblem(config.authorizationServer, isFirst ? log : null);
+  if (unchecked !== null) return failure(unchecked);
+  if (isFirst) warnOfSettings(config, log);
+  const telemetry = startTelemetry(config, { version, log });
+  if (!telemetry.ok) return telemetry;
   const installation = await openInstallation(config.storage, clock, { log, bounds: bounds.storage ?? {} });
   if (!installation.ok) return installation;
-  onInstallationOpen();
-  let app: App | undefined;
-  let server: PersistentListener | undefined;
-  let metricsServer: PersistentListener | undefined;
+  options.onInstallationOpen();
+  const opened: OpenedParts = { app: null, server: null, metricsServer: null };
   const close = async (): Promise<void> => {
-    await Promise.race([metricsServer?.shutdown(), wait(metricsShutdownMilliseconds)]);
-    await closeInTime("app", app?.close());
-    await closeInTime("storage", installation.value.storage.close());
-  };
-  /** A part that does not close must not keep the process: it is told, and ends with it. */
-  const closeInTime = async (part: string, closing: Promise<void> | undefined): Promise<void> => {
-    const closed = Promise.resolve(closing).then(() => true);
-    if (await Promise.race([closed, wait(closeMilliseconds)]) === true) return;
-    log.write("error", "not_closed", { part });
+    await Promise.race([opened.metricsServer?.shutdown(), wait(metricsShutdownMs)]);
+    await closeInTime("app", opened.app?.close(), log);
+    await closeInTime("storage", installation.value.storage.close(), log);
   };
   try {
-    const ready = Promise.withResolvers<App>();
-    if (team?.opensPort) {
-      listeningOn({ host: http.host, port: http.port, remedy: mainRemedy }, () => requireFreePort(http));
-    }
-    const answer: App["fetch"] = (request, peer) =>
-      app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
-    server = listenPersistently({
-      listen: (again) => {
-        const on = (port: number) => listen({ ...http, port }, { reusePort: team !== undefined, notice }, answer);
-        return again === null
-          ? listeningOn(
-            { host: http.host, port: http.port, remedy: mainRemedy },
-            () => listenFirst(http.port, preferredPort, on),
-          )
-          : on(again);
-      },
-      log,
-    });
-    const serverUrl = serverUrlFor(http, server.port);
-    const { metricsAddress } = config.telemetry;
-    const { allowedHosts = [] } = http;
-    const metrics = metricsAddress === undefined ? undefined : createMetrics({ methods: methodNames });
-    const { storage, secrets } = installation.value;
-    const built = await buildApp(config, {
-      storage: metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
-        ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
-        tracer: telemetry.tracer,
-        location: config.storage.database,
-      }),
-      telemetry,
-      secrets,
-      serverUrl,
-      log,
-      clock,
-      extraTools,
-      fetchDocument,
-      bounds,
-      ...(metrics === undefined ? {} : { metrics }),
-    });
-    app = built;
-    ready.resolve(built);
-    const report = (): ServerReport | null => {
-      if (metrics === undefined) return null;
-      const { requests, answers, tools, totals } = metrics;
-      const { heapUsed: heapUsedBytes, heapTotal: heapTotalBytes } = Deno.memoryUsage();
-      return {
-        counts: { requests, answers, tools, totals },
-        openStreams: built.openStreams,
-        heapUsedBytes,
-        heapTotalBytes,
-      };
-    };
-    if (metricsAddress !== undefined && (team === undefined || team.isFirst)) {
-      const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
-      const remedy = "choose another with METRICS_PORT";
-      metricsServer = listeningOn(
-        { ...metricsAddress, use: " for metrics", remedy },
-        () => listenForMetrics(metricsAddress, { gatherReports, startedAt: clock(), log, allowedHosts }),
-      );
-    }
-    const setUpLink = team === undefined || team.opensPort ? await built.issueSetUpLink() : null;
-    const mainServer = server;
-    return success({
-      serverUrl,
-      port: server.port,
-      setUpLink,
-      report,
-      async stop() {
-        built.announceStop();
-        if (config.server.shutdownDelaySeconds > 0) await wait(config.server.shutdownDelaySeconds * 1_000);
-        built.drain();
-        const deadline = performance.now() + config.server.shutdownTimeoutSeconds * 1_000;
-        void wait(deadline - lastWordsMilliseconds - performance.now()).then(built.hurry);
-        await built.finishBodies(deadline - performance.now()); // a shutdown would fail their reads
-        await Promise.race([mainServer.shutdown(), wait(deadline - performance.now())]);
-        await close();
-      },
-    });
+    return success(
+      await openServer(config, { ...options, ...installation.value, telemetry: telemetry.value }, opened, close),
+    );
   } catch (error) {
-    await server?.shutdown();
+    await opened.server?.shutdown();
     await close();
-    if (error instanceof StorageFault || error instanceof UnusableWorkspaceError) {
-      return failure({ problem: error.message, remedy: error.remedy });
-    }
-    if (!(error instanceof ListenError)) throw error;
-    if (http.tls !== undefined && server === undefined && systemFaultWords(error.cause) === null) {
-      return failure({
-        problem: `cannot serve https: ${faultWords(error.cause)}`,
-        remedy: "TLS_CERT_FILE has to name certificates, TLS_KEY_FILE the private key of the first, both as PEM",
-      });
-    }
-    return failure({ problem: error.message, remedy: error.remedy });
+    if (!(error instanceof UnusableError)) throw error;
+    return failure(error);
   }
 }
 
-const mainRemedy = "choose another with --port or --host";
+/** The parts that are open so far, to be closed again where a later one cannot be opened. */
+interface OpenedParts {
+  app: App | null;
+  server: PersistentListener | null;
+  metricsServer: PersistentListener | null;
+}
 
-/** An address that cannot be listened on: told apart from everything else that fails while a server starts. */
-class ListenError extends Error {
-  readonly remedy: string;
-
-  constructor(place: string, remedy: string, cause: unknown) {
-    super(`cannot listen on ${place}: ${faultWords(cause)}`, { cause });
-    this.remedy = remedy;
+/** Listens before the app is built, so that the address is known; requests that come early wait for the app. */
+async function openServer(
+  config: Config,
+  options: StartServerOptions & Installation & { readonly telemetry: Telemetry },
+  opened: OpenedParts,
+  close: () => Promise<void>,
+): Promise<RunningServer> {
+  const { log, clock, team, preferredPort, storage, telemetry } = options;
+  const { http, server: { shutdownDelaySeconds, shutdownTimeoutSeconds } } = config;
+  const ready = Promise.withResolvers<App>();
+  const answer: App["fetch"] = (request, peer) =>
+    opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
+  const notice = createProxyNotice(log);
+  const server = opened.server = listenForClients(http, answer, { log, notice, team, preferredPort });
+  const serverUrl = serverUrlFor(http, server.port);
+  const { metricsAddress } = config.telemetry;
+  const metrics = metricsAddress === undefined ? undefined : createMetrics({ methods: methodNames });
+  const observed = metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
+    ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
+    tracer: telemetry.tracer,
+    location: config.storage.database,
+  });
+  const app = await buildApp(config, {
+    ...options,
+    storage: observed,
+    serverUrl,
+    ...(metrics === undefined ? {} : { metrics }),
+  });
+  opened.app = app;
+  ready.resolve(app);
+  const report = (): ServerReport | null => metrics === undefined ? null : reportOf(metrics, app);
+  if (metricsAddress !== undefined && (team === undefined || team.isFirst)) {
+    const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
+    const { allowedHosts = [] } = http;
+    opened.metricsServer = listeningOn(
+      { ...metricsAddress, use: " for metrics", remedy: "choose another with METRICS_PORT" },
+      () => listenForMetrics(metricsAddress, { gatherReports, startedAt: clock(), log, allowedHosts }),
+    );
   }
+  return {
+    serverUrl,
+    port: server.port,
+    setUpLink: team === undefined || team.opensPort ? await app.issueSetUpLink() : null,
+    report,
+    async stop() {
+      app.announceStop();
+      if (shutdownDelaySeconds > 0) await wait(shutdownDelaySeconds * 1_000);
+      app.drain();
+      const deadline = performance.now() + shutdownTimeoutSeconds * 1_000;
+      void wait(deadline - lastWordsMs - performance.now()).then(app.hurry);
+      await app.finishBodies(deadline - performance.now()); // a shutdown would fail their reads
+      await Promise.race([server.shutdown(), wait(deadline - performance.now())]);
+      await close();
+    },
+  };
 }
 
-interface ListenPlace {
-  readonly host: string;
-  readonly port: number;
-  /** What it is for, where that is not the server itself. */
-  readonly use?: string;
-  readonly remedy: string;
-}
-
-function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, listen: () => T): T {
-  try {
-    return listen();
-  } catch (error) {
-    const isReserved = error instanceof Deno.errors.PermissionDenied && port > 0 && port < unreservedPort;
-    const rights = `ports below ${unreservedPort} need rights that this user lacks: `;
-    throw new ListenError(`${host} port ${port}${use}`, isReserved ? `${rights}${remedy}` : remedy, error);
+/** Warns where this runtime has no Argon2id; the problem where the owner's hash cannot be checked without it. */
+async function hashProblem(
+  { signIn, ownerPasswordHash }: Config["authorizationServer"],
+  log: Log | null,
+): Promise<Problem | null> {
+  if (signIn !== "local" || await hasArgon2id()) return null;
+  const runtime = `this runtime (Deno ${Deno.version.deno})`;
+  if (ownerPasswordHash !== undefined && !await canVerify(ownerPasswordHash)) {
+    return {
+      problem: `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
+      remedy: "make it with `hash-password --scrypt`, or run Deno 2.9 or later",
+    };
   }
+  log?.write("warn", "no_argon2id", {
+    problem: `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
+    remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
+  });
+  return null;
 }
 
-const unreservedPort = 1_024;
+function warnOfSettings(config: Config, log: Log): void {
+  warnOfFormerSettings(config.formerSettings, log);
+  if (!missesTrustProxy(config)) return;
+  log.write("warn", "proxy_not_trusted", {
+    problem: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    remedy: "set TRUST_PROXY; see docs/operations.md",
+  });
+}
+
+function reportOf({ requests, answers, tools, totals }: Metrics, { openStreams }: App): ServerReport {
+  const { heapUsed: heapUsedBytes, heapTotal: heapTotalBytes } = Deno.memoryUsage();
+  return { counts: { requests, answers, tools, totals }, openStreams, heapUsedBytes, heapTotalBytes };
+}
 
 /** A scrape is over within this time, or is given up. */
-const metricsShutdownMilliseconds = 1_000;
-/** Of `SHUTDOWN_TIMEOUT`, what calls get to send what they have. */
-const lastWordsMilliseconds = 2_000;
-/** The same for each other part. All of them together take less than the main thread waits (cli/serve.ts). */
-const closeMilliseconds = 4_000;
+const metricsShutdownMs = 1_000;
+/** Of SHUTDOWN_TIMEOUT, what calls get to send what they have. */
+const lastWordsMs = 2_000;
+/** The same for each other part. All of them together take less than the main thread waits (cli/commands/serve.ts). */
+const closeMs = 4_000;
 
-/** Throws where somebody listens: with `reusePort`, another server of the same user would be joined without a word. */
-function requireFreePort({ host: hostname, port }: HttpSettings): void {
-  if (port !== 0) Deno.listen({ hostname, port }).close();
-}
-
-/** Another program may have taken the preferred port in the meantime. */
-function listenFirst(port: number, preferred: number | undefined, listen: (port: number) => HttpServer): HttpServer {
-  if (port !== 0 || preferred === undefined) return listen(port);
-  try {
-    return listen(preferred);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    return listen(port);
-  }
-}
-
-/** With `reusePort`, Linux spreads new connections over all who listen. */
-function listen(
-  { host: hostname, port, trustedProxies, tls }: Config["http"],
-  { reusePort, notice }: { readonly reusePort: boolean; readonly notice: ProxyNotice },
-  fetch: App["fetch"],
-): Deno.HttpServer<Deno.NetAddr> {
-  const proxies = { trusted: trustedProxies, notice };
-  return Deno.serve(
-    { hostname, port, reusePort, onListen: () => {}, ...credentialsOf(tls) },
-    (request, info) => fetch(request, new ConnectionPeer(request, info, proxies)),
-  );
-}
-
-function credentialsOf(tls: TlsConfig | undefined): Deno.TlsCertifiedKeyPem | Record<never, never> {
-  return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
+/** A part that does not close must not keep the process: it is logged, and ends with it. */
+async function closeInTime(part: string, closing: Promise<void> | undefined, log: Log): Promise<void> {
+  const closed = Promise.resolve(closing).then(() => true);
+  if (await Promise.race([closed, wait(closeMs)]) === true) return;
+  log.write("error", "not_closed", { part });
 }
 
 function wait(milliseconds: number): Promise<void> {

@@ -1,7 +1,8 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
+import { type Problem, UnusableError } from "../lib/problem.ts";
 import type { Config } from "../config/config.ts";
 import { warnOfFormerSettings } from "../config/former_settings.ts";
-import type { Installation, InstallationProblem } from "./installation.ts";
+import type { Installation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -15,7 +16,6 @@ import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { startTelemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
-import { UnusableWorkspaceError } from "../workspace/unusable_workspace.ts";
 
 interface StdioAppDependencies extends Installation {
   readonly input: ReadableStream<Uint8Array>;
@@ -39,7 +39,7 @@ const owner: Omit<Principal, "scopes"> = {
 export async function runStdio(
   config: Config,
   dependencies: StdioAppDependencies,
-): Promise<Result<null, InstallationProblem>> {
+): Promise<Result<null, Problem>> {
   const { input, output, stop, log } = dependencies;
   warnOfFormerSettings(config.formerSettings, log);
   const started = startTelemetry(config, { version, log });
@@ -59,10 +59,10 @@ export async function runStdio(
   }
   const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });
   const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry }).catch((error) => {
-    if (error instanceof UnusableWorkspaceError) return error;
+    if (error instanceof UnusableError) return error;
     throw error;
   });
-  if (toolbox instanceof UnusableWorkspaceError) return failure({ problem: toolbox.message, remedy: toolbox.remedy });
+  if (toolbox instanceof UnusableError) return failure(toolbox);
   const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer });
   try {
     await serveStdio({

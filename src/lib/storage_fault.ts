@@ -1,20 +1,13 @@
 /** Faults of what is stored, in words for an operator: a transport tells its callers less. */
 import type { z } from "zod";
+import { UnusableError } from "./problem.ts";
 
 const unreadableRemedy =
   "a newer version wrote it, or the database is damaged: run the newest version, or restore a backup";
 
-/** A fault with a remedy. Neither text holds a secret or a stored value. */
-export class StorageFault extends Error {
+/** A fault of what is stored. It may name files, hosts and families of records, but no stored value. */
+export class StorageFault extends UnusableError {
   override readonly name: string = "StorageFault";
-  /** What an operator can do about it. */
-  readonly remedy: string;
-
-  /** `problem` may name files, hosts and families of records. */
-  constructor(problem: string, remedy: string, options?: ErrorOptions) {
-    super(problem, options);
-    this.remedy = remedy;
-  }
 }
 
 /** What a stored text says. Throws {@link StorageFault} where it is not JSON, without showing it. */

@@ -2,15 +2,15 @@
  * Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
  * database without its key, would otherwise start, refuse every token, and seal new records that the others cannot open.
  */
+import type { Problem } from "../lib/problem.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
-import type { StorageProblem } from "./guarded_storage.ts";
 import type { Storage, StorageKey } from "./port.ts";
 
 export const markKey: StorageKey = ["installation", "master_key_mark"];
 
 /** A database and a key that do not belong together. */
-export const wrongMasterKey: StorageProblem = {
+export const wrongMasterKey: Problem = {
   problem: "the database was written with another master key than this instance has",
   remedy: "give every instance the same master key: copy master.key from the first one, or from the backup",
 };
@@ -31,7 +31,7 @@ export async function rebindMasterKey(storage: Storage, mark: string): Promise<v
 }
 
 /** `mark` is derived from the key and does not reveal it. Leaves the mark on a database that has none. */
-export async function bindMasterKey(storage: Storage, mark: string): Promise<Result<null, StorageProblem>> {
+export async function bindMasterKey(storage: Storage, mark: string): Promise<Result<null, Problem>> {
   for (;;) {
     const found = await storage.get(markKey);
     if (found === null) {

@@ -1,13 +1,12 @@
 /** What `doctor` finds out about a storage, without making or changing anything. */
+import { type Problem, UnusableError } from "../lib/problem.ts";
 import { lstatSync } from "node:fs";
 import type { Clock } from "../lib/time/clock.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DatabaseLocation } from "./database_url.ts";
-import type { StorageProblem } from "./guarded_storage.ts";
 import type { StorageKey } from "./port.ts";
 import type { AbsentStorage, SoundStorage } from "./bind_master_key.ts";
-import { UnusableStorageError } from "./unusable_storage.ts";
 
 /** Opens what is there, looks for damage and for one entry, and tries to write where that can be undone. */
 export async function examineStorage(
@@ -17,7 +16,7 @@ export async function examineStorage(
     readonly lookFor: StorageKey;
     readonly clock: Clock;
   },
-): Promise<Result<SoundStorage | AbsentStorage, StorageProblem>> {
+): Promise<Result<SoundStorage | AbsentStorage, Problem>> {
   try {
     if (location?.kind === "postgres") {
       const { examinePostgres } = await import("./postgres/examine.ts");
@@ -40,8 +39,8 @@ export async function examineStorage(
     const { examineSqlite } = await import("./sqlite/examine.ts");
     return success(examineSqlite(sqlitePath, lookFor));
   } catch (error) {
-    if (!(error instanceof UnusableStorageError)) throw error;
-    return failure({ problem: error.message, remedy: error.remedy });
+    if (!(error instanceof UnusableError)) throw error;
+    return failure(error);
   }
 }
 
@@ -50,7 +49,7 @@ function exists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    throw new UnusableStorageError(
+    throw new UnusableError(
       `${path} cannot be used: ${faultWords(error)}`,
       pathRemedy(error, "choose another place for the database (DATA_DIR, DATABASE_URL)"),
       { cause: error },

@@ -3,6 +3,7 @@
  * What the database fails rejects with `StorageUnavailableError`, soon; the log says once that it is away, why, and
  * what to do, and once that it is back.
  */
+import type { Problem } from "../lib/problem.ts";
 import type { Log } from "../lib/log/log.ts";
 import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
@@ -14,15 +15,9 @@ const probeKey: StorageKey = ["health", "write"];
 /** Until an operator has put it right. */
 const lostRetryAfterSeconds = 60;
 
-/** What is wrong with a database, and what to do about it. Neither text holds a password. */
-export interface StorageProblem {
-  readonly problem: string;
-  readonly remedy: string;
-}
-
 interface GuardOptions {
   /** Puts a driver's error into words. */
-  readonly describe: (error: unknown) => StorageProblem;
+  readonly describe: (error: unknown) => Problem;
   readonly log?: Log | undefined;
   readonly timers?: Timers;
   /** See `CircuitOptions`. */
@@ -32,7 +27,7 @@ interface GuardOptions {
 /** A storage that fails fast. */
 export interface GuardedStorage extends Storage {
   /** Refuses all writes from here on: what is written now would be lost. */
-  refuseWrites(problem: StorageProblem): void;
+  refuseWrites(problem: Problem): void;
 }
 
 export function guardStorage(storage: Storage, options: GuardOptions): GuardedStorage {

@@ -1,12 +1,12 @@
 /** Opens the storage that the settings ask for. */
+import { type Problem, UnusableError } from "../lib/problem.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";
-import { type GuardedStorage, guardStorage, type StorageProblem } from "./guarded_storage.ts";
+import { type GuardedStorage, guardStorage } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres/connection.ts";
 import type { SqliteStorageOptions } from "./sqlite/sqlite_storage.ts";
-import { UnusableStorageError } from "./unusable_storage.ts";
 
 interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
@@ -30,7 +30,7 @@ export interface StorageBounds {
 const hangMilliseconds = 1_000;
 
 /** Drivers are loaded when they are asked for: most installations need one. */
-export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, StorageProblem>> {
+export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, Problem>> {
   const { location, sqlitePath, clock, log, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
   const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
   try {
@@ -39,7 +39,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
       const onWait = (): void =>
         log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
       const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
-      const describe = (error: unknown): StorageProblem => describePostgresFailure(error, location);
+      const describe = (error: unknown): Problem => describePostgresFailure(error, location);
       return success(guardStorage(storage, { describe, log, hangMilliseconds }));
     }
     if (location?.kind === "deno_kv") {
@@ -56,8 +56,8 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
     }
     return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log));
   } catch (error) {
-    if (!(error instanceof UnusableStorageError)) throw error;
-    return failure({ problem: error.message, remedy: error.remedy });
+    if (!(error instanceof UnusableError)) throw error;
+    return failure(error);
   }
 }
 

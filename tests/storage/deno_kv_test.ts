@@ -1,9 +1,9 @@
+import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { StorageFault } from "../../src/lib/storage_fault.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openDenoKvStorage } from "../../src/storage/deno_kv/deno_kv_storage.ts";
-import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
 
@@ -83,7 +83,7 @@ Deno.test("deno_kv storage: the database and its side files are for their owner 
 Deno.test("deno_kv storage: refuses a file that is none and a database that a newer version wrote", async () => {
   await using place = await denoKvPlace();
   await Deno.writeTextFile(place.path, "not a database\n".repeat(500));
-  await assert.rejects(place.open(), UnusableStorageError);
+  await assert.rejects(place.open(), UnusableError);
   await Deno.remove(place.path);
   await (await place.open()).close();
   {
@@ -183,6 +183,6 @@ Deno.test("deno_kv storage: a record that this Deno cannot read is a fault that 
   await writeFromTheFuture(["schema"]);
   await assert.rejects(
     place.open(),
-    (error: unknown) => error instanceof UnusableStorageError && /newer version of Deno/.test(error.message),
+    (error: unknown) => error instanceof UnusableError && /newer version of Deno/.test(error.message),
   );
 });

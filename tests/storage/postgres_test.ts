@@ -1,10 +1,10 @@
+import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/database_url.ts";
 import { pause } from "../../src/lib/time/pause.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openPostgresStorage } from "../../src/storage/postgres/postgres_storage.ts";
-import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
@@ -330,7 +330,7 @@ function testServer(cluster: PostgresCluster): void {
     await storage.close();
     await assert.rejects(
       openPostgresStorage({ location, schema: "not_there", clock: Date.now }),
-      (error: unknown) => error instanceof UnusableStorageError && /grant/.test(error.remedy),
+      (error: unknown) => error instanceof UnusableError && /grant/.test(error.remedy),
     );
   });
 
@@ -350,7 +350,7 @@ function testServer(cluster: PostgresCluster): void {
       await assert.rejects(
         openPostgresStorage({ location: wrong, clock: Date.now, limits }),
         (error: unknown) => {
-          assert.ok(error instanceof UnusableStorageError);
+          assert.ok(error instanceof UnusableError);
           assert.match(error.remedy, remedy);
           assert.ok(!Deno.inspect(error).includes("hunter2"));
           return true;

@@ -1,7 +1,7 @@
+import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
 import type { PostgresLocation } from "../../src/storage/database_url.ts";
 import { openPostgresStorage } from "../../src/storage/postgres/postgres_storage.ts";
-import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put } from "./contract.ts";
 import { findPostgres, startPostgresCluster } from "./postgres_cluster.ts";
 
@@ -62,7 +62,7 @@ if ("missing" in found) {
     await storage.close();
     const refuses = (wrong: PostgresLocation, why: RegExp) =>
       assert.rejects(openPostgresStorage({ location: wrong, clock: Date.now, limits }), (error: unknown) => {
-        assert.ok(error instanceof UnusableStorageError);
+        assert.ok(error instanceof UnusableError);
         assert.match(error.message, why);
         return true;
       });

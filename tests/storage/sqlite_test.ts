@@ -1,10 +1,10 @@
+import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import type { Storage } from "../../src/storage/port.ts";
 import { guardStorage } from "../../src/storage/guarded_storage.ts";
 import { describeSqliteFailure } from "../../src/storage/sqlite/failure.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { UnusableStorageError } from "../../src/storage/unusable_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
 import { countCalls } from "./contract_watch.ts";
@@ -101,7 +101,7 @@ Deno.test("sqlite storage: refuses, unchanged, a file that is no database and a 
   await using place = await sqlitePlace();
   await Deno.writeTextFile(place.path, "not a database, but long enough to look for a header\n".repeat(100));
   const before = await Deno.readTextFile(place.path);
-  await assert.rejects(place.open(), UnusableStorageError);
+  await assert.rejects(place.open(), UnusableError);
   assert.equal(await Deno.readTextFile(place.path), before);
   await Deno.remove(place.path);
   const database = new DatabaseSync(place.path);
@@ -116,7 +116,7 @@ Deno.test("sqlite storage: a database that cannot be opened is refused in words"
   await using place = await sqlitePlace();
   await Deno.mkdir(place.path);
   await assert.rejects(place.open(), (error: unknown) => {
-    assert.ok(error instanceof UnusableStorageError);
+    assert.ok(error instanceof UnusableError);
     assert.match(error.message, /portcullis\.db cannot be opened: EISDIR$/);
     return true;
   });
@@ -232,7 +232,7 @@ Deno.test("sqlite storage: a server refuses a damaged database, whichever page i
       await open().close();
       assert.fail(`${what}: opened`);
     } catch (error) {
-      assert.ok(error instanceof UnusableStorageError, `${what}: ${error}`);
+      assert.ok(error instanceof UnusableError, `${what}: ${error}`);
       assert.match(error.message, /is damaged|is not a database/, what);
       assert.match(error.remedy, /portcullis restore/, what);
     }

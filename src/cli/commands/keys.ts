@@ -1,9 +1,9 @@
 /** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
+import { problemText } from "../../lib/problem.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
-import { installationProblem } from "../installation_problem.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -88,7 +88,7 @@ async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitSt
   const { rotateMasterKey } = await import("../../composition/rotate_master_key.ts"); // see action.ts
   const rotated = await rotateMasterKey(config.value.storage, systemClock);
   if (!rotated.ok) {
-    say(installationProblem(rotated.error));
+    say(problemText(rotated.error));
     return 1;
   }
   const { signingKeys, links } = rotated.value;

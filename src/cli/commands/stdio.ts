@@ -1,11 +1,11 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
+import { problemText } from "../../lib/problem.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import { giveUp } from "../../sandbox/own_permissions.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { createJsonLog } from "../../lib/log/json_log.ts";
 import { createOutput } from "../../lib/log/output.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
-import { installationProblem } from "../installation_problem.ts";
 import { stopRequested } from "../stop_requested.ts";
 
 /** Standard output carries the protocol and nothing else; the log goes to standard error. */
@@ -33,7 +33,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   });
   const installation = await openInstallation(config.value.storage, systemClock, { log });
   if (!installation.ok) {
-    say(installationProblem(installation.error));
+    say(problemText(installation.error));
     return 1;
   }
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
@@ -59,7 +59,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     const served = await Promise.race([serving, insisted.then(() => null)]);
     if (served === null) return 1;
     if (served.ok) return 0;
-    say(installationProblem(served.error));
+    say(problemText(served.error));
     return 1;
   } finally {
     await log.flush();

@@ -5,6 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { freezeConfig } from "../../config/freeze_config.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { JsonLog } from "../../lib/log/json_log.ts";
+import { problemText } from "../../lib/problem.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import type { Tool } from "../../mcp/tool.ts";
 import type { Bounds } from "../bounds.ts";
@@ -108,7 +109,7 @@ async function start(
       onInstallationOpen: () => storagePaths(config, realPathOf).forEach(giveUpPath),
     });
     if (!started.ok) {
-      tell({ kind: "refused", text: `error: ${started.error.problem}\nhint: ${started.error.remedy}\n` });
+      tell({ kind: "refused", text: problemText(started.error) });
       return null;
     }
     // The port itself stays: it is listened on again when accepting fails. Port 0 would let a tool listen anywhere.

@@ -1,4 +1,5 @@
 /** A copy of the data directory that is of one moment, taken while the server runs. */
+import { UnusableError } from "../../lib/problem.ts";
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
@@ -9,7 +10,6 @@ import { type DataDirectoryProblem, exists, exposure, unfinishedChange } from ".
 import { dataFiles } from "./data_files.ts";
 import { copyDurably, renameDurably, syncFile } from "./durable_file.ts";
 import { requireOwn } from "../sqlite/open_database.ts";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
 /** The most that SQLite takes as one step: fewer pages would begin anew whenever another process writes in between. */
 const allPages = 2 ** 31 - 1;
@@ -47,7 +47,7 @@ export async function backupDataDirectory(
     return success(Object.values(dataFiles));
   } catch (error) {
     removeUnfinished(aside);
-    if (error instanceof UnusableStorageError) {
+    if (error instanceof UnusableError) {
       return failure({ path: from, problem: `holds no usable database: ${error.message}`, remedy: error.remedy });
     }
     const { code, message } = error as Error & { code?: string };

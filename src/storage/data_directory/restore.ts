@@ -1,4 +1,5 @@
 /** The way back from {@link ./backup_data_directory.ts}. */
+import { UnusableError } from "../../lib/problem.ts";
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,7 +9,6 @@ import { type DataDirectoryProblem, exists, exposure, masterKeyBytes } from "./d
 import { dataFiles } from "./data_files.ts";
 import { copyDurably, renameDurably } from "./durable_file.ts";
 import { requireOwn } from "../sqlite/open_database.ts";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
 /**
  * Checks a backup and copies it to `to`, the data directory, which must not exist or be empty. What was revoked, used
@@ -72,7 +72,7 @@ function findProblem(from: string): DataDirectoryProblem | null {
     const found = database.prepare("PRAGMA integrity_check(1)").get() as { integrity_check: string };
     return found.integrity_check === "ok" ? null : { path, problem: "is damaged", remedy };
   } catch (error) {
-    if (error instanceof UnusableStorageError) return { path, problem: error.message, remedy: error.remedy };
+    if (error instanceof UnusableError) return { path, problem: error.message, remedy: error.remedy };
     return { path, problem: "is not a database", remedy };
   } finally {
     database.close();

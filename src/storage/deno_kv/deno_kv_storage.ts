@@ -2,8 +2,9 @@
  * The storage port on Deno KV, for Deno Deploy; on a disk SQLite is faster. KV's own `expireIn` only says when KV may
  * begin to forget, so it is not used: expiry is checked on every read.
  */
+import { UnusableError } from "../../lib/problem.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { parseStoredJson, StorageFault } from "../../lib/storage_fault.ts";
+import { parseStoredJson } from "../../lib/storage_fault.ts";
 import { createIfAbsent } from "../create_if_absent.ts";
 import { announce, followDenoKv } from "./announcements.ts";
 import { addPut, decodeRecord, isLive, kvKeys, type KvRecord, readContent } from "./records.ts";
@@ -16,7 +17,6 @@ import { createKeyedWatches } from "../keyed_watches.ts";
 import { listRange } from "../list_range.ts";
 import type { Batch, Storage, StorageKey, StoredEntry } from "../port.ts";
 import { prepareBatch, type PreparedBatch } from "../prepare_batch.ts";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
 const schemaVersion = 2; // 1 had values in a form of V8; it is read, and its records stay until they change
 const keysAtOnce = 10; // KV's limit of one getMany()
@@ -32,7 +32,7 @@ export interface DenoKvStorageOptions {
   readonly watchIntervalMilliseconds?: number;
 }
 
-/** Opens the database. Rejects with {@link UnusableStorageError} when that cannot be. */
+/** Opens the database. Rejects with {@link UnusableError} when that cannot be. */
 export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<Storage> {
   const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs } = options;
   const unlocked: Unlocked = (step) => whenUnlocked(busyTimeoutMs, step);
@@ -147,7 +147,7 @@ async function openKv(path: string | undefined, unlocked: Unlocked): Promise<Den
   const name = path ?? "Deno KV";
   // Absent from this build or run: the type says otherwise.
   if (typeof Deno.openKv !== "function") {
-    throw new UnusableStorageError("Deno KV is not switched on", "run Deno with --unstable-kv");
+    throw new UnusableError("Deno KV is not switched on", "run Deno with --unstable-kv");
   }
   let kv: Deno.Kv | undefined;
   try {
@@ -157,7 +157,7 @@ async function openKv(path: string | undefined, unlocked: Unlocked): Promise<Den
     const { value, versionstamp } = await whenReadable(() => opened.get(kvKeys.schema));
     const found = decodeValue<number | null>(value);
     if (found !== null && found > schemaVersion) {
-      throw new UnusableStorageError(
+      throw new UnusableError(
         `${name} was written by a newer version of Portcullis (schema ${found})`,
         "upgrade this one",
       );
@@ -170,10 +170,9 @@ async function openKv(path: string | undefined, unlocked: Unlocked): Promise<Den
     return opened;
   } catch (error) {
     kv?.close();
-    if (error instanceof UnusableStorageError) throw error;
-    if (error instanceof StorageFault) throw new UnusableStorageError(error.message, error.remedy, { cause: error });
+    if (error instanceof UnusableError) throw error;
     const why = error instanceof Error ? error.message : "unknown error";
-    throw new UnusableStorageError(`${name} cannot be opened: ${why}`, "check the path in DATABASE_URL", {
+    throw new UnusableError(`${name} cannot be opened: ${why}`, "check the path in DATABASE_URL", {
       cause: error,
     });
   }

@@ -1,4 +1,5 @@
 /** Examines a PostgreSQL database without making or upgrading its schema. */
+import { UnusableError } from "../../lib/problem.ts";
 import { type AbsentStorage, markKey, type SoundStorage } from "../bind_master_key.ts";
 import type { PostgresLocation } from "../database_url.ts";
 import { encodeKey } from "../key_text.ts";
@@ -6,9 +7,8 @@ import type { StorageKey } from "../port.ts";
 import { describePostgresFailure, requireUsableServer } from "./postgres_storage.ts";
 import { connectPostgres, postgresLimits } from "./connection.ts";
 import { foundVersion } from "./schema.ts";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
-/** Rejects with {@link UnusableStorageError} when the server or the schema cannot be used. */
+/** Rejects with {@link UnusableError} when the server or the schema cannot be used. */
 export async function examinePostgres(
   location: PostgresLocation,
   lookFor: StorageKey,
@@ -28,9 +28,9 @@ export async function examinePostgres(
       return { kind: "sound", mark: row === undefined ? null : JSON.parse(row.value), isFound: found !== undefined };
     });
   } catch (error) {
-    if (error instanceof UnusableStorageError) throw error;
+    if (error instanceof UnusableError) throw error;
     const { problem, remedy } = describePostgresFailure(error, location);
-    throw new UnusableStorageError(problem, remedy);
+    throw new UnusableError(problem, remedy);
   } finally {
     await connection.close();
   }

@@ -2,6 +2,7 @@
  * The storage port on PostgreSQL 13 or later, for any number of instances on any number of machines. A write is one
  * statement, and so one transaction and one round trip; nothing is cached between requests.
  */
+import { UnusableError } from "../../lib/problem.ts";
 import { Buffer } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -24,7 +25,6 @@ import { listenToPostgres } from "./listener.ts";
 import { changeShards, migratePostgres } from "./schema.ts";
 import { prepareBatch } from "../prepare_batch.ts";
 import { isWatchable } from "../watched_families.ts";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
 const sweepAtOnce = 1_000;
 const leastServerVersion = 130_000;
@@ -48,7 +48,7 @@ interface Row {
   readonly version: string;
 }
 
-/** Connects, and makes or upgrades the schema. Rejects with {@link UnusableStorageError} when that cannot be. */
+/** Connects, and makes or upgrades the schema. Rejects with {@link UnusableError} when that cannot be. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   const { location, clock, schema = "portcullis", limits, onWait } = options;
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) throw new TypeError("A schema's name has only a-z, 0-9 and _");
@@ -161,15 +161,15 @@ function entryOf(row: Row): StoredEntry {
   return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
 }
 
-/** Throws {@link UnusableStorageError} for a server that we cannot work with. */
+/** Throws {@link UnusableError} for a server that we cannot work with. */
 export async function requireUsableServer(sql: PostgresConnection["sql"]): Promise<void> {
   const [found] = await sql<{ version: number; encoding: string }[]>`
     SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding`;
   if ((found?.version ?? 0) < leastServerVersion) {
-    throw new UnusableStorageError("the PostgreSQL server is older than version 13", "upgrade it");
+    throw new UnusableError("the PostgreSQL server is older than version 13", "upgrade it");
   }
   if (found?.encoding !== "UTF8") {
-    throw new UnusableStorageError(`the database's encoding is ${found?.encoding}`, "make one with ENCODING 'UTF8'");
+    throw new UnusableError(`the database's encoding is ${found?.encoding}`, "make one with ENCODING 'UTF8'");
   }
 }
 
@@ -190,10 +190,10 @@ const remedies: Readonly<Record<string, string>> = {
   "42501": "grant the user CREATE on the database, or start once as a user who has it",
 };
 
-function toUnusable(error: unknown, location: PostgresLocation): UnusableStorageError {
-  if (error instanceof UnusableStorageError) return error;
+function toUnusable(error: unknown, location: PostgresLocation): UnusableError {
+  if (error instanceof UnusableError) return error;
   const { problem, remedy } = describePostgresFailure(error, location);
-  return new UnusableStorageError(problem, remedy);
+  return new UnusableError(problem, remedy);
 }
 
 /** Puts an error of the server, or of the way to it, into words. */

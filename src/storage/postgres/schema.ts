@@ -1,6 +1,6 @@
 /** The tables and the one function that the PostgreSQL driver works with, in a schema of their own. */
+import { UnusableError } from "../../lib/problem.ts";
 import type { Sql, TransactionSql } from "postgres";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
 /** How many rows count the commits; each commit adds to one of them, so that commits do not wait for each other. */
 export const changeShards = 16;
@@ -53,7 +53,7 @@ const migrations: readonly ((schema: string) => string)[] = [
   `,
 ];
 
-/** Brings the schema up to date, one process at a time. Throws {@link UnusableStorageError} when it is newer than this. */
+/** Brings the schema up to date, one process at a time. Throws {@link UnusableError} when it is newer than this. */
 export async function migratePostgres(sql: Sql, schema: string): Promise<void> {
   // A role without the right to create anything can still run on a schema that is up to date.
   if (await foundVersion(sql, schema) === migrations.length) return;
@@ -69,7 +69,7 @@ export async function migratePostgres(sql: Sql, schema: string): Promise<void> {
   });
 }
 
-/** The version of the schema; 0 where it is not there. Throws {@link UnusableStorageError} when it is newer than this. */
+/** The version of the schema; 0 where it is not there. Throws {@link UnusableError} when it is newer than this. */
 export async function foundVersion(sql: Sql | TransactionSql, schema: string): Promise<number> {
   const [{ present } = { present: false }] = await sql<{ present: boolean }[]>`
     SELECT to_regclass(${`${schema}.schema_version`}) IS NOT NULL AS present`;
@@ -77,7 +77,7 @@ export async function foundVersion(sql: Sql | TransactionSql, schema: string): P
   const [row] = await sql.unsafe<{ version: number }[]>(`SELECT version FROM ${schema}.schema_version`);
   const found = row?.version ?? 0;
   if (found > migrations.length) {
-    throw new UnusableStorageError(
+    throw new UnusableError(
       `schema ${schema} was written by a newer version of Portcullis (schema version ${found})`,
       "upgrade this one",
     );

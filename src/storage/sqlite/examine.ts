@@ -1,16 +1,16 @@
 /** Examines a SQLite database that may be in use. */
+import { UnusableError } from "../../lib/problem.ts";
 import { DatabaseSync } from "node:sqlite";
 import { type AbsentStorage, markKey, type SoundStorage } from "../bind_master_key.ts";
 import { encodeKey } from "../key_text.ts";
 import type { StorageKey } from "../port.ts";
 import { requireOwn, requireSound } from "./open_database.ts";
 import { describeSqliteFailure } from "./failure.ts";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
 /** How long the trial waits for another process's write. */
 const busyTimeoutMilliseconds = 1_000;
 
-/** Throws {@link UnusableStorageError} for one that cannot be read, is damaged, or cannot be written. */
+/** Throws {@link UnusableError} for one that cannot be read, is damaged, or cannot be written. */
 export function examineSqlite(path: string, lookFor: StorageKey): SoundStorage | AbsentStorage {
   let database: DatabaseSync | undefined;
   try {
@@ -27,9 +27,9 @@ export function examineSqlite(path: string, lookFor: StorageKey): SoundStorage |
     database.prepare("ROLLBACK").run();
     return { kind: "sound", mark: row === undefined ? null : JSON.parse(String(row["value"])), isFound };
   } catch (error) {
-    if (error instanceof UnusableStorageError) throw error;
+    if (error instanceof UnusableError) throw error;
     const { problem, remedy } = describeSqliteFailure(error, path);
-    throw new UnusableStorageError(problem, remedy, { cause: error });
+    throw new UnusableError(problem, remedy, { cause: error });
   } finally {
     database?.close();
   }

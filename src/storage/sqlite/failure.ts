@@ -1,5 +1,5 @@
 /** What SQLite's error codes mean for an operator (sqlite.org/rescode.html). */
-import type { StorageProblem } from "../guarded_storage.ts";
+import type { Problem } from "../../lib/problem.ts";
 
 /** SQLite's primary result codes, as far as they are told apart. */
 export const sqliteCode = {
@@ -23,7 +23,7 @@ export function sqliteCodeOf(error: unknown): number | undefined {
 }
 
 /** Puts an error of the database at `path` into words. */
-export function describeSqliteFailure(error: unknown, path: string): StorageProblem {
+export function describeSqliteFailure(error: unknown, path: string): Problem {
   switch (sqliteCodeOf(error)) {
     case sqliteCode.busy:
       return {

@@ -1,9 +1,9 @@
 /** Opens a SQLite file as a Portcullis database, or says why it is none. */
+import { UnusableError } from "../../lib/problem.ts";
 import { chmodSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { createIfAbsent } from "../create_if_absent.ts";
 import { restoreRemedy, sqliteCode, sqliteCodeOf } from "./failure.ts";
-import { UnusableStorageError } from "../unusable_storage.ts";
 
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
 const applicationId = 0x5043554c;
@@ -13,7 +13,7 @@ const retryMilliseconds = 10;
 const maxWhollyCheckedBytes = 16 * 2 ** 20;
 const maxCheckedBytes = 256 * 2 ** 20;
 
-/** Opens and migrates. Throws {@link UnusableStorageError} for anything but a new file or a database of ours. */
+/** Opens and migrates. Throws {@link UnusableError} for anything but a new file or a database of ours. */
 export function openSqliteDatabase(
   options: {
     readonly path: string;
@@ -46,38 +46,38 @@ export function openSqliteDatabase(
 
 function toUnusable(error: unknown, path: string): unknown {
   const { code, message } = error as { code?: unknown; message: string };
-  if (error instanceof UnusableStorageError || typeof code !== "string") return error;
+  if (error instanceof UnusableError || typeof code !== "string") return error;
   const sqlite = sqliteCodeOf(error);
   if (sqlite === sqliteCode.notADatabase) {
-    return new UnusableStorageError(`${path} is not a database`, restoreRemedy, { cause: error });
+    return new UnusableError(`${path} is not a database`, restoreRemedy, { cause: error });
   }
   if (sqlite === sqliteCode.corrupt) {
-    return new UnusableStorageError(`${path} is damaged: ${message}`, restoreRemedy, { cause: error });
+    return new UnusableError(`${path} is damaged: ${message}`, restoreRemedy, { cause: error });
   }
-  return new UnusableStorageError(
+  return new UnusableError(
     `${path} cannot be opened: ${code === "ERR_SQLITE_ERROR" ? message : code}`,
     "check that it and all beside it belong to the user who runs this, and that the disk is not full",
     { cause: error },
   );
 }
 
-/** Throws {@link UnusableStorageError} unless the database is empty or ours, and not of a later version. */
+/** Throws {@link UnusableError} unless the database is empty or ours, and not of a later version. */
 export function requireOwn(database: DatabaseSync, path: string): void {
   const isOwn = readPragma(database, "application_id") === applicationId;
   const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
   if (!isOwn && count > 0) {
-    throw new UnusableStorageError(`${path} is the database of another program`, "choose another data directory");
+    throw new UnusableError(`${path} is the database of another program`, "choose another data directory");
   }
   const found = readPragma(database, "user_version");
   if (found > schemaVersion) {
-    throw new UnusableStorageError(
+    throw new UnusableError(
       `${path} was written by a newer version of Portcullis (schema ${found})`,
       "upgrade this one",
     );
   }
 }
 
-/** Throws {@link UnusableStorageError} for a database whose pages contradict each other, as far as there is time to see. */
+/** Throws {@link UnusableError} for a database whose pages contradict each other, as far as there is time to see. */
 export function requireSound(database: DatabaseSync, path: string, maxBytes = maxCheckedBytes): void {
   const bytes = readPragma(database, "page_count") * readPragma(database, "page_size");
   if (bytes > maxBytes) return;
@@ -86,7 +86,7 @@ export function requireSound(database: DatabaseSync, path: string, maxBytes = ma
   const [found = "no answer"] = Object.values(database.prepare(`PRAGMA ${check}(1)`).get() ?? {});
   if (found === "ok") return;
   const [detail = "no details"] = String(found).split("\n").filter((line) => !line.startsWith("***"));
-  throw new UnusableStorageError(`${path} is damaged: ${detail}`, restoreRemedy);
+  throw new UnusableError(`${path} is damaged: ${detail}`, restoreRemedy);
 }
 
 /** The mode stays in the file. Changing it does not wait for other openings as everything else does: so wait here. */

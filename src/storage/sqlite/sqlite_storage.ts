@@ -40,7 +40,7 @@ interface Row {
   readonly version: string;
 }
 
-/** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableStorageError` when it is not ours. */
+/** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMilliseconds = 100, checks = false } =
     options;

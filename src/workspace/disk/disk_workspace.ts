@@ -1,4 +1,5 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
+import { UnusableError } from "../../lib/problem.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { systemTimers } from "../../lib/time/timers.ts";
@@ -24,7 +25,6 @@ import { createStaging, sweepStaging } from "./staging.ts";
 import { copyDiskFile, writeDiskFile } from "./write.ts";
 import { createKeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspacePath } from "../path.ts";
-import { UnusableWorkspaceError } from "../unusable_workspace.ts";
 import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, type WorkspaceLimits } from "../port.ts";
 
 export interface DiskWorkspaceOptions {
@@ -122,16 +122,16 @@ function openRoot(
     if (!isThere(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
     const path = realPathOf(directory);
     if (!Deno.lstatSync(path).isDirectory) {
-      throw new UnusableWorkspaceError(`the workspace ${path} is not a directory`, another);
+      throw new UnusableError(`the workspace ${path} is not a directory`, another);
     }
-    if (path === "/") throw new UnusableWorkspaceError("the workspace cannot be the root of the file system", another);
+    if (path === "/") throw new UnusableError("the workspace cannot be the root of the file system", another);
     const access = kernel === undefined ? createCheckedAccess(path, rules) : createKernelAccess(kernel, path);
     return { path, access };
   } catch (error) {
     const words = systemFaultWords(error);
     if (words === null) throw error;
     const problem = `the workspace ${directory} cannot be used: ${words}`;
-    throw new UnusableWorkspaceError(problem, pathRemedy(error, another), { cause: error });
+    throw new UnusableError(problem, pathRemedy(error, another), { cause: error });
   }
 }
 
