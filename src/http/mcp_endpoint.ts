@@ -11,7 +11,7 @@ import { StorageUnavailableError, unavailableText } from "../lib/storage_unavail
 import { bodyTimeoutMs, declaredLength, readRequestText } from "../lib/request_text.ts";
 import { addressKey } from "../lib/network/address_key.ts";
 import { tooManyCalls } from "../mcp/calls/refusals.ts";
-import { errorCode, refusalCode } from "../mcp/messages/jsonrpc.ts";
+import { refusalCode, rpcErrorCode } from "../mcp/messages/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import type { Profile } from "../mcp/sessions/profile.ts";
 import { holdBody, refuseStopping } from "./body_hold.ts";
@@ -102,7 +102,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
 
   const handlePost = async (request: Request, exchange: HttpExchange, peer: Peer): Promise<Response> => {
     if (!isJson(request.headers.get("content-type"))) {
-      return refuse(415, errorCode.invalidRequest, "Content-Type must be application/json");
+      return refuse(415, rpcErrorCode.invalidRequest, "Content-Type must be application/json");
     }
     const { principal } = exchange;
     const declared = declaredLength(request);
@@ -118,7 +118,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       intake.arrived();
       if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
       const body = parseJson(read.value);
-      if (body === undefined) return refuse(400, errorCode.parseError, "Parse error: the body is not JSON");
+      if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
       const answer = await mcp.handle(body, exchange);
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
@@ -168,7 +168,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         });
       }
       log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
-      return refuse(500, errorCode.internalError, "Internal server error");
+      return refuse(500, rpcErrorCode.internalError, "Internal server error");
     }
   };
 }

@@ -1,7 +1,7 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
 import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
-import { errorCode, errorText, refusalCode } from "../mcp/messages/jsonrpc.ts";
+import { errorText, refusalCode, rpcErrorCode } from "../mcp/messages/jsonrpc.ts";
 import { intakeRetrySeconds } from "./body_intake.ts";
 import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
 import { toLateJsonResponse } from "./late_json.ts";
@@ -55,30 +55,30 @@ export function createAnswerEncoder(
 
 /** The answer to a wrong verb (RFC 9110 §15.5.6). */
 export function methodNotAllowed(allow: string, message = "Method not allowed"): Response {
-  return refuse(405, errorCode.invalidRequest, message, { allow });
+  return refuse(405, rpcErrorCode.invalidRequest, message, { allow });
 }
 
 /** The answer to a body that was not read. */
 export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutMs }: BodyBounds): Response {
   switch (refusal) {
     case "too_large": // RFC 9110 §15.5.14: what is left of the body is not read, so nothing can follow it
-      return refuse(413, errorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
+      return refuse(413, rpcErrorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
         connection: "close",
       });
     case "too_fragmented":
-      return refuse(400, errorCode.invalidRequest, "The body arrived in too many small pieces", {
+      return refuse(400, rpcErrorCode.invalidRequest, "The body arrived in too many small pieces", {
         connection: "close",
       });
     case "too_slow": // RFC 9110 §15.5.9
-      return refuse(408, errorCode.invalidRequest, `The body did not arrive within ${timeoutMs / 1_000} seconds`, {
+      return refuse(408, rpcErrorCode.invalidRequest, `The body did not arrive within ${timeoutMs / 1_000} seconds`, {
         connection: "close",
       });
     case "over_share":
       return refuseLoad("Too many requests of yours are in flight");
     case "not_utf8":
-      return refuse(400, errorCode.parseError, "Parse error: the body is not UTF-8");
+      return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not UTF-8");
     case "unreadable":
-      return refuse(400, errorCode.parseError, "Parse error: the body could not be read");
+      return refuse(400, rpcErrorCode.parseError, "Parse error: the body could not be read");
   }
 }
 

@@ -3,14 +3,14 @@
 /** Levels in rising order. */
 export const logLevels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
 
-export type LogLevel = typeof logLevels[number];
+export type LoggingLevel = typeof logLevels[number];
 
 /** Whether a value names a level. */
-export function isLogLevel(value: unknown): value is LogLevel {
+export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return (logLevels as readonly unknown[]).includes(value);
 }
 
 /** Whether a message of `level` is to be sent to someone who asked for `minimum` and above. */
-export function reachesLevel(level: LogLevel, minimum: LogLevel): boolean {
+export function reachesLevel(level: LoggingLevel, minimum: LoggingLevel): boolean {
   return logLevels.indexOf(level) >= logLevels.indexOf(minimum);
 }

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import type { ClientAbility } from "./sessions/client_capabilities.ts";
-import type { LogLevel } from "./log_level.ts";
+import type { LoggingLevel } from "./log_level.ts";
 import type { Answers, AskFailure, Questions } from "./questions/question.ts";
 
 /** A content block of a tool result (MCP schema `ContentBlock`), as every protocol revision since 2025-03-26 has it. */
@@ -83,7 +83,7 @@ export interface ToolContext {
   /** Tells the caller how far the call is; does nothing when the caller did not ask for progress. */
   progress(update: ProgressUpdate): void;
   /** Sends a log message to the caller, if it asked for messages of this level. Never put secrets into it. */
-  log(level: LogLevel, data: unknown, logger?: string): void;
+  log(level: LoggingLevel, data: unknown, logger?: string): void;
   /** Whether the caller can be asked so, or takes tasks. */
   supports(ability: ClientAbility): boolean;
   /**

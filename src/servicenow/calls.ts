@@ -1,5 +1,6 @@
 /** Calls in a user's own name: their token, their share of calls, and a second try when the instance ended the token. */
 import type { Admission } from "../lib/admission.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
@@ -37,7 +38,7 @@ export function createCallAs(
   },
 ): CallAs {
   /** By person: when the instance will answer again, by its own word. */
-  const pausedUntil = new Map<string, number>();
+  const pausedUntil = boundedMap<string, number>(maxPausedUsers);
 
   const admission = async (subject: string): Promise<ServicenowFailure | null> => {
     const until = pausedUntil.get(subject) ?? 0;
@@ -54,8 +55,6 @@ export function createCallAs(
   const settle = (subject: string, error: UpstreamFailure): ServicenowFailure => {
     if (error.reason === "unauthorized") return { reason: "link_expired" };
     if (error.reason === "rate_limited") {
-      const [oldest] = pausedUntil.keys();
-      if (pausedUntil.size >= maxPausedUsers && oldest !== undefined) pausedUntil.delete(oldest);
       pausedUntil.set(subject, clock() + Math.min(error.retryAfterSeconds, maxPauseSeconds) * 1_000);
     }
     return error;

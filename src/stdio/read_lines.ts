@@ -10,7 +10,7 @@ const tooLong: Line = { ok: false, refusal: "too_long" };
 const notUtf8: Line = { ok: false, refusal: "not_utf8" };
 
 /** Reads until the input ends or `stop` aborts. A last line without an end counts as one; blank lines do not. */
-export async function* readLines(
+export async function* readInputLines(
   input: ReadableStream<Uint8Array>,
   options: { readonly maxLineBytes: number; readonly stop: AbortSignal },
 ): AsyncGenerator<Line> {

@@ -5,10 +5,10 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import type { Exchange } from "../mcp/exchange.ts";
 import type { FrameReader } from "../mcp/streams/message_stream.ts";
-import { errorCode, errorText, refusalCode, type RpcId } from "../mcp/messages/jsonrpc.ts";
+import { errorText, refusalCode, rpcErrorCode, type RpcId } from "../mcp/messages/jsonrpc.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import { cancelledIdOf, methodOf, requestIdOf } from "./message.ts";
-import { type Line, readLines } from "./read_lines.ts";
+import { type Line, readInputLines } from "./read_lines.ts";
 import { createStdioExchange, type StdioSession } from "./stdio_exchange.ts";
 
 export interface StdioOptions {
@@ -96,7 +96,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     if (cancelled !== null) byId.get(cancelled)?.cancel.abort(new DOMException("The caller cancelled", "AbortError"));
     const id = requestIdOf(message);
     if (id !== null && byId.has(id)) {
-      return await write(errorText(id, errorCode.invalidRequest, "Invalid Request: this id is in use"));
+      return await write(errorText(id, rpcErrorCode.invalidRequest, "Invalid Request: this id is in use"));
     }
     if (flights.size >= maxInFlight && id !== null) {
       return await write(errorText(id, refusalCode.rateLimited, `More than ${maxInFlight} requests at once`));
@@ -112,7 +112,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     if (methodOf(message) === "initialize") await flight.landed;
   };
 
-  for await (const line of readLines(options.input, { maxLineBytes, stop: ended })) {
+  for await (const line of readInputLines(options.input, { maxLineBytes, stop: ended })) {
     const message = line.ok ? parseJson(line.text) : undefined;
     if (message === undefined) await write(refusalOf(line, maxLineBytes));
     else await take(message);
@@ -151,8 +151,8 @@ function textOf(answer: Exclude<McpAnswer, { kind: "stream" | "late_json" }>): s
 
 function refusalOf(line: Line, maxLineBytes: number): string {
   return !line.ok && line.refusal === "too_long"
-    ? errorText(null, errorCode.invalidRequest, `A message must not be longer than ${maxLineBytes} bytes`)
-    : errorText(null, errorCode.parseError, "Parse error");
+    ? errorText(null, rpcErrorCode.invalidRequest, `A message must not be longer than ${maxLineBytes} bytes`)
+    : errorText(null, rpcErrorCode.parseError, "Parse error");
 }
 
 function negotiatedVersion(answer: string): string | null {

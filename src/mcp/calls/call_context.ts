@@ -6,7 +6,7 @@ import { askOnStream } from "../questions/ask_on_stream.ts";
 import type { Call, Outlet } from "./call.ts";
 import type { ClientAbility } from "../sessions/client_capabilities.ts";
 import { metaOf, notificationText } from "../messages/jsonrpc.ts";
-import { type LogLevel, reachesLevel } from "../log_level.ts";
+import { type LoggingLevel, reachesLevel } from "../log_level.ts";
 import { outletOf, outlivesConnection } from "../streams/outlet.ts";
 import {
   abilityFor,
@@ -141,7 +141,7 @@ class CallContext implements RunningContext {
     this.outlet.send(notificationText("notifications/progress", { progressToken, ...update }), true);
   }
 
-  log(level: LogLevel, data: unknown, logger?: string): void {
+  log(level: LoggingLevel, data: unknown, logger?: string): void {
     if (this.#ended || this.#task !== null) return; // SEP-2663: tasks have no log messages
     const minimum = this.#call.revision.logLevelOf(this.#call.request, this.#call.session);
     if (minimum === null || !reachesLevel(level, minimum)) return;

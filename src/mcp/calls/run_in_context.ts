@@ -7,7 +7,7 @@ import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
 import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
 import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
 import { encodeRequiredCapabilities } from "../sessions/client_capabilities.ts";
-import { errorCode, errorText, mcpErrorCode, refusalCode } from "../messages/jsonrpc.ts";
+import { errorText, mcpErrorCode, refusalCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import { sealRequestState } from "../questions/request_state.ts";
 import type { RunningTask } from "../tasks/live_task.ts";
@@ -152,7 +152,7 @@ function answerInterruption<Outcome>(
       );
     }
     case "bad_answers":
-      return answerError(call, errorCode.invalidParams, interruption.message);
+      return answerError(call, rpcErrorCode.invalidParams, interruption.message);
     case "too_many_tasks":
       return work.fail("too_many_tasks", "Too many tasks are running. Wait for one to end, or cancel one");
   }
@@ -172,7 +172,7 @@ function answerCancelled(call: Call): McpAnswer {
 function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
   if (error instanceof StorageUnavailableError) return answerUnavailable(call, error);
   work.crash(error);
-  return answerError(call, errorCode.internalError, "Internal error");
+  return answerError(call, rpcErrorCode.internalError, "Internal error");
 }
 
 /** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
@@ -186,7 +186,7 @@ function answerTask(call: Call, task: RunningTask, done: Promise<McpAnswer>, con
   const end = Promise.race([
     done.then((answer) => context.cancelled ? null : answer),
     context.whenCancelled.then(() => null),
-    expired.then(() => answerError(call, errorCode.internalError, "The task took too long")),
+    expired.then(() => answerError(call, rpcErrorCode.internalError, "The task took too long")),
   ]);
   const started = timers.elapsed();
   const settle = async (): Promise<void> => {

@@ -4,7 +4,7 @@ import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { headerParameterFault } from "../offers/header_parameters.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
+import { mcpErrorCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 import { runToolInSpan } from "../messages/request_span.ts";
 import { runInContext } from "./run_in_context.ts";
 import { refuseRate, refuseScopes } from "./refusals.ts";
@@ -16,11 +16,11 @@ import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_
 /** Answers `tools/call`. */
 export async function callTool({ tools }: { readonly tools: ToolRegistry }, call: Call): Promise<McpAnswer> {
   const params = call.request.params;
-  if (!isObject(params)) return answerError(call, errorCode.invalidParams, "params must be an object");
+  if (!isObject(params)) return answerError(call, rpcErrorCode.invalidParams, "params must be an object");
   const { name, arguments: input = {} } = params;
-  if (typeof name !== "string") return answerError(call, errorCode.invalidParams, "params.name must be a string");
+  if (typeof name !== "string") return answerError(call, rpcErrorCode.invalidParams, "params.name must be a string");
   const registered = tools.get(name);
-  if (registered === undefined) return answerError(call, errorCode.invalidParams, `Unknown tool: ${name}`);
+  if (registered === undefined) return answerError(call, rpcErrorCode.invalidParams, `Unknown tool: ${name}`);
   const { tool } = registered;
   call.tool = name;
   call.scopes = tool.scopes;
@@ -34,7 +34,7 @@ function runTool(
   call: Call,
 ): McpAnswer | Promise<McpAnswer> {
   const { tool } = registered;
-  if (!isObject(input)) return answerError(call, errorCode.invalidParams, "params.arguments must be an object");
+  if (!isObject(input)) return answerError(call, rpcErrorCode.invalidParams, "params.arguments must be an object");
   if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
     const fault = headerParameterFault(registered.headerParameters, input, call.exchange);
     if (fault !== null) return answerError(call, mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
@@ -43,7 +43,7 @@ function runTool(
   if (!parsed.ok) {
     return call.revision.invalidInputIsToolError
       ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })
-      : answerError(call, errorCode.invalidParams, parsed.error);
+      : answerError(call, rpcErrorCode.invalidParams, parsed.error);
   }
   return runInContext<ToolOutcome>(call, {
     run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
@@ -70,7 +70,7 @@ function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutc
     if (profile.toolFailureIsProtocolError) {
       const texts = outcome.partial?.content.map((block) => block.type === "text" ? block.text : "") ?? [];
       const told = [outcome.message, ...texts].join("\n\n");
-      const answer = answerError(call, errorCode.internalError, `Tool execution failed: ${told}`);
+      const answer = answerError(call, rpcErrorCode.internalError, `Tool execution failed: ${told}`);
       call.outcome = "tool_error";
       call.code = outcome.code;
       return { ...answer, status: 200 };

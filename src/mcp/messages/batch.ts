@@ -3,7 +3,7 @@ import { pause } from "../../lib/time/pause.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { echoedId, errorCode, errorText, kindOfMessage } from "./jsonrpc.ts";
+import { echoedId, errorText, kindOfMessage, rpcErrorCode } from "./jsonrpc.ts";
 import type { Revision } from "../revisions/revision.ts";
 import { insufficientScope } from "../calls/refusals.ts";
 import { missingScopes } from "../calls/tool_call.ts";
@@ -64,7 +64,7 @@ export async function answerBatch(
       const index = next++;
       const message = batch[index];
       if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
-        bodies[index] = errorText(echoedId(message), errorCode.invalidRequest, overBudget);
+        bodies[index] = errorText(echoedId(message), rpcErrorCode.invalidRequest, overBudget);
         if (!isSpent) onBudgetSpent();
         isSpent = true;
         continue;
@@ -86,5 +86,5 @@ export async function answerBatch(
 const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request by itself`;
 
 function invalidBatch(message: string): McpAnswer {
-  return { kind: "json", status: 400, body: errorText(null, errorCode.invalidRequest, message) };
+  return { kind: "json", status: 400, body: errorText(null, rpcErrorCode.invalidRequest, message) };
 }

@@ -27,7 +27,7 @@ export interface RpcResponse {
 }
 
 /** The error codes of JSON-RPC 2.0 §5.1. */
-export const errorCode = {
+export const rpcErrorCode = {
   parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,

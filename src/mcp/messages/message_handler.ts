@@ -5,11 +5,11 @@ import { tooManyCalls } from "../calls/refusals.ts";
 import { isObject } from "../../lib/is_object.ts";
 import {
   echoedId,
-  errorCode,
   errorText,
   isRpcId,
   kindOfMessage,
   type RpcCall,
+  rpcErrorCode,
   type RpcRequest,
   type RpcResponse,
 } from "./jsonrpc.ts";
@@ -32,7 +32,7 @@ export function createMessageHandler({ runtime, methods, observe }: {
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const { method } = call.request;
     const handler = call.revision.methods.has(method) ? methods.get(method) : undefined;
-    if (handler === undefined) return answerError(call, errorCode.methodNotFound, `Method not found: ${method}`);
+    if (handler === undefined) return answerError(call, rpcErrorCode.methodNotFound, `Method not found: ${method}`);
     return handler(call);
   };
 
@@ -104,6 +104,6 @@ async function takeNotification(
 }
 
 function refuseMessage(message: unknown, revision: Revision, text: string): McpAnswer {
-  const body = errorText(echoedId(message), errorCode.invalidRequest, text);
-  return { kind: "json", status: revision.errorStatus(errorCode.invalidRequest), body };
+  const body = errorText(echoedId(message), rpcErrorCode.invalidRequest, text);
+  return { kind: "json", status: revision.errorStatus(rpcErrorCode.invalidRequest), body };
 }

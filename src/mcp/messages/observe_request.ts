@@ -5,7 +5,7 @@ import type { McpAnswer } from "../answer.ts";
 import type { AuditEntry } from "../audit.ts";
 import { answerError, answerUnavailable, type PublicCall } from "../calls/call.ts";
 import type { Runtime } from "../runtime.ts";
-import { errorCode } from "./jsonrpc.ts";
+import { rpcErrorCode } from "./jsonrpc.ts";
 import { beginRequestSpan, endRequestSpan } from "./request_span.ts";
 import { traceContextOf } from "./trace_context.ts";
 
@@ -60,7 +60,7 @@ function answerFailure(call: PublicCall, error: unknown): McpAnswer {
     method: call.request.method.slice(0, maxMethodCharacters),
     error: error instanceof Error ? error.stack ?? error.message : String(error),
   });
-  const answer = answerError(call, errorCode.internalError, "Internal server error");
+  const answer = answerError(call, rpcErrorCode.internalError, "Internal server error");
   call.outcome = "internal_error";
   return answer;
 }

@@ -3,7 +3,7 @@ import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { PromptRegistry } from "../prompt.ts";
 import type { ResourceRegistry } from "../resource.ts";
 import { refuseScopes } from "../calls/refusals.ts";
@@ -16,7 +16,7 @@ export async function complete(
   call: Call,
 ): Promise<McpAnswer> {
   const { params } = call.request;
-  const invalid = (message: string): McpAnswer => answerError(call, errorCode.invalidParams, message);
+  const invalid = (message: string): McpAnswer => answerError(call, rpcErrorCode.invalidParams, message);
   const { ref, argument, context } = isObject(params) ? params : {};
   if (!isObject(argument) || typeof argument["name"] !== "string" || typeof argument["value"] !== "string") {
     return invalid("params.argument must have a name and a value");

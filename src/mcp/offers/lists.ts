@@ -4,7 +4,7 @@ import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import { pageAt, pageStart } from "./paging.ts";
 import type { Profile } from "../sessions/profile.ts";
 import type { Prompt } from "../prompt.ts";
@@ -64,7 +64,7 @@ export function createResourcesList(families: Registry<never, ResourceFamily>): 
     const { secretBox, limits } = call.runtime;
     const allowed = families.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
     const page = await resourcesPage(secretBox, allowed, call.principal, cursorOf(call), limits.pageSize);
-    if (page === null) return answerError(call, errorCode.invalidParams, "Invalid cursor");
+    if (page === null) return answerError(call, rpcErrorCode.invalidParams, "Invalid cursor");
     const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
     return answerResult(call, JSON.stringify(toResult(call, "resources", page.entries, page.nextCursor, hint)));
   };
@@ -123,7 +123,7 @@ function createKeptList<Entry>(
     const start = cursor === undefined
       ? 0
       : pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursor);
-    if (start === null) return answerError(call, errorCode.invalidParams, "Invalid cursor");
+    if (start === null) return answerError(call, rpcErrorCode.invalidParams, "Invalid cursor");
     const { revision, exchange: { profile } } = call;
     let byRevision = texts.get(profile);
     if (byRevision === undefined) texts.set(profile, byRevision = new Map());

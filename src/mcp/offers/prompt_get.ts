@@ -3,7 +3,7 @@ import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call, logCrash } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { Prompt, PromptOutcome, PromptRegistry } from "../prompt.ts";
 import { runInContext } from "../calls/run_in_context.ts";
 import { refuseRate, refuseScopes } from "../calls/refusals.ts";
@@ -34,7 +34,7 @@ function renderPrompt(
   return runInContext<PromptOutcome>(call, {
     run: (context) => prompt.render(given as Record<string, string>, context),
     encode(outcome) {
-      if (!outcome.ok) return answerError(call, errorCode.invalidParams, outcome.message);
+      if (!outcome.ok) return answerError(call, rpcErrorCode.invalidParams, outcome.message);
       const { revision, exchange } = call;
       const messages = outcome.messages.map(({ role, content }) => ({
         role,
@@ -44,12 +44,12 @@ function renderPrompt(
     },
     crash(error) {
       logCrash(call, "prompt", prompt.name, error);
-      return answerError(call, errorCode.internalError, "Internal server error");
+      return answerError(call, rpcErrorCode.internalError, "Internal server error");
     },
     fail: (_code, message) => invalid(call, message),
   });
 }
 
 function invalid(call: Call, message: string): McpAnswer {
-  return answerError(call, errorCode.invalidParams, message);
+  return answerError(call, rpcErrorCode.invalidParams, message);
 }

@@ -3,7 +3,7 @@ import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call, logCrash } from "../calls/call.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "../resource.ts";
 import { familyOf, noticesOf } from "../streams/resource_watch.ts";
 import { runInContext } from "../calls/run_in_context.ts";
@@ -17,7 +17,7 @@ export async function readResource(
   call: Call,
 ): Promise<McpAnswer> {
   const uri = uriOf(call);
-  if (uri === null) return answerError(call, errorCode.invalidParams, "params.uri must be a string");
+  if (uri === null) return answerError(call, rpcErrorCode.invalidParams, "params.uri must be a string");
   const family = familyOf(resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
@@ -29,15 +29,15 @@ function readAdmitted(family: ResourceFamily, uri: string, call: Call): McpAnswe
     run: (context) => family.read(uri, context),
     encode(outcome) {
       if (outcome === null) return notFound(call, uri);
-      if ("refusal" in outcome) return answerError(call, errorCode.invalidParams, outcome.refusal, { uri });
+      if ("refusal" in outcome) return answerError(call, rpcErrorCode.invalidParams, outcome.refusal, { uri });
       const result = call.revision.withCacheHint({ contents: outcome.contents }, family.cacheHint);
       return answerResult(call, JSON.stringify(result));
     },
     crash(error) {
       logCrash(call, "resource", family.name, error);
-      return answerError(call, errorCode.internalError, "Internal server error");
+      return answerError(call, rpcErrorCode.internalError, "Internal server error");
     },
-    fail: (_code, message) => answerError(call, errorCode.invalidParams, message),
+    fail: (_code, message) => answerError(call, rpcErrorCode.invalidParams, message),
   });
 }
 
@@ -54,24 +54,24 @@ export async function watchResource(
   wanted: boolean,
 ): Promise<McpAnswer> {
   const uri = uriOf(call);
-  if (uri === null) return answerError(call, errorCode.invalidParams, "params.uri must be a string");
+  if (uri === null) return answerError(call, rpcErrorCode.invalidParams, "params.uri must be a string");
   const { session, runtime: { limits } } = call;
-  if (session === null) return answerError(call, errorCode.invalidRequest, "Subscriptions need a session");
+  if (session === null) return answerError(call, rpcErrorCode.invalidRequest, "Subscriptions need a session");
   const family = familyOf(options.resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
   if (wanted && !noticesOf(options.resources).ofResources) {
     // Told so at the opening: `subscribe` is not among the capabilities (MCP 2025-11-25, server/resources).
-    return answerError(call, errorCode.methodNotFound, "This server gives no notices of changes to resources");
+    return answerError(call, rpcErrorCode.methodNotFound, "This server gives no notices of changes to resources");
   }
   if (wanted && family.watch === undefined) {
-    return answerError(call, errorCode.invalidParams, "There are no notices of changes to this resource", { uri });
+    return answerError(call, rpcErrorCode.invalidParams, "There are no notices of changes to this resource", { uri });
   }
   const refusal = await refuseRate(call);
   if (refusal !== null) return refusal;
   if (!await options.sessions.setSubscription(session, uri, wanted)) {
     const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
-    return answerError(call, errorCode.invalidRequest, words);
+    return answerError(call, rpcErrorCode.invalidRequest, words);
   }
   options.sessionStreams.follow(session);
   return answerResult(call, "{}");

@@ -5,7 +5,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { PublicExchange } from "../exchange.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode, mcpErrorCode, metaOf, type RpcCall } from "../messages/jsonrpc.ts";
+import { mcpErrorCode, metaOf, type RpcCall, rpcErrorCode } from "../messages/jsonrpc.ts";
 import { claimsModern, envelopeFault, modernVersion, protocolVersionKey } from "./envelope.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";
 import type { Revision } from "./revision.ts";
@@ -48,7 +48,7 @@ export function classifyMessage(
   }
   if (version !== modernVersion) return legacyRevisionOf(version);
   if (call.id === undefined) return success(modern); // 2026-07-28 asks no envelope of notifications
-  return refuse(errorCode.invalidParams, `Invalid params: ${envelopeFault(call.params)}`);
+  return refuse(rpcErrorCode.invalidParams, `Invalid params: ${envelopeFault(call.params)}`);
 }
 
 /** The legacy revision of a batch. The modern era has none: it is malformed there, whatever it holds. */
@@ -57,7 +57,7 @@ export function classifyBatch(
   version: string | null,
 ): Result<Revision | null, ClassificationRefusal> {
   if (version === modernVersion || batch.some(claimsModern)) {
-    return refuse(errorCode.invalidRequest, "Modern requests travel alone");
+    return refuse(rpcErrorCode.invalidRequest, "Modern requests travel alone");
   }
   return legacyRevisionOf(version);
 }
@@ -82,7 +82,7 @@ function admitModern(
     : typeof claimed === "string"
     ? null
     : "the version must be a string";
-  if (fault !== null) return refuse(errorCode.invalidParams, `Invalid params: ${fault}`);
+  if (fault !== null) return refuse(rpcErrorCode.invalidParams, `Invalid params: ${fault}`);
   if (!headers.hasHeaders) {
     return claimed === modernVersion ? success(modern) : refuseVersion(String(claimed), [modernVersion]);
   }

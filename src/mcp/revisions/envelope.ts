@@ -1,7 +1,7 @@
 /** The envelope of a modern message: the keys of `_meta` that say what a handshake said before (2026-07-28, basic). */
 import { isObject } from "../../lib/is_object.ts";
 import { metaOf } from "../messages/jsonrpc.ts";
-import { isLogLevel } from "../log_level.ts";
+import { isLoggingLevel } from "../log_level.ts";
 
 /** The version string of the modern era. */
 export const modernVersion = "2026-07-28";
@@ -35,7 +35,7 @@ export function envelopeFault(params: unknown): string | null {
     return `params._meta["${clientInfoKey}"] must have a name and a version`;
   }
   const level = meta[logLevelKey];
-  if (level !== undefined && !isLogLevel(level)) return `params._meta["${logLevelKey}"] must be a log level`;
+  if (level !== undefined && !isLoggingLevel(level)) return `params._meta["${logLevelKey}"] must be a log level`;
   const token = meta["progressToken"];
   if (token !== undefined && typeof token !== "string" && typeof token !== "number") {
     return "params._meta.progressToken must be a string or a number";

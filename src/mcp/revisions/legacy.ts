@@ -1,6 +1,6 @@
 /** The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25. */
 import { noCapabilities } from "../sessions/client_capabilities.ts";
-import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
+import { mcpErrorCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { ContentBlock } from "../tool.ts";
 import type { Revision } from "./revision.ts";
 
@@ -23,9 +23,9 @@ const methods = new Set([
 /** Errors travel at HTTP 200 in the legacy era, except what could not be read and what broke. */
 function errorStatus(code: number): number {
   switch (code) {
-    case errorCode.parseError:
+    case rpcErrorCode.parseError:
       return 400;
-    case errorCode.internalError:
+    case rpcErrorCode.internalError:
       return 500;
     default:
       return 200;

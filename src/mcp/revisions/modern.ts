@@ -1,7 +1,7 @@
 /** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
 import { parseClientCapabilities } from "../sessions/client_capabilities.ts";
-import { errorCode, mcpErrorCode, metaOf, refusalCode } from "../messages/jsonrpc.ts";
-import { isLogLevel } from "../log_level.ts";
+import { mcpErrorCode, metaOf, refusalCode, rpcErrorCode } from "../messages/jsonrpc.ts";
+import { isLoggingLevel } from "../log_level.ts";
 import { clientCapabilitiesKey, logLevelKey, modernVersion } from "./envelope.ts";
 import { defaultLegacyRevision, latestLegacyRevision } from "./legacy.ts";
 import type { Revision, ServerInfo } from "./revision.ts";
@@ -29,15 +29,15 @@ export const methodNames: ReadonlySet<string> = new Set([...defaultLegacyRevisio
 /** MCP 2026-07-28, basic/transports/streamable-http: server validation, and basic: `_meta`. */
 function errorStatus(code: number): number {
   switch (code) {
-    case errorCode.methodNotFound:
+    case rpcErrorCode.methodNotFound:
       return 404;
-    case errorCode.parseError:
-    case errorCode.invalidRequest:
+    case rpcErrorCode.parseError:
+    case rpcErrorCode.invalidRequest:
     case mcpErrorCode.headerMismatch:
     case mcpErrorCode.missingClientCapability:
     case mcpErrorCode.unsupportedProtocolVersion:
       return 400;
-    case errorCode.internalError:
+    case rpcErrorCode.internalError:
       return 500;
     case refusalCode.unauthorized:
       return 401;
@@ -55,7 +55,7 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     ...latestLegacyRevision,
     version: modernVersion,
     methods: modernMethods,
-    resourceNotFoundCode: errorCode.invalidParams, // never -32002 again
+    resourceNotFoundCode: rpcErrorCode.invalidParams, // never -32002 again
     asksInResults: true,
     primesStreams: false,
     disconnectCancels: true,
@@ -71,7 +71,7 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     capabilitiesOf: ({ params }) => parseClientCapabilities(metaOf(params)?.[clientCapabilitiesKey]),
     logLevelOf({ params }) {
       const level = metaOf(params)?.[logLevelKey];
-      return isLogLevel(level) ? level : null;
+      return isLoggingLevel(level) ? level : null;
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { ClientCapabilities } from "../sessions/client_capabilities.ts";
 import type { ContentBlock, Icon } from "../tool.ts";
 import type { RpcCall, RpcId } from "../messages/jsonrpc.ts";
-import type { LogLevel } from "../log_level.ts";
+import type { LoggingLevel } from "../log_level.ts";
 import type { RegisteredTool } from "../offers/tool_registry.ts";
 
 /** Who the server is (MCP schema `Implementation`). */
@@ -26,7 +26,7 @@ export interface CacheHint {
 /** What a legacy client said once for its whole session. */
 export interface SessionState {
   readonly capabilities: ClientCapabilities;
-  readonly logLevel: LogLevel | null;
+  readonly logLevel: LoggingLevel | null;
 }
 
 /** One revision of the protocol, as data and small encoders. */
@@ -65,7 +65,7 @@ export interface Revision {
   /** What the client declared that it can do. */
   capabilitiesOf(call: RpcCall, session: SessionState | null): ClientCapabilities;
   /** From which level on the client wants to hear log messages of this call; `null` for none. */
-  logLevelOf(call: RpcCall, session: SessionState | null): LogLevel | null;
+  logLevelOf(call: RpcCall, session: SessionState | null): LoggingLevel | null;
 }
 
 /** The id that ties a notification to a subscription, where there are such. */

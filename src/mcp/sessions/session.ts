@@ -14,7 +14,7 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
 import type { McpLimits } from "../limits.ts";
-import { type LogLevel, logLevels } from "../log_level.ts";
+import { type LoggingLevel, logLevels } from "../log_level.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
 import { legacyRevisions } from "../revisions/legacy.ts";
 import type { Revision, SessionState } from "../revisions/revision.ts";
@@ -43,7 +43,7 @@ export interface Sessions {
   end(session: Session): Promise<void>;
   /** Reports changes to the session, by any instance; `null` is its end. */
   watch(session: Session, onChange: (session: Session | null) => void): () => void;
-  setLogLevel(session: Session, level: LogLevel): Promise<void>;
+  setLogLevel(session: Session, level: LoggingLevel): Promise<void>;
   /** `false`, and no change, when the session has too many. */
   setSubscription(session: Session, uri: string, wanted: boolean): Promise<boolean>;
 }
@@ -67,7 +67,7 @@ interface OpenSession extends Session {
   readonly clientId: string;
   readonly expiresAt: number;
   ended: boolean;
-  logLevel: LogLevel | null;
+  logLevel: LoggingLevel | null;
   subscriptions: ReadonlySet<string>;
   /** The storage's change count when this was last true. */
   checkedAt: number;

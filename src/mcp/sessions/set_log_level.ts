@@ -3,16 +3,16 @@ import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { refuseRate } from "../calls/refusals.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
-import { isLogLevel, logLevels } from "../log_level.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
+import { isLoggingLevel, logLevels } from "../log_level.ts";
 import type { Sessions } from "./session.ts";
 
 /** Sets from which level on a session is sent log messages. Without a session none are sent, and nothing is stored. */
 export async function setLogLevel({ sessions }: { readonly sessions: Sessions }, call: Call): Promise<McpAnswer> {
   const { session, request: { params } } = call;
   const level = isObject(params) ? params["level"] : undefined;
-  if (!isLogLevel(level)) {
-    return answerError(call, errorCode.invalidParams, `params.level must be one of: ${logLevels.join(", ")}`);
+  if (!isLoggingLevel(level)) {
+    return answerError(call, rpcErrorCode.invalidParams, `params.level must be one of: ${logLevels.join(", ")}`);
   }
   if (session === null) return answerResult(call, "{}");
   const refusal = await refuseRate(call); // a write counts like a call

@@ -5,7 +5,7 @@ import { answerError, type Call } from "../calls/call.ts";
 import { tooManyStreams } from "../calls/refusals.ts";
 import { type Change, type ChangeHub, listNames } from "./change_hub.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode, notificationText, resultText, type RpcId } from "../messages/jsonrpc.ts";
+import { notificationText, resultText, rpcErrorCode, type RpcId } from "../messages/jsonrpc.ts";
 import type { ResourceRegistry } from "../resource.ts";
 import { mayWatch, watchFamilies } from "./resource_watch.ts";
 import { subscriptionMeta } from "../revisions/revision.ts";
@@ -37,11 +37,11 @@ interface Filter {
 export async function listen(options: ListenOptions, call: Call): Promise<McpAnswer> {
   const { request: { id, params }, exchange, principal, runtime } = call;
   const wanted = isObject(params) ? params["notifications"] : undefined;
-  if (!isObject(wanted)) return answerError(call, errorCode.invalidParams, "params.notifications must be an object");
+  if (!isObject(wanted)) return answerError(call, rpcErrorCode.invalidParams, "params.notifications must be an object");
   if (!exchange.acceptsStream) {
     return answerError(
       call,
-      errorCode.invalidRequest,
+      rpcErrorCode.invalidRequest,
       "subscriptions/listen needs a client that accepts text/event-stream",
     );
   }

@@ -8,7 +8,7 @@ import type { McpAnswer } from "../answer.ts";
 import { type ChangeHub, listNames } from "./change_hub.ts";
 import type { Exchange } from "../exchange.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
-import { errorCode, errorText, notificationText, type RpcId } from "../messages/jsonrpc.ts";
+import { errorText, notificationText, rpcErrorCode, type RpcId } from "../messages/jsonrpc.ts";
 import type { MessageStream } from "./message_stream.ts";
 import type { ResourceRegistry } from "../resource.ts";
 import { noticesOf, watchFamilies } from "./resource_watch.ts";
@@ -45,7 +45,7 @@ export interface SessionStreams {
 
 /** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
 export function sessionNotFound(id: RpcId | null): McpAnswer {
-  return { kind: "json", status: 404, body: errorText(id, errorCode.invalidRequest, "Session not found") };
+  return { kind: "json", status: 404, body: errorText(id, rpcErrorCode.invalidRequest, "Session not found") };
 }
 
 /**
@@ -105,7 +105,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
     const outcome = await request.outcome;
     const requestId = outcome === "silent" ? resumption.requestElsewhere(position.resumeId) : null;
     if (requestId !== null) {
-      stream.push(errorText(requestId, errorCode.internalError, lostAnswer), false);
+      stream.push(errorText(requestId, rpcErrorCode.internalError, lostAnswer), false);
       stream.end();
     }
     if (outcome === "resumed" || requestId !== null) return { kind: "stream", reader: stream.attach(-1) };

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { Put, Storage, StorageKey } from "../../storage/port.ts";
 
 /** So many characters of JSON have less than 524,288 bytes as a JSON string, whatever they are. */
@@ -66,7 +66,7 @@ function lost(record: Readonly<Record<string, unknown>>): Readonly<Record<string
   return {
     ...record,
     status: "failed",
-    error: { code: errorCode.internalError, message: "The result of the task has expired" },
+    error: { code: rpcErrorCode.internalError, message: "The result of the task has expired" },
   };
 }
 

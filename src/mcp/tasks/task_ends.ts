@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import { maxTaskResultCharacters } from "./result_pieces.ts";
 import type { TaskRecord } from "./task_record.ts";
 
@@ -49,11 +49,11 @@ export function endOf(answer: McpAnswer | null, mayKeep: (characters: number) =>
   const body: unknown = JSON.parse(answer.body);
   if (isObject(body) && "result" in body) return { status: "completed", result: body["result"] };
   const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
-  const { code = errorCode.internalError, message = "Internal error" } = error;
+  const { code = rpcErrorCode.internalError, message = "Internal error" } = error;
   const shown = String(message).slice(0, maxErrorCharacters).toWellFormed();
   return { status: "failed", error: { ...error, code, message: shown } };
 }
 
 function failed(message: string): Partial<TaskRecord> {
-  return { status: "failed", error: { code: errorCode.internalError, message } };
+  return { status: "failed", error: { code: rpcErrorCode.internalError, message } };
 }

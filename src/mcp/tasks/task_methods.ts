@@ -3,7 +3,7 @@ import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { encodeRequiredCapabilities } from "../sessions/client_capabilities.ts";
 import { isObject } from "../../lib/is_object.ts";
-import { errorCode, mcpErrorCode } from "../messages/jsonrpc.ts";
+import { mcpErrorCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 
 /** Answers to a task of another instance are left in one stored value. */
 const maxResponseCharacters = 50_000;
@@ -19,11 +19,11 @@ export function getTask(call: Call): Promise<McpAnswer> {
 export function updateTask(call: Call): Promise<McpAnswer> {
   return withTask(call, async (taskId, { inputResponses }) => {
     if (!isObject(inputResponses)) {
-      return answerError(call, errorCode.invalidParams, "params.inputResponses must be an object");
+      return answerError(call, rpcErrorCode.invalidParams, "params.inputResponses must be an object");
     }
     if (JSON.stringify(inputResponses).length > maxResponseCharacters) {
       const words = `params.inputResponses may have ${maxResponseCharacters} characters as JSON`;
-      return answerError(call, errorCode.invalidParams, words);
+      return answerError(call, rpcErrorCode.invalidParams, words);
     }
     const outcome = await call.runtime.tasks.update(call.principal, taskId, inputResponses);
     switch (outcome.kind) {
@@ -32,7 +32,11 @@ export function updateTask(call: Call): Promise<McpAnswer> {
       case "unknown_task":
         return unknownTask(call);
       case "wrong_shape":
-        return answerError(call, errorCode.invalidParams, `inputResponses.${outcome.key} does not answer its question`);
+        return answerError(
+          call,
+          rpcErrorCode.invalidParams,
+          `inputResponses.${outcome.key} does not answer its question`,
+        );
     }
   });
 }
@@ -54,7 +58,7 @@ async function withTask(
   if (refusal !== null) return refusal;
   const { params } = call.request;
   if (!isObject(params) || typeof params["taskId"] !== "string") {
-    return answerError(call, errorCode.invalidParams, "params.taskId must be a string");
+    return answerError(call, rpcErrorCode.invalidParams, "params.taskId must be a string");
   }
   return await serve(params["taskId"], params);
 }
@@ -67,5 +71,5 @@ export function requireTasks(call: Call): McpAnswer | null {
 }
 
 function unknownTask(call: Call): McpAnswer {
-  return answerError(call, errorCode.invalidParams, "Unknown task");
+  return answerError(call, rpcErrorCode.invalidParams, "Unknown task");
 }

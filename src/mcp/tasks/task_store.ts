@@ -1,7 +1,7 @@
 /** Tasks in the storage, and what other processes leave there for the one that runs a task. */
 import type { Clock } from "../../lib/time/clock.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
-import { errorCode } from "../messages/jsonrpc.ts";
+import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
 import { withResultPieces } from "./result_pieces.ts";
 import { createTaskSilence } from "./task_silence.ts";
@@ -77,7 +77,7 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
         if (stored === null) return null;
         const record = parseTaskRecord(stored.value);
         if (isTerminal(record) || silence.since(taskId, stored.version) <= presumedDeadMs) return record;
-        const error = { code: errorCode.internalError, message: "The server stopped while the task ran" };
+        const error = { code: rpcErrorCode.internalError, message: "The server stopped while the task ran" };
         const failed: TaskRecord = { ...record, status: "failed", error, lastUpdatedAt: clock() };
         if (await write(failed, stored.version)) return failed;
       }
