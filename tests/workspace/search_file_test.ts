@@ -48,29 +48,40 @@ function cut(piece: Uint8Array): number {
   return (piece[start - 1] ?? 0) >= 0xc0 ? start - 1 : piece.length;
 }
 
-async function searchOne(bytes: Uint8Array, pieceBytes: number, query: LineQuery): Promise<LineMatch[] | null> {
+/** Searches one file after another, in workspaces that read so many bytes at once. */
+async function searchFiles(
+  query: LineQuery,
+  body: (searchOne: (bytes: Uint8Array, pieceBytes: number) => Promise<LineMatch[] | null>) => Promise<void>,
+): Promise<void> {
   const root = Deno.makeTempDirSync();
-  const workspace = openDiskWorkspace({ root, limits: { maxReadBytes: pieceBytes } });
+  const workspaces = new Map(pieceSizes.map((maxReadBytes) => {
+    return [maxReadBytes, openDiskWorkspace({ root, limits: { maxReadBytes } })] as const;
+  }));
+  const path = parseFilePath("f");
+  const pattern = await createLinePattern(query);
+  assert.ok(path.ok && pattern.ok, JSON.stringify(query));
   try {
-    Deno.writeFileSync(`${root}/f`, bytes);
-    const path = parseFilePath("f");
-    const pattern = await createLinePattern(query);
-    assert.ok(path.ok && pattern.ok, JSON.stringify(query));
-    const found = await searchFile(workspace, path.value, {
-      pattern: pattern.value,
-      contextLines: 0,
-      afterLine: 0,
-      isEnough: () => false,
-      nextTurn: () => undefined,
-      isOver: () => false,
-      buffer: createSearchBuffer(workspace),
+    await body(async (bytes, pieceBytes) => {
+      Deno.writeFileSync(`${root}/f`, bytes);
+      const workspace = workspaces.get(pieceBytes) ?? assert.fail();
+      const found = await searchFile(workspace, path.value, {
+        pattern: pattern.value,
+        contextLines: 0,
+        afterLine: 0,
+        isEnough: () => false,
+        nextTurn: () => undefined,
+        isOver: () => false,
+        buffer: createSearchBuffer(workspace),
+      });
+      return found === null ? null : [...found.matches];
     });
-    return found === null ? null : [...found.matches];
   } finally {
-    await workspace.close();
+    for (const workspace of workspaces.values()) await workspace.close();
     Deno.removeSync(root, { recursive: true });
   }
 }
+
+const pieceSizes = [1024 * 1024, 64, 17] as const;
 
 const queries: readonly LineQuery[] = [
   ...["a", "ab", "é", "ab\r", "😀", "b😀a", "\ufeff", "a".repeat(40), "\ud83d", "\ude00", "^a", "ſ", "."].map((
@@ -191,7 +202,7 @@ const files = fc.record({
   text: fc.array(characters, { maxLength: 120 }).map((pieces) => pieces.join("")),
   broken: fc.constantFrom("", "", "", "", "", "", "", "\0", "\xff", "\xe9", "\xed\xa0\x80", "\xc0\x80", "\xf0\x9f"),
   brokenAt: fc.nat(400),
-  pieceBytes: fc.constantFrom(1024 * 1024, 1024 * 1024, 64, 17),
+  pieceBytes: fc.constantFrom(pieceSizes[0], ...pieceSizes),
 }).map(({ text, broken, brokenAt, pieceBytes }) => {
   const bytes = Buffer.from(text);
   const at = Math.min(brokenAt, bytes.length);
@@ -205,17 +216,18 @@ for (const query of queries) {
   const kind = `${query.isRegularExpression ? "expression" : "text"}${query.ignoreCase ? " in any case" : ""}`;
   Deno.test(`searchFile() finds the ${kind} ${JSON.stringify(query.text)} where a look at each line does`, async () => {
     const matches = matcherOf(query);
-    await fc.assert(
-      fc.asyncProperty(files, async ({ bytes, pieceBytes }) => {
-        const expected = lookAtEachLine(bytes, pieceBytes, matches);
-        const found = await searchOne(bytes, pieceBytes, query);
-        assert.deepEqual(found?.map(({ line }) => line), expected?.map(({ line }) => line));
-        for (const [index, { text }] of found?.entries() ?? []) {
-          const whole = expected?.[index]?.text ?? "";
-          if (whole.length <= 500) assert.equal(text, whole);
-        }
-      }),
-      { numRuns: 40 },
-    );
+    await searchFiles(query, (searchOne) =>
+      fc.assert(
+        fc.asyncProperty(files, async ({ bytes, pieceBytes }) => {
+          const expected = lookAtEachLine(bytes, pieceBytes, matches);
+          const found = await searchOne(bytes, pieceBytes);
+          assert.deepEqual(found?.map(({ line }) => line), expected?.map(({ line }) => line));
+          for (const [index, { text }] of found?.entries() ?? []) {
+            const whole = expected?.[index]?.text ?? "";
+            if (whole.length <= 500) assert.equal(text, whole);
+          }
+        }),
+        { numRuns: 40 },
+      ));
   });
 }

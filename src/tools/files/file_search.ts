@@ -86,10 +86,10 @@ export function fileSearchTool(
         cursor,
         isOver: () => clock() > deadline || context.signal.aborted,
         progress: (progress) => context.progress({ progress }),
-        async outlive() {
-          if (isHandedOut || clock() - started < handOutAfterMilliseconds) return;
+        outlive() {
+          if (isHandedOut || clock() - started < handOutAfterMilliseconds) return undefined;
           isHandedOut = true;
-          await context.handOut();
+          return context.handOut();
         },
       });
     },

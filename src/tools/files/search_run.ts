@@ -25,7 +25,7 @@ interface Search {
   readonly isOver: () => boolean;
   progress(filesSearched: number): void;
   /** Makes a search that takes long a task, where the caller takes tasks. */
-  outlive(): Promise<void>;
+  outlive(): Promise<void> | undefined;
 }
 
 const visitsPerCheck = 64;
@@ -65,20 +65,22 @@ export async function search(task: Search): Promise<ToolOutcome> {
     }
     visited++;
     if (entry.kind === "file" && matchesName(entry.segments)) {
-      const filename = childPath(path, entry.segments).text;
+      const file = childPath(path, entry.segments);
+      const filename = file.text;
       if (pattern === null) {
         matches.push({ filename });
         characters += filename.length;
       } else {
         searched++;
-        await task.outlive();
+        const handingOut = task.outlive();
+        if (handingOut !== undefined) await handingOut;
         if (searched % visitsPerCheck === 0) task.progress(searched);
         const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
         const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;
         const pause = nextTurn();
         if (pause !== undefined) await pause;
         let left = request.limit - matches.length;
-        const found = await searchFile(workspace, childPath(path, entry.segments), {
+        const found = await searchFile(workspace, file, {
           pattern,
           contextLines: request.context,
           afterLine,
