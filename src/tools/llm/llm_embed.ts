@@ -1,5 +1,4 @@
 /** The tool `llm_embed`: finds passages of files by meaning, or writes their vectors to a file; none reach the caller. */
-import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
@@ -12,6 +11,7 @@ import { fileLoader, filesParameter } from "./files.ts";
 import { modelParameter } from "./input.ts";
 import { callOf, type ToolFailure, toToolFailure } from "./model_call.ts";
 import { type Passage, passagesOf } from "./passages.ts";
+import { writeVectors } from "./vector_file.ts";
 
 interface LlmEmbedOptions {
   readonly model: LocalModel;
@@ -26,9 +26,6 @@ const maxPassages = 256;
 const maxMatches = 50;
 /** Characters of a match that the answer shows. */
 const maxShownCharacters = 200;
-/** Models compute with 32 bits, of which the later digits are noise. */
-const vectorDigits = 6;
-
 const match = z.object({
   file: z.string(),
   start_line: z.int().optional(),
@@ -190,35 +187,6 @@ function shown(text: string): string {
   const line = text.replace(/\s+/g, " ");
   const start = line.length <= maxShownCharacters ? line : `${line.slice(0, maxShownCharacters).toWellFormed()}…`;
   return escapeText(start)?.shown ?? "";
-}
-
-/** Creates the file; what is larger than one write comes in several. */
-async function writeVectors(
-  workspace: Workspace,
-  path: WorkspacePath,
-  passages: readonly Passage[],
-  vectors: readonly (readonly number[])[],
-): Promise<Result<void, ToolFailure>> {
-  const { maxWriteBytes } = workspace.limits;
-  let mode: "create" | "append" = "create";
-  let lines: Buffer[] = [];
-  let bytes = 0;
-  const flush = async (): Promise<ToolFailure | null> => {
-    const written = await workspace.write(path, Buffer.concat(lines), { mode });
-    [mode, lines, bytes] = ["append", [], 0];
-    return written.ok ? null : toFailure("write file", path, written.error);
-  };
-  for (const [index, { file, lines: range, text }] of passages.entries()) {
-    const embedding = vectors[index]?.map((value) => Number(value.toPrecision(vectorDigits)));
-    const where = range === undefined ? { file } : { file, start_line: range.first, end_line: range.last };
-    const line = Buffer.from(`${JSON.stringify({ ...where, text, embedding })}\n`);
-    const refused = bytes > 0 && bytes + line.byteLength > maxWriteBytes ? await flush() : null;
-    if (refused !== null) return failure(refused);
-    lines.push(line);
-    bytes += line.byteLength;
-  }
-  const refused = await flush();
-  return refused === null ? success(undefined) : failure(refused);
 }
 
 function invalid(message: string): ToolFailure {
