@@ -8,32 +8,32 @@ export const serverSettings = {
     flag: "workers",
     default: "1",
     parse: parseWorkers,
-    help: "threads that answer requests on the one port, each a server of its own (Linux); auto: one for each core",
+    help: "server threads that share the port (Linux); auto: one for each core",
   }),
   shutdownTimeoutSeconds: required({
     env: "SHUTDOWN_TIMEOUT",
     default: "10",
     defaultOnDeploy: "3",
     parse: parseInteger(0, 3_600),
-    help: "seconds that requests in flight get when the server stops",
+    help: "seconds to wait for requests in flight when the server stops",
   }),
   logLevel: required({
     env: "LOG_LEVEL",
     default: "info",
     parse: parseChoice(["debug", "info", "warn", "error"]),
-    help: "least level that is logged; audit lines always are",
+    help: "lowest level that is logged; audit lines always are",
   }),
   shutdownDelaySeconds: required({
     env: "SHUTDOWN_DELAY",
     default: "0",
     parse: parseInteger(0, 600),
     help:
-      "seconds in which a server that is told to stop still answers everything, but /health/ready with 503, so that a load balancer looks away first",
+      "seconds to keep serving after the signal to stop, with 503 on /health/ready, so that a load balancer moves on first",
   }),
   logFormat: optional({
     env: "LOG_FORMAT",
     parse: parseChoice(["json", "text"]),
-    help: "how a line of the log is written; default text when standard error is a terminal, else json",
+    help: "format of log lines; by default text on a terminal, otherwise json",
   }),
 };
 

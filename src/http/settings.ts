@@ -32,7 +32,7 @@ export const httpSettings = {
     env: "SERVER_URL",
     flag: "server-url",
     parse: parseServerUrl,
-    help: "address under which clients reach the server; it is also the OAuth issuer",
+    help: "URL that clients use to reach the server; also the OAuth issuer",
   }),
   allowedOrigins: optional({
     env: "ALLOWED_ORIGINS",
@@ -42,7 +42,7 @@ export const httpSettings = {
   allowedHosts: optional({
     env: "ALLOWED_HOSTS",
     parse: parseList(parseHost),
-    help: "further names (with port) under which the server may be called, for example behind a proxy",
+    help: "further host names (with port) that the server answers to, for example behind a proxy",
   }),
   tlsCertificateFile: optional({
     env: "TLS_CERT_FILE",
@@ -58,7 +58,7 @@ export const httpSettings = {
     env: "TRUST_PROXY",
     parse: parseTrustedProxies,
     help:
-      "proxies that are believed about the client's address (X-Forwarded-For, Forwarded): how many, or their networks, comma-separated",
+      "proxies trusted to report the client's address (X-Forwarded-For, Forwarded): their number, or their networks, comma-separated",
   }),
 };
 

@@ -17,21 +17,20 @@ export const storageSettings = {
     defaultOnDeploy: "deno-kv:",
     parse: parseDatabaseUrl,
     secret: true,
-    help:
-      "keeps what the server knows in PostgreSQL (postgres://...) or Deno KV (deno-kv: on Deno Deploy) instead of SQLite in DATA_DIR",
+    help: "database instead of SQLite in DATA_DIR: PostgreSQL (postgres://...), or Deno KV (deno-kv: on Deno Deploy)",
   }),
   masterKey: optional({
     env: "MASTER_KEY",
     parse: parseMasterKey,
     secret: true,
     help:
-      "the key behind everything sealed and signed, instead of master.key in DATA_DIR; the same for every instance on one database",
+      "key for everything sealed and signed, instead of master.key in DATA_DIR; the same for every instance on one database",
   }),
   previousMasterKey: optional({
     env: "MASTER_KEY_PREVIOUS",
     parse: parseMasterKey,
     secret: true,
-    help: "the MASTER_KEY before: what it sealed is sealed anew at the next start",
+    help: "the MASTER_KEY before this one; what it sealed is sealed again at the next start",
   }),
 };
 

@@ -16,13 +16,13 @@ export const workspaceSettings = {
     default: "disk",
     defaultOnDeploy: "storage",
     parse: parseChoice(["disk", "storage"]),
-    help: "whether the files of the workspace lie in WORKSPACE_DIR, or in the database with everything else",
+    help: "whether files are kept in WORKSPACE_DIR, or in the database",
   }),
   sharing: required({
     env: "WORKSPACES",
     default: "shared",
     parse: parseChoice(["shared", "per-user"]),
-    help: "whether all users work in WORKSPACE_DIR, or each in a directory of their own below it",
+    help: "whether all users share WORKSPACE_DIR, or each has a directory below it",
   }),
   maxWriteBytes: required({
     env: "MAX_WRITE_BYTES",
@@ -33,7 +33,7 @@ export const workspaceSettings = {
   quotaBytes: optional({
     env: "WORKSPACE_QUOTA_BYTES",
     parse: parseInteger(1, 1_000_000_000_000),
-    help: "how many bytes all files of the workspace may have together",
+    help: "maximum size of all files in the workspace together, in bytes",
   }),
   deniedNames: optional({
     env: "WORKSPACE_DENY",
