@@ -26,7 +26,7 @@ const callTimeoutMs = 14_000;
 const maxPauseSeconds = 3_600;
 const maxPausedUsers = 10_000;
 
-/** Builds {@link CallAs}. `admit` takes one call from the person's share. */
+/** Builds {@link CallAs}. `admit` takes one call from the user's share. */
 export function createCallAs(
   { links, send, admit, clock, callMs = callTimeoutMs }: {
     readonly links: ServicenowLinks;
@@ -37,7 +37,7 @@ export function createCallAs(
     readonly callMs?: number;
   },
 ): CallAs {
-  /** By person: when the instance will answer again, by its own word. */
+  /** By user: when the instance will answer again, by its own word. */
   const pausedUntil = boundedMap<string, number>(maxPausedUsers);
 
   const admission = async (subject: string): Promise<ServicenowFailure | null> => {

@@ -68,7 +68,7 @@ export interface FailureWords {
   readonly detail: string;
 }
 
-/** Puts a failure into words; `linkUrl` is the page where a person links an account of the instance. */
+/** Puts a failure into words; `linkUrl` is the page where a user links an account of the instance. */
 export function describeFailure(failure: ServicenowFailure, linkUrl: string): FailureWords {
   switch (failure.reason) {
     case "invalid_record_id":

@@ -26,10 +26,10 @@ export type FieldValue = string | number | boolean | null | {
 /** A record as agents see it. */
 export type RecordFields = Readonly<Record<string, FieldValue>>;
 
-/** A record and the page where a person finds it. */
+/** A record and the page where a user finds it. */
 export interface FoundRecord {
   readonly sysId: string;
-  /** The fields that this person may see. Catalog items have nested ones. */
+  /** The fields that this user may see. Catalog items have nested ones. */
   readonly fields: RecordFields | Readonly<Record<string, unknown>>;
   readonly selfLink: string;
 }
@@ -94,7 +94,7 @@ type CommentedKind = Extract<RecordKind, "incident" | "change_request">;
 interface AddedComment {
   readonly sysId: string;
   readonly selfLink: string;
-  /** The instance's answer shows it. An instance drops what the person may not write without a word. */
+  /** The instance's answer shows it. An instance drops what the user may not write without a word. */
   readonly confirmed: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What names a record: a sys_id, or a number as people know it. Checked before anything is sent. */
+/** What names a record: a sys_id, or a number as users know it. Checked before anything is sent. */
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { TableDefinition } from "./tables.ts";

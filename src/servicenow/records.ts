@@ -1,4 +1,4 @@
-/** Reads single records and a person's own profile. */
+/** Reads single records and a user's own profile. */
 import { z } from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { CallAs } from "./calls.ts";

@@ -57,13 +57,13 @@ export function toQueryValue(text: string): Result<string, string> {
   return success(value.replaceAll("^", "^^"));
 }
 
-/** A person or group is given by sys_id or by name, other things by their stored value. */
+/** A user or group is given by sys_id or by name, other things by their stored value. */
 function termOf(name: FilterName, column: string, value: string): string {
   const isSysId = /^[0-9a-f]{32}$/i.test(value);
   switch (name) {
     case "assigned_to":
     case "caller":
-      // The literal is this server's own: the one person whom a script may stand for is the caller.
+      // The literal is this server's own: the one user whom a script may stand for is the caller.
       if (value.toLowerCase() === "me") return `${column}=javascript:gs.getUserID()`;
       return isSysId ? `${column}=${value}` : anyOf([`${column}.user_name=${value}`, `${column}.name=${value}`]);
     case "assignment_group":

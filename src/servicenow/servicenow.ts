@@ -33,7 +33,7 @@ export interface ServicenowOptions {
   readonly client: InstanceClient;
   /** OAuth scope to ask the instance for; its own default when absent. */
   readonly scope?: string;
-  /** Where a person links an account: told to agents whose user has to go there. */
+  /** Where a user links an account: told to agents whose user has to go there. */
   readonly linkUrl: string;
   readonly storage: Storage;
   readonly secrets: SecretBox;
@@ -41,7 +41,7 @@ export interface ServicenowOptions {
   readonly previousSecrets?: readonly SecretBox[];
   readonly fetch: Fetch;
   readonly clock: Clock;
-  /** For how long a person's calls pause; the machine's own when absent. */
+  /** For how long a user's calls pause; the machine's own when absent. */
   readonly elapsed?: Clock;
   /** Between 0 and 1, as `Math.random`. */
   readonly random: () => number;
@@ -53,7 +53,7 @@ export interface ServicenowOptions {
     readonly retryDelayMs?: number;
     readonly lockMs?: number;
   };
-  /** Takes one call from a person's share. */
+  /** Takes one call from a user's share. */
   readonly admit: (subject: string) => Admission | Promise<Admission>;
 }
 

@@ -26,7 +26,7 @@ export interface TableDefinition {
   readonly summaryFields: readonly string[];
   /** What a caller may ask for besides. */
   readonly furtherFields: readonly string[];
-  /** The page of a record for people, below the instance's origin. */
+  /** The page of a record for users, below the instance's origin. */
   readonly pagePath: (sysId: string) => string;
 }
 
@@ -170,7 +170,7 @@ export const recordKinds: readonly [RecordKind, ...RecordKind[]] = [
   "catalog",
 ];
 
-/** What a person's own profile shows: nothing of how the account is protected. */
+/** What a user's own profile shows: nothing of how the account is protected. */
 export const profileFields: readonly string[] = [
   "sys_id",
   "user_name",

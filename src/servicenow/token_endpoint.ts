@@ -76,7 +76,7 @@ function toTokens({ status, bytes }: UpstreamReply): Result<InstanceTokens, Toke
   const body = parseJsonBytes(bytes);
   if (status === 400 || status === 401) {
     const error = errorReply.safeParse(body).data?.error;
-    // RFC 6749 §5.2: `invalid_client` is about this server's own credentials. The person's token may be good.
+    // RFC 6749 §5.2: `invalid_client` is about this server's own credentials. The user's token may be good.
     return error === "invalid_client" ? unavailable("client_refused") : failure({ reason: "refused" });
   }
   if (status !== 200) return unavailable("server_error");

@@ -1,4 +1,4 @@
-/** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in person's name, revoking it, and leaving. */
+/** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in user's name, revoking it, and leaving. */
 import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./own_form.ts";
 import type { Browser } from "./browser_sessions.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
@@ -89,7 +89,7 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
   };
 }
 
-/** Revokes what the form names; `false` when that is not this person's, which looks like one that is gone. */
+/** Revokes what the form names; `false` when that is not this user's, which looks like one that is gone. */
 async function revoke(
   { storage, log }: InteractionOptions,
   userId: string,

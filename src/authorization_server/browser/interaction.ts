@@ -19,7 +19,7 @@ export interface InteractionOptions
   readonly users: UserDirectory;
   readonly browsers: Browsers;
   readonly findClient: (id: string) => Promise<Client | null>;
-  /** Sends people to sign in somewhere else than here. */
+  /** Sends users to sign in somewhere else than here. */
   readonly signInElsewhere?: SignInElsewhere;
 }
 

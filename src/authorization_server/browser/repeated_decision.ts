@@ -35,7 +35,7 @@ export function decisionResponse(
 ): Response {
   return isAllowed
     ? codeResponse(issuer, target, codeOf(secrets, handle))
-    : errorResponse(issuer, target, "access_denied", { description: "The person said no", status: 303 });
+    : errorResponse(issuer, target, "access_denied", { description: "The user denied access", status: 303 });
 }
 
 /** What a commit that uses a request up stores, so that the same decision can be answered again. */

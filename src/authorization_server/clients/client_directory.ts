@@ -23,7 +23,7 @@ type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
 export interface ClientDirectory {
   /** For a new authorization: a metadata document is as fresh as its headers demand. */
   findForAuthorization(id: string, asker: string): Promise<Result<Client, ClientProblem>>;
-  /** For a step that follows: the client as it was when the person saw it. */
+  /** For a step that follows: the client as it was when the user saw it. */
   find(id: string, asker: string): Promise<Client | null>;
   /**
    * For the keys of a client with a metadata document: the document as fresh as its headers demand, so that a key that

@@ -19,7 +19,7 @@ interface ManageClientsOptions {
 /** What `clients create` asks for. */
 export interface ClientRequest {
   readonly name: string;
-  /** `client_credentials` is for machines; `authorization_code` (with refresh) for programs that people sign in from. */
+  /** `client_credentials` is for machines; `authorization_code` (with refresh) for programs that users sign in from. */
   readonly grantTypes: readonly ("authorization_code" | "client_credentials")[];
   /** Names separated by spaces or commas: the limit for client credentials, the default otherwise. */
   readonly scope: string;

@@ -29,7 +29,7 @@ export function storeRegisteredClient(
       return true;
     }
     const victim = await clients.read(storage, oldest.value.clientId);
-    // A flood of registrations must not push out a client whose person is just reading the consent page.
+    // A flood of registrations must not push out a client whose user is just reading the consent page.
     if (victim !== null && now - victim.value.registeredAt < unusedClientGraceSeconds * 1_000) return false;
     const evicted = await storage.commit({
       checks: [unchanged(oldest), ...(victim === null ? [] : [unchanged(victim)])],

@@ -1,4 +1,4 @@
-/** Authorization requests that wait for a person. Kept here, so that nothing in a page's form can change them. */
+/** Authorization requests that wait for a user. Kept here, so that nothing in a page's form can change them. */
 import { z } from "zod";
 import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
 

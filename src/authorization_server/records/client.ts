@@ -22,7 +22,7 @@ const clientSchema = z.object({
   jwks: z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).nullable(),
   jwksUri: z.string().nullable(),
   registeredAt: z.number(),
-  /** When a person first approved it; `null` means unused, and unused clients expire. */
+  /** When a user first approved it; `null` means unused, and unused clients expire. */
   usedAt: z.number().nullable(),
   /** Registered by a holder of the registration token; earlier versions do without. */
   isVouchedFor: z.boolean().optional(),

@@ -1,4 +1,4 @@
-/** Grants: what a person allowed a client. Every token hangs on one; deleting it ends them all. */
+/** Grants: what a user allowed a client. Every token belongs to one; deleting it ends them all. */
 import { z } from "zod";
 import { defineRecordFamily, type RecordFamily, type Stored } from "./record_family.ts";
 import type { Batch, Storage } from "../../storage/port.ts";

@@ -11,7 +11,7 @@ import { revokedTokens } from "../records/marks.ts";
 import { signingKeys } from "../records/signing_key.ts";
 import { users } from "../records/user.ts";
 
-/** Calls `onRevoked` once when the principal's token is revoked, or its grant or person is no more; not at its expiry. */
+/** Calls `onRevoked` once when the principal's token is revoked, or its grant or user ends; not at its expiry. */
 export type TokenWatch = (principal: Principal, onRevoked: () => void) => () => void;
 
 /** What hangs on one token. */

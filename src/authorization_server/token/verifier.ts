@@ -28,7 +28,7 @@ export interface Verifier {
   changeCount(): number | Promise<number>;
 }
 
-/** Whether a verified access token is alive: not revoked, its grant still there, and its person still the same. */
+/** Whether a verified access token is alive: not revoked, its grant still stored, and its user not disabled or reset since. */
 export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId">) => Promise<boolean>;
 
 export function createLivenessCheck(storage: Storage, users: UserDirectory): LivenessCheck {

@@ -15,7 +15,7 @@ const maxPassphraseBytes = 1_024;
 const maxConcurrentHashes = 2;
 const maxWaitingHashes = 16;
 
-/** Why a passphrase cannot be used, in words for the person, or `null`. */
+/** Why a passphrase cannot be used, in words for the user, or `null`. */
 export function passphraseProblem(passphrase: string): string | null {
   if ([...passphrase].length < minPassphraseCharacters) {
     return `Use at least ${minPassphraseCharacters} characters: several words are easy to remember.`;

@@ -39,7 +39,7 @@ const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 
 const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
 
 /**
- * Builds the throttle. `known` attempts come from a browser in which the same person signed in before: they skip the
+ * Builds the throttle. `known` attempts come from a browser in which the same user signed in before: they skip the
  * common delay, so that a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
 export function createPasswordThrottle(

@@ -1,4 +1,4 @@
-/** `/servicenow/link`: a signed-in person links an account of the ServiceNow instance, renews the link, or ends it. */
+/** `/servicenow/link`: a signed-in user links an account of the ServiceNow instance, renews the link, or ends it. */
 import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "../browser/own_form.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import { pathsOf, showSignIn } from "../browser/interaction.ts";

@@ -28,7 +28,7 @@ export interface ServicenowOptions extends InteractionOptions {
 const requestPrefix = "request ";
 const pagePrefix = "page ";
 
-/** Sends people to the instance. What they come back to is kept there under seal, not in the URL. */
+/** Sends users to the instance. What they come back to is sealed in the visit, not in the URL. */
 export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
   return async (next, { browserHash, cookies }) => {
     const handle = "page" in next ? pagePrefix + next.page : requestPrefix + next.requestHandle;
@@ -96,7 +96,7 @@ async function nextOf(options: ServicenowOptions, request: Request, handle: stri
   return pending === null ? null : `${paths.consent}?${new URLSearchParams({ request: requestHandle })}`;
 }
 
-/** Makes the person a user at their first sign-in. A user who is there, disabled or not, stays as they are. */
+/** Stores the user at the first sign-in. A stored user, disabled or not, is left unchanged. */
 async function addUser(
   storage: Storage,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** `/setup`: the first start. The person with the link from the console chooses the owner's passphrase, once. */
+/** `/setup`: the first start. The holder of the console's link chooses the owner's passphrase, once. */
 import { readBrowserForm } from "../browser/own_form.ts";
 import type { AuthorizationServerOptions } from "../context.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";

@@ -20,7 +20,7 @@ export interface Account {
 export interface UserDirectory {
   /** The account, or `null` when there is none or it is disabled. */
   find(id: string): Promise<Account | null>;
-  /** Whether a token of the command line may act for its person; the owner may have them before set-up. */
+  /** Whether a token made at the command line may act for its user; the owner may have some before set-up. */
   isLiveToken(token: Pick<OperatorToken, "userId" | "userEpoch">): Promise<boolean>;
   /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
   keepHash(account: Account, passwordHash: string): Promise<void>;
@@ -29,7 +29,7 @@ export interface UserDirectory {
   hasNamedUsers(): Promise<boolean>;
 }
 
-/** Whether a stored grant still holds: its person may sign in and has not changed the passphrase since. */
+/** Whether a stored grant is alive: its user may sign in and has not changed the passphrase since. */
 export async function isLiveGrant(users: UserDirectory, grant: Grant): Promise<boolean> {
   return grant.kind === "client" || (await users.find(grant.subject))?.credentialHash === grant.credentialHash;
 }

@@ -33,7 +33,7 @@ export type InstanceAccount = LinkSecrets["account"];
 export const linkPrefix: StorageKey = ["servicenow_link"];
 const sealPurpose = "servicenow-link";
 
-/** Where the link of a person is; `subject` is the `sub` of their tokens. */
+/** Where the link of a user is; `subject` is the `sub` of their tokens. */
 export function linkKey(subject: string): StorageKey {
   return [...linkPrefix, subject];
 }
@@ -48,7 +48,7 @@ export function sealLink(secrets: SecretBox, subject: string, instance: string, 
   return secrets.seal(sealPurpose, JSON.stringify(link), contextOf(subject, instance));
 }
 
-/** Opens what a link holds; `null` when it was sealed under another key, for another person or another instance. */
+/** Opens what a link holds; `null` when it was sealed under another key, for another user or another instance. */
 export function openLink(secrets: SecretBox, subject: string, instance: string, sealed: string): LinkSecrets | null {
   const text = secrets.open(sealPurpose, sealed, contextOf(subject, instance));
   return text === null ? null : parseStored(linkSecretsSchema, JSON.parse(text), "servicenow_link");

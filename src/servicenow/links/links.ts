@@ -15,7 +15,7 @@ interface LinkedAccess {
 
 /** `subject` is the `sub` of a user's tokens here. */
 export interface ServicenowLinks {
-  /** Links a person to an account, in place of what was linked before. */
+  /** Links a user to an account, in place of what was linked before. */
   save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void>;
   readonly status: InstanceSignIn["status"];
   /** A token to use now; never the one that the instance has just refused. */

@@ -31,7 +31,7 @@ const lockSchema = z.object({ holder: z.string(), failed: z.enum(causes).nullabl
 /** After a refresh that could not reach the instance, no server tries again for this long. */
 const failurePauseMs = 5_000;
 
-/** Where the lock of a person's link is. */
+/** Where the lock of a user's link is. */
 export function refreshLockKey(subject: string): StorageKey {
   return ["servicenow_refresh", subject];
 }

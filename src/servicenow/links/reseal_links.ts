@@ -7,7 +7,7 @@ interface ResealReport {
   readonly resealed: number;
   /** Already under the new key, or without tokens. */
   readonly upToDate: number;
-  /** Under neither key: these people have to link their accounts again. */
+  /** Under neither key: these users have to link their accounts again. */
   readonly unreadable: number;
 }
 

@@ -28,7 +28,7 @@ export function servicenowAddCommentTool(servicenow: ServicenowRecords): Tool {
     }),
     output: z.object({
       sys_id: z.string(),
-      self_link: z.string().describe("The record's page for people"),
+      self_link: z.string().describe("The record's web page"),
       confirmed: z.boolean().describe("Whether ServiceNow's answer shows the new entry"),
     }),
     async run({ table, id, text, kind }, context) {

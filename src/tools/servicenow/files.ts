@@ -12,7 +12,7 @@ interface FileFailure {
   readonly message: string;
 }
 
-/** Files of the person who calls. */
+/** Files of the user who calls. */
 export interface AttachmentFiles {
   read(filename: string, principal: Principal): Promise<Result<Uint8Array<ArrayBuffer>, FileFailure>>;
   /** Creates or replaces the file that the caller names; gives its name in the workspace. */

@@ -26,7 +26,7 @@ export const fieldsParameter: z.ZodOptional<z.ZodString> = z.string().optional()
 /** A record as tools answer with it. */
 interface RecordOutput extends Readonly<Record<string, unknown>> {
   readonly sys_id: string;
-  /** The record's page for people. */
+  /** The record's page for users. */
   readonly self_link: string;
   /** The fields that the user may see. */
   readonly record: Readonly<Record<string, unknown>>;
@@ -37,7 +37,7 @@ interface RecordOutput extends Readonly<Record<string, unknown>> {
 /** The schema of a {@link RecordOutput}. */
 export const recordOutput: z.ZodType<RecordOutput> = z.object({
   sys_id: z.string(),
-  self_link: z.string().describe("The record's page for people"),
+  self_link: z.string().describe("The record's web page"),
   record: z.record(z.string(), z.unknown()).describe("The fields that the user may see"),
   truncated_fields: z.array(z.string()).describe("Fields whose value was cut because of its length"),
 });
@@ -73,7 +73,7 @@ export function toRecordOutput(
   return { sys_id: sysId, self_link: selfLink, record, truncated_fields: truncated };
 }
 
-/** The same value for people and programs. */
+/** The same value for users and programs. */
 export function toJsonOutcome(value: Readonly<Record<string, unknown>>): ToolOutcome {
   return { ok: true, content: [{ type: "text", text: toRecordText(value) }], structuredContent: value };
 }
