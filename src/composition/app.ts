@@ -17,7 +17,7 @@ import { createHomeEndpoint, createMcpPage } from "../http/home.ts";
 import { createIconsEndpoint, serverIcons, toolIcons } from "../http/icons.ts";
 import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
 import { limitAttempts, limitBodies, limitRequests } from "../http/limited.ts";
-import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp_endpoint.ts";
+import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp/mcp_endpoint.ts";
 import { knownNames } from "../http/origin.ts";
 import { createRouter } from "../http/router.ts";
 import { traceRequests } from "../http/traced_requests.ts";

@@ -3,7 +3,7 @@
  * so that a worker can be given it in its address.
  */
 import type { Lifetimes, Limits } from "../authorization_server/context.ts";
-import type { EventStreamOptions } from "../http/event_stream.ts";
+import type { EventStreamOptions } from "../http/mcp/event_stream.ts";
 import type { RepeatBounds } from "../lib/log/summarised_log.ts";
 import type { McpLimits } from "../mcp/limits.ts";
 import type { OllamaLimits } from "../ollama/limits.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
 import { usualLifetimes } from "../authorization_server/harness.ts";
-import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
+import type { McpEndpointOptions } from "../../src/http/mcp/mcp_endpoint.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createChallenges } from "../../src/resource_server/challenge.ts";

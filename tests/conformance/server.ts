@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
+import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp/mcp_endpoint.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createMcpServer, type McpServer } from "../../src/mcp/mcp_server.ts";
 import { specProfile } from "../../src/mcp/sessions/profile.ts";

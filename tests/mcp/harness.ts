@@ -1,6 +1,6 @@
 /** A protocol server with a few tools of every temper, behind the real endpoint, for the tests of this folder. */
 import { z } from "zod";
-import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
+import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "../../src/http/mcp/mcp_endpoint.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";

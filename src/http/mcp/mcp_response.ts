@@ -1,8 +1,8 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
-import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
-import type { McpAnswer } from "../mcp/answer.ts";
-import { errorText, refusalCode, rpcErrorCode } from "../mcp/messages/jsonrpc.ts";
-import { intakeRetrySeconds } from "./body_intake.ts";
+import type { BodyBounds, BodyRefusal } from "../../lib/request_text.ts";
+import type { McpAnswer } from "../../mcp/answer.ts";
+import { errorText, refusalCode, rpcErrorCode } from "../../mcp/messages/jsonrpc.ts";
+import { intakeRetrySeconds } from "../body_intake.ts";
 import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
 import { toLateJsonResponse } from "./late_json.ts";
 import { acceptsOnlyEventStreams } from "./mcp_accept.ts";

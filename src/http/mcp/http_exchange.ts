@@ -1,7 +1,7 @@
 /** What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call. */
-import type { Principal } from "../lib/principal.ts";
-import type { Exchange, PublicExchange } from "../mcp/exchange.ts";
-import type { Profile } from "../mcp/sessions/profile.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { Exchange, PublicExchange } from "../../mcp/exchange.ts";
+import type { Profile } from "../../mcp/sessions/profile.ts";
 import { acceptsEventStream } from "./mcp_accept.ts";
 
 export class PublicHttpExchange implements PublicExchange {

@@ -1,5 +1,5 @@
 /** A JSON body that begins before its text is there. Only a body that is being sent lets the server notice a disconnect. */
-import type { FrameReader } from "../mcp/streams/message_stream.ts";
+import type { FrameReader } from "../../mcp/streams/message_stream.ts";
 
 const headers = {
   "content-type": "application/json",

@@ -3,9 +3,9 @@
  * when `initialize` is answered 401: a handshake public to all would leave them stuck.
  */
 import { acceptsAnything, acceptsEventStream, acceptsJsonAlone } from "./mcp_accept.ts";
-import { serviceNowName } from "../mcp/sessions/profile.ts";
-import { clientIdentity } from "../mcp/sessions/initialize.ts";
-import { kindOfMessage, type RpcCall } from "../mcp/messages/jsonrpc.ts";
+import { serviceNowName } from "../../mcp/sessions/profile.ts";
+import { clientIdentity } from "../../mcp/sessions/initialize.ts";
+import { kindOfMessage, type RpcCall } from "../../mcp/messages/jsonrpc.ts";
 
 /** To whom the handshake is public. */
 export interface PublicHandshakeOptions {

@@ -1,5 +1,5 @@
 /** A stream of messages as Server-Sent Events (WHATWG HTML §9.2). */
-import type { Frame, FrameReader } from "../mcp/streams/message_stream.ts";
+import type { Frame, FrameReader } from "../../mcp/streams/message_stream.ts";
 
 /** How event streams are sent. */
 export const eventStreamOptions = {

@@ -2,20 +2,20 @@
  * The `/mcp` endpoint: one posted body in, one answer out. Authentication comes first, and where it depends on the
  * body it is decided on the same single parse that is dispatched.
  */
-import type { Throttled } from "../lib/admission.ts";
-import type { Peer } from "../lib/endpoint.ts";
-import type { Log } from "../lib/log/log.ts";
-import { parseJson } from "../lib/parse_json.ts";
-import type { AuthOutcome, Principal } from "../lib/principal.ts";
-import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
-import { bodyTimeoutMs, declaredLength, readRequestText } from "../lib/request_text.ts";
-import { addressKey } from "../lib/network/address_key.ts";
-import { tooManyCalls } from "../mcp/calls/refusals.ts";
-import { refusalCode, rpcErrorCode } from "../mcp/messages/jsonrpc.ts";
-import type { McpServer } from "../mcp/mcp_server.ts";
-import type { Profile } from "../mcp/sessions/profile.ts";
-import { holdBody, refuseStopping } from "./body_hold.ts";
-import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
+import type { Throttled } from "../../lib/admission.ts";
+import type { Peer } from "../../lib/endpoint.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { parseJson } from "../../lib/parse_json.ts";
+import type { AuthOutcome, Principal } from "../../lib/principal.ts";
+import { StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
+import { bodyTimeoutMs, declaredLength, readRequestText } from "../../lib/request_text.ts";
+import { addressKey } from "../../lib/network/address_key.ts";
+import { tooManyCalls } from "../../mcp/calls/refusals.ts";
+import { refusalCode, rpcErrorCode } from "../../mcp/messages/jsonrpc.ts";
+import type { McpServer } from "../../mcp/mcp_server.ts";
+import type { Profile } from "../../mcp/sessions/profile.ts";
+import { holdBody, refuseStopping } from "../body_hold.ts";
+import { type BodyIntake, createBodyIntake, intakeBytesFor } from "../body_intake.ts";
 import { type EventStreamOptions, eventStreamOptions } from "./event_stream.ts";
 import { HttpExchange, PublicHttpExchange } from "./http_exchange.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
