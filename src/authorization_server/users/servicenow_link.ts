@@ -5,9 +5,9 @@ import { pathsOf, showSignIn } from "../browser/interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { seeOther } from "../../lib/page/page.ts";
 import { goToInstancePage, servicenowLinkPage } from "../pages/servicenow_page.ts";
-import type { ServicenowOptions } from "./servicenow_sign_in.ts";
+import type { InstanceOptions } from "./servicenow_sign_in.ts";
 
-export function createServicenowLinkEndpoint(options: ServicenowOptions): Endpoint {
+export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint {
   const { instance, browsers, secrets, limits, log, issuer } = options;
   const { servicenowLink, grants } = pathsOf(issuer);
   return async (request, peer) => {

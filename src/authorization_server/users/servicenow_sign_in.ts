@@ -21,7 +21,7 @@ import { noPassphrase, users } from "../records/user.ts";
 import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
-export interface ServicenowOptions extends InteractionOptions {
+export interface InstanceOptions extends InteractionOptions {
   readonly instance: InstanceSignIn;
 }
 
@@ -38,7 +38,7 @@ export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
 }
 
 /** Builds `/servicenow/callback`. */
-export function createServicenowCallback(options: ServicenowOptions): Endpoint {
+export function createServicenowCallback(options: InstanceOptions): Endpoint {
   const { instance, browsers, log, issuer } = options;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage("GET");
@@ -65,7 +65,7 @@ export function createServicenowCallback(options: ServicenowOptions): Endpoint {
 }
 
 async function startSession(
-  options: ServicenowOptions,
+  options: InstanceOptions,
   request: Request,
   { subject, account: { name } }: FinishedVisit,
   handle: string,
@@ -83,7 +83,7 @@ async function startSession(
   return seeOther(next, [await browsers.signIn(request, account)]);
 }
 
-async function nextOf(options: ServicenowOptions, request: Request, handle: string): Promise<string | null> {
+async function nextOf(options: InstanceOptions, request: Request, handle: string): Promise<string | null> {
   const paths = pathsOf(options.issuer);
   if (handle.startsWith(pagePrefix)) {
     const page = handle.slice(pagePrefix.length);
