@@ -10,7 +10,7 @@ export interface Pin {
 }
 
 const maxBytes = 200_000_000;
-const timeoutMilliseconds = 300_000;
+const timeoutMs = 300_000;
 
 /** What a release downloads, by file name. */
 export const pinnedDownloads: Readonly<Record<string, Pin>> = pins.downloads;
@@ -22,7 +22,7 @@ export const pinnedBundler: { readonly version: string; readonly sha256: Readonl
 /** Downloads a file into a directory and gives its path. Throws unless its digest is the pinned one. */
 export async function downloadPinned(name: string, { url, sha256 }: Pin, directory: string): Promise<string> {
   if (sha256 === null) throw new Error(`${name} has no digest in scripts/release/pins.json`);
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMilliseconds) });
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
   if (!response.ok || response.body === null) throw new Error(`${url} answers ${response.status}`);
   const hash = createHash("sha256");
   const chunks: Uint8Array[] = [];

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { faultWords } from "./system_fault.ts";
 
 /** Patience with it: what the caller's signal should allow. */
-export const healthTimeoutMilliseconds = 3_000;
+export const healthTimeoutMs = 3_000;
 const maxBodyCharacters = 4_096;
 
 /** An answer of `/health`. */
@@ -27,9 +27,7 @@ export async function askHealth(
   const target = { hostname: reachableHost(host), port, path: "/health", signal };
   const onError = (error: Error): void =>
     resolve(
-      signal.aborted
-        ? `did not answer within ${healthTimeoutMilliseconds / 1_000} s`
-        : `cannot be reached: ${faultWords(error)}`,
+      signal.aborted ? `did not answer within ${healthTimeoutMs / 1_000} s` : `cannot be reached: ${faultWords(error)}`,
     );
   const onResponse = (response: IncomingMessage): void => {
     let body = "";

@@ -15,10 +15,10 @@ export interface PersistentListener {
   shutdown(): Promise<void>;
 }
 
-const firstPauseMilliseconds = 50;
-const longestPauseMilliseconds = 1_000;
+const firstPauseMs = 50;
+const longestPauseMs = 1_000;
 /** Accepting for this long ends an outage. */
-const steadyMilliseconds = 5_000;
+const steadyMs = 5_000;
 /** Each failure leaves a server behind that answers on the connections it has; beyond this, the oldest is shut down. */
 const maxFormerServers = 32;
 
@@ -69,7 +69,7 @@ export function listenPersistently(
   };
   const lasts = async (failed: Promise<unknown>): Promise<boolean> => {
     const over = new AbortController();
-    const first = await Promise.race([failed, pause(steadyMilliseconds, over.signal).then(() => "steady")]);
+    const first = await Promise.race([failed, pause(steadyMs, over.signal).then(() => "steady")]);
     over.abort();
     return first === "steady" && !stopping.signal.aborted;
   };
@@ -86,5 +86,5 @@ export function listenPersistently(
 const hint = "open connections stay; put a proxy with connection limits in front, or raise the limit of descriptors";
 
 function longer(milliseconds: number): number {
-  return Math.min(Math.max(milliseconds * 2, firstPauseMilliseconds), longestPauseMilliseconds);
+  return Math.min(Math.max(milliseconds * 2, firstPauseMs), longestPauseMs);
 }

@@ -9,9 +9,9 @@ import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
 import type { Timers } from "../lib/time/timers.ts";
 
 /** From one failed probe to the next. */
-const probePauseMilliseconds = 200;
+const probePauseMs = 200;
 /** How long a call waits for a probe. */
-const probeMilliseconds = 1_000;
+const probeMs = 1_000;
 
 interface CircuitOptions {
   /** Does what the calls do, at little cost. */
@@ -20,7 +20,7 @@ interface CircuitOptions {
   readonly toFailure: (error: unknown) => StorageUnavailableError;
   readonly timers: Timers;
   /** A call without an answer for so long is a reason to probe; without an answer to that either, all calls fail. */
-  readonly hangMilliseconds?: number;
+  readonly hangMs?: number;
   readonly onOpen: (failure: StorageUnavailableError) => void;
   readonly onClose: () => void;
 }
@@ -45,7 +45,7 @@ function isUnreadable(error: unknown): boolean {
 }
 
 export function createCircuit(options: CircuitOptions): Circuit {
-  const { probe, toFailure, timers, hangMilliseconds, onOpen, onClose } = options;
+  const { probe, toFailure, timers, hangMs, onOpen, onClose } = options;
   const now = timers.elapsed;
   const pause = createPause(timers);
   const unanswered = new Set<(failure: StorageUnavailableError) => void>();
@@ -68,7 +68,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
   const startTrial = (): void => {
     const end = (found: StorageUnavailableError | null): void => {
       trial = null;
-      nextTrialAt = now() + probePauseMilliseconds;
+      nextTrialAt = now() + probePauseMs;
       if (found === null) close();
       else open(found);
     };
@@ -79,7 +79,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
     if (trial === null) startTrial();
     if (trial === null) return true;
     const { since, ended } = trial;
-    const left = since + probeMilliseconds - now();
+    const left = since + probeMs - now();
     if (left <= 0) return false;
     const answered = new AbortController();
     const settled = ended.then(() => answered.abort());
@@ -113,7 +113,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
     async run(step) {
       if (failure !== null) await failIfOpen();
       try {
-        return await (hangMilliseconds === undefined ? step() : unlessHanging(step, hangMilliseconds));
+        return await (hangMs === undefined ? step() : unlessHanging(step, hangMs));
       } catch (error) {
         if (isCallersMistake(error) || isUnreadable(error)) throw error;
         throw open(error instanceof StorageUnavailableError ? error : toFailure(error));

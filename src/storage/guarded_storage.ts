@@ -21,7 +21,7 @@ interface GuardOptions {
   readonly log?: Log | undefined;
   readonly timers?: Timers;
   /** See `CircuitOptions`. */
-  readonly hangMilliseconds?: number;
+  readonly hangMs?: number;
 }
 
 /** A storage that fails fast. */
@@ -31,7 +31,7 @@ export interface GuardedStorage extends Storage {
 }
 
 export function guardStorage(storage: Storage, options: GuardOptions): GuardedStorage {
-  const { describe, log, timers = systemTimers, hangMilliseconds } = options;
+  const { describe, log, timers = systemTimers, hangMs } = options;
   const toFailure = (error: unknown): StorageUnavailableError => {
     const { problem, remedy } = describe(error);
     return new StorageUnavailableError(problem, { remedy, cause: error });
@@ -41,7 +41,7 @@ export function guardStorage(storage: Storage, options: GuardOptions): GuardedSt
       probe,
       toFailure,
       timers,
-      ...(hangMilliseconds === undefined ? {} : { hangMilliseconds }),
+      ...(hangMs === undefined ? {} : { hangMs }),
       onOpen: ({ message, remedy }) =>
         log?.write("error", "storage_unavailable", { operations, problem: message, remedy }),
       onClose: () => log?.write("info", "storage_available", { operations }),

@@ -27,7 +27,7 @@ export interface StorageBounds {
 }
 
 /** A network's database without an answer for so long is asked whether it is there at all. */
-const hangMilliseconds = 1_000;
+const hangMs = 1_000;
 
 /** Drivers are loaded when they are asked for: most installations need one. */
 export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, Problem>> {
@@ -40,7 +40,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
         log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
       const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
       const describe = (error: unknown): Problem => describePostgresFailure(error, location);
-      return success(guardStorage(storage, { describe, log, hangMilliseconds }));
+      return success(guardStorage(storage, { describe, log, hangMs }));
     }
     if (location?.kind === "deno_kv") {
       const { openDenoKvStorage } = await import("./deno_kv/deno_kv_storage.ts");
@@ -51,7 +51,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
           remedy: "check the database that DATABASE_URL names",
         }),
         log,
-        hangMilliseconds,
+        hangMs,
       }));
     }
     return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log));

@@ -34,7 +34,7 @@ export function prepareBatch(batch: Batch): PreparedBatch {
   const puts = new Map<string, PreparedPut>();
   for (const { key, value, expiresAt } of batch.puts ?? []) {
     const keyText = encodeKey(key);
-    puts.set(keyText, { key, keyText, json: toJson(value), expiresAt: wholeMilliseconds(expiresAt) });
+    puts.set(keyText, { key, keyText, json: toJson(value), expiresAt: wholeMs(expiresAt) });
   }
   const deletes = new Map<string, { key: StorageKey; keyText: string }>();
   for (const key of batch.deletes ?? []) {
@@ -57,7 +57,7 @@ function toJson(value: unknown): string {
   return json;
 }
 
-function wholeMilliseconds(expiresAt: number | undefined): number | null {
+function wholeMs(expiresAt: number | undefined): number | null {
   if (expiresAt === undefined) return null;
   const whole = Math.ceil(expiresAt);
   if (!Number.isSafeInteger(whole)) throw new TypeError("expiresAt is a time in milliseconds since the epoch");

@@ -61,7 +61,7 @@ for (const [name, { token }] of Object.entries(cases)) {
     const storage = openSqliteStorage({
       path: harness.databasePath,
       clock: harness.deps.clock,
-      watchIntervalMilliseconds: 10,
+      watchIntervalMs: 10,
     });
     try {
       const { verifier } = createAuthorizationServer({ ...harness.deps, storage });

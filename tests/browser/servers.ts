@@ -72,13 +72,13 @@ export interface WaitingClient extends AsyncDisposable {
   readonly answered: Promise<URLSearchParams>;
 }
 
-const answerTimeoutMilliseconds = 60_000;
+const answerTimeoutMs = 60_000;
 const tellOpener = 'if (opener) opener.postMessage(location.search, "*")';
 
 /** A native client's callback on loopback; `host` as it stands in the redirect URI. It may redirect on to `next`. */
 export function startClient(host: "127.0.0.1" | "[::1]" | "localhost", next?: string): WaitingClient {
   const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>();
-  const timer = setTimeout(() => reject(new Error("the browser was not sent back")), answerTimeoutMilliseconds);
+  const timer = setTimeout(() => reject(new Error("the browser was not sent back")), answerTimeoutMs);
   promise.catch(() => {}).finally(() => clearTimeout(timer));
   const hostname = host === "[::1]" ? "::1" : "127.0.0.1";
   const listener = Deno.serve({ hostname, port: 0, onListen: () => {} }, (request) => {

@@ -19,7 +19,7 @@ import { type HostileCase, hostileCases } from "../workspace/hostile_cases.ts";
 import { copyIntoStore, fillIn, openUnprotected, runSetup } from "../workspace/hostile_scene.ts";
 
 /** An answer that takes longer counts as a hang. */
-const hangMilliseconds = 60_000;
+const hangMs = 60_000;
 const cases = [...hostileCases, ...furtherHostileCases];
 const secrets = [secretText, "root:x:0"];
 
@@ -151,7 +151,7 @@ async function withServer(backend: "disk" | "storage", body: (running: Running) 
         const message = method === "tools/call"
           ? toolCall(String(params["name"]), params["arguments"] as Record<string, unknown>)
           : { jsonrpc: "2.0", id: 1, method, params };
-        const signal = AbortSignal.timeout(hangMilliseconds);
+        const signal = AbortSignal.timeout(hangMs);
         return await (await postMcp(server.url, message, { token, signal })).json();
       },
       async setUp(script) {

@@ -11,7 +11,7 @@ export interface HostileAnswer {
 
 /** No honest answer is larger: the largest read, as text and as data, escaped, over a full batch. */
 const maxAnswerBytes = 32_000_000;
-const timeoutMilliseconds = 60_000;
+const timeoutMs = 60_000;
 const keptCharacters = 2_000;
 /** The words of an exception that no code expected. */
 const crashed = /Internal server error|Internal error/;
@@ -23,7 +23,7 @@ export async function sendHostile(
   { path, method = "POST", headers = {}, body, leaveAfterMilliseconds }: HostileRequest,
 ): Promise<HostileAnswer> {
   const leaving = new AbortController();
-  const timer = setTimeout(() => leaving.abort(), leaveAfterMilliseconds ?? timeoutMilliseconds);
+  const timer = setTimeout(() => leaving.abort(), leaveAfterMilliseconds ?? timeoutMs);
   try {
     const response = await fetch(url + path, {
       method,
@@ -41,7 +41,7 @@ export async function sendHostile(
     return { status: response.status, bytes, finding: findingOf(response.status, bytes, beginning + end) };
   } catch (error) {
     if (leaveAfterMilliseconds !== undefined && leaving.signal.aborted) return { status: 0, bytes: 0, finding: null };
-    const words = leaving.signal.aborted ? `no answer in ${timeoutMilliseconds} ms` : String(error);
+    const words = leaving.signal.aborted ? `no answer in ${timeoutMs} ms` : String(error);
     return { status: 0, bytes: 0, finding: words };
   } finally {
     clearTimeout(timer);

@@ -28,7 +28,7 @@ interface WorkerScope {
   postMessage(report: InnocentReport): void;
 }
 
-const pauseMilliseconds = 20;
+const pauseMs = 20;
 const scope = globalThis as unknown as WorkerScope;
 let isStopping = false;
 
@@ -75,7 +75,7 @@ async function callUntilStopped({ url, token, filename, idleUrl }: InnocentOrder
       if (said !== "") wrong[`${name}: ${said}`] = (wrong[`${name}: ${said}`] ?? 0) + 1;
       times.push(took);
       if (took > slowest) [slowest, slowestCall] = [took, name];
-      await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
   times.sort((a, b) => a - b);

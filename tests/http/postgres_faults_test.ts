@@ -39,7 +39,7 @@ async function requireOutageIsSmall(url: string, { begin, end }: Faults): Promis
   const token = (await runCommand(["token", "create", ...scopes], { env })).stdout.trim();
   await using server = await startServer(place, {
     env,
-    bounds: { storage: { postgres: { statementTimeoutMilliseconds: 1_000 } } },
+    bounds: { storage: { postgres: { statementTimeoutMs: 1_000 } } },
   });
   assert.equal(await callStatus(server, token), 200);
   await begin();

@@ -13,7 +13,7 @@ const server = startSandboxedWorkers(loaded.value, new URL("./broken_worker.ts",
   log: stderrLog(loaded.value.server, writeLog),
   writeLog,
   clock: systemTimers.elapsed,
-  policy: { firstPauseMilliseconds: 1, longestPauseMilliseconds: 4, steadyMilliseconds: 600_000, maxQuickEnds: 4 },
+  policy: { firstPauseMs: 1, longestPauseMs: 4, steadyMs: 600_000, maxQuickEnds: 4 },
 });
 const started = await server.started;
 if (started.kind === "ready") writeSync(process.stdout.fd, `portcullis listening on ${started.serverUrl}\n`);

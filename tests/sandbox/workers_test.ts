@@ -83,10 +83,10 @@ linuxTest("a worker that ends is started again, and the others go on meanwhile",
   const before = await seeWorkers(server.url, token, 2);
   await callAnew(server.url, token, "end", { how: "throw" });
   const ended = await until("the line", () => /^.*"event":"worker_ended".*$/m.exec(server.stderr())?.[0]);
-  const { worker, reason, pauseMilliseconds } = JSON.parse(ended);
+  const { worker, reason, pauseMs } = JSON.parse(ended);
   assert.ok(worker === 1 || worker === 2);
   assert.match(reason, /thrown where nobody catches/);
-  assert.equal(pauseMilliseconds, 250);
+  assert.equal(pauseMs, 250);
   const after = await until("a new worker", async () => {
     const name = await which(server.url, token);
     return name !== null && !before.has(name) ? name : null;

@@ -16,7 +16,7 @@ const fails = (): Promise<never> => Promise.reject(new Error("disk full"));
 const hangs = (): Promise<never> => new Promise(() => {});
 const works = (): Promise<string> => Promise.resolve("done");
 
-function makeScene(hangMilliseconds?: number): Scene {
+function makeScene(hangMs?: number): Scene {
   const timers = virtualTimers();
   const told: string[] = [];
   const scene: Scene = {
@@ -27,7 +27,7 @@ function makeScene(hangMilliseconds?: number): Scene {
       },
       toFailure: (error) => new StorageUnavailableError(String(error), { cause: error }),
       timers,
-      ...(hangMilliseconds === undefined ? {} : { hangMilliseconds }),
+      ...(hangMs === undefined ? {} : { hangMs }),
       onOpen: ({ message }) => told.push(`open: ${message}`),
       onClose: () => told.push("close"),
     }),

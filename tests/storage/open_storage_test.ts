@@ -44,7 +44,7 @@ Deno.test("openStorage() says what is wrong and what to do, whichever the driver
       [{ sqlitePath }, /is not a database/],
       [{ sqlitePath, location: { kind: "deno_kv", url: "https://127.0.0.1:1/" } }, /cannot be opened/],
       [
-        { sqlitePath, location: postgres, bounds: { postgres: { startTimeoutMilliseconds: 50 } } },
+        { sqlitePath, location: postgres, bounds: { postgres: { startTimeoutMs: 50 } } },
         /port 1, cannot be used/,
       ],
     ] as const;

@@ -107,7 +107,7 @@ function testServer(cluster: PostgresCluster): void {
       location: locationOf(cluster.url),
       schema: place.schema,
       clock: Date.now,
-      limits: { outageTimeoutMilliseconds: 60_000 },
+      limits: { outageTimeoutMs: 60_000 },
     });
     const acknowledged: number[] = [];
     const refused: unknown[] = [];
@@ -148,7 +148,7 @@ function testServer(cluster: PostgresCluster): void {
       location: locationOf(cluster.url),
       schema: place.schema,
       clock: Date.now,
-      limits: { outageTimeoutMilliseconds: 100 },
+      limits: { outageTimeoutMs: 100 },
     });
     await put(storage, ["k"], 1);
     await cluster.crash();
@@ -173,7 +173,7 @@ function testServer(cluster: PostgresCluster): void {
       location: { ...locationOf(cluster.url), port: network.port },
       schema: place.schema,
       clock: Date.now,
-      limits: { statementTimeoutMilliseconds: 1_000, connectTimeoutSeconds: 2 },
+      limits: { statementTimeoutMs: 1_000, connectTimeoutSeconds: 2 },
     });
     await put(storage, ["k"], 1);
     network.swallow();
@@ -192,7 +192,7 @@ function testServer(cluster: PostgresCluster): void {
       location: { ...locationOf(cluster.url), port: network.port },
       schema: place.schema,
       clock: place.now,
-      limits: { connections: 4, outageTimeoutMilliseconds: 60_000 },
+      limits: { connections: 4, outageTimeoutMs: 60_000 },
     });
     const direct = await place.open();
     let rejected = 0;
@@ -227,7 +227,7 @@ function testServer(cluster: PostgresCluster): void {
       location: { ...locationOf(cluster.url), port: network.port },
       schema: place.schema,
       clock: place.now,
-      limits: { connectTimeoutSeconds: 1, outageTimeoutMilliseconds: 60_000 },
+      limits: { connectTimeoutSeconds: 1, outageTimeoutMs: 60_000 },
     });
     const direct = await place.open();
     const calls = countCalls(storage, ["grant", "g"]);
@@ -260,7 +260,7 @@ function testServer(cluster: PostgresCluster): void {
       location: locationOf(cluster.url),
       schema: place.schema,
       clock: Date.now,
-      limits: { statementTimeoutMilliseconds: 1_000 },
+      limits: { statementTimeoutMs: 1_000 },
     });
     await put(storage, ["k"], 1);
     const release = await holdLock(cluster, `SELECT 1 FROM ${place.schema}.entry FOR UPDATE`);
@@ -340,7 +340,7 @@ function testServer(cluster: PostgresCluster): void {
     await cluster.administer(`UPDATE ${place.schema}.schema_version SET version = 99`);
     await assert.rejects(place.open(), /newer version/);
     const location = locationOf(cluster.url);
-    const limits = { startTimeoutMilliseconds: 100 };
+    const limits = { startTimeoutMs: 100 };
     const cases = [
       [{ ...location, password: "hunter2" }, /user and the password/],
       [{ ...location, database: "nowhere" }, /createdb/],

@@ -52,7 +52,7 @@ if ("missing" in found) {
       tls: true,
       rootCertificatePath: `${directory}/ca.crt`,
     };
-    const limits = { startTimeoutMilliseconds: 100 };
+    const limits = { startTimeoutMs: 100 };
     const storage = await openPostgresStorage({ location, clock: Date.now, limits });
     await put(storage, ["k"], 1);
     const encrypted = await cluster.administer(

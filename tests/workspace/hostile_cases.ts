@@ -15,7 +15,7 @@ export interface HostileCase {
   readonly accept: readonly ("ok" | "not_found" | "deny")[];
   readonly contains?: readonly string[];
   readonly notContains?: readonly string[];
-  readonly timeoutMilliseconds?: number;
+  readonly timeoutMs?: number;
 }
 
 /** The setup of most cases: one plain file. */
@@ -331,7 +331,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "loopa" },
     accept: ["deny", "not_found"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "D13",
@@ -421,7 +421,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "i" },
     accept: ["deny", "not_found"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "E09",
@@ -438,7 +438,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "f" },
     accept: ["deny"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "E13",
@@ -448,7 +448,7 @@ export const hostileCases: readonly HostileCase[] = [
     args: { path: "." },
     accept: ["ok"],
     contains: ["g"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "E15",
@@ -457,7 +457,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_list",
     args: { path: "f" },
     accept: ["deny", "not_found"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "F01",
@@ -466,7 +466,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "big" },
     accept: ["deny"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "F03",
@@ -491,7 +491,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_list",
     args: { path: "." },
     accept: ["ok"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "F09",
@@ -945,7 +945,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_write",
     args: { filename: "f", content: "PWNED\n" },
     accept: ["deny"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "N02",
@@ -954,7 +954,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_write",
     args: { filename: "f/x", content: "PWNED\n" },
     accept: ["deny"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "N03",
@@ -963,7 +963,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "z" },
     accept: ["deny"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "N04",
@@ -972,7 +972,7 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "l" },
     accept: ["deny"],
-    timeoutMilliseconds: 3000,
+    timeoutMs: 3000,
   },
   {
     id: "N05",

@@ -19,7 +19,7 @@ async function withTwo(
   const directory = await Deno.makeTempDir({ prefix: "portcullis-watch-" });
   const clock = { now: 1_700_000_000_000 };
   const [writing, watched] = [1, 2].map(() =>
-    openSqliteStorage({ path: `${directory}/db`, clock: () => clock.now, watchIntervalMilliseconds: 10 })
+    openSqliteStorage({ path: `${directory}/db`, clock: () => clock.now, watchIntervalMs: 10 })
   );
   assert.ok(writing && watched);
   const workspace = openStoreWorkspace({ storage: writing, name, clock: () => clock.now });

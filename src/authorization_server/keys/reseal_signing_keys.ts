@@ -7,7 +7,7 @@ import { currentSigningKey, signingKeys } from "../records/signing_key.ts";
 import { sealPurpose } from "./signing_keys.ts";
 
 /** The longest life of an access token, and so of a key that signs no more. */
-const longestOverlapMilliseconds = 86_400_000;
+const longestOverlapMs = 86_400_000;
 
 /** Seals what opens with `from` under `to`, and says how many. May be repeated, and interrupted at any point. */
 export async function resealSigningKeys(
@@ -25,7 +25,7 @@ export async function resealSigningKeys(
     // What ends keeps an end; nothing tells which it had, and a later one only keeps a public key for longer.
     const endsAfter = kid === next?.kid || (kid === active && next === undefined)
       ? undefined
-      : Math.max(clock(), next?.signsFrom ?? 0) + longestOverlapMilliseconds;
+      : Math.max(clock(), next?.signsFrom ?? 0) + longestOverlapMs;
     const value = { ...stored.value, sealedPrivateJwk: to.seal(sealPurpose, opened, kid) };
     const committed = await storage.commit({
       checks: [unchanged(stored)],

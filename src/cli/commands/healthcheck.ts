@@ -17,12 +17,12 @@ async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitSta
     return 2;
   }
   const { host, port, tls } = config.value.http;
-  const { askHealth, healthTimeoutMilliseconds } = await import("../../lib/ask_health.ts"); // see action.ts
+  const { askHealth, healthTimeoutMs } = await import("../../lib/ask_health.ts"); // see action.ts
   const outcome = await askHealth({
     host,
     port,
     usesTls: tls !== undefined,
-    signal: AbortSignal.timeout(healthTimeoutMilliseconds),
+    signal: AbortSignal.timeout(healthTimeoutMs),
   });
   if (typeof outcome !== "string" && outcome.status === 200) return 0;
   say(`error: /health on port ${port} ${typeof outcome === "string" ? outcome : `answered ${outcome.status}`}\n`);

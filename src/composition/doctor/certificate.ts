@@ -6,7 +6,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Check } from "./check.ts";
 
 const name = "certificate";
-const renewalMilliseconds = 14 * 86_400_000;
+const renewalMs = 14 * 86_400_000;
 const certificateText = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /** Its dates, its names, and whether what comes between it and an authority is there. */
@@ -21,7 +21,7 @@ export function* examineCertificate(
   const warnings: [isSo: boolean, text: string, remedy: string][] = [
     [ends <= clock(), `has expired, on ${own.validTo}`, "renew it, and start the server again"],
     [
-      ends > clock() && ends <= clock() + renewalMilliseconds,
+      ends > clock() && ends <= clock() + renewalMs,
       `expires soon, on ${own.validTo}`,
       "renew it, and start the server again",
     ],

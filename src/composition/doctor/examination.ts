@@ -23,7 +23,7 @@ import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "..
 import { raceFreedomOf } from "../../sandbox/race_freedom.ts";
 import { findTelemetry } from "../../telemetry/deno_telemetry.ts";
 
-const fetchTimeoutMilliseconds = 5_000;
+const fetchTimeoutMs = 5_000;
 
 /** Runs the checks one after the other. */
 export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
@@ -191,7 +191,7 @@ async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config):
     };
     return;
   }
-  const signal = AbortSignal.timeout(fetchTimeoutMilliseconds);
+  const signal = AbortSignal.timeout(fetchTimeoutMs);
   const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(
     () => true,
     () => false,
@@ -236,7 +236,7 @@ export async function* playServicenow(config: Config): AsyncGenerator<Check> {
     scopes: scopesOf(config.servicenow),
     ...(registrationToken === undefined ? {} : { registrationToken }),
     fetch,
-    timeoutSeconds: fetchTimeoutMilliseconds / 1_000,
+    timeoutSeconds: fetchTimeoutMs / 1_000,
   });
   for await (const { name, ...step } of steps) yield { name: `ServiceNow, ${name}`, ...step };
 }

@@ -3,7 +3,7 @@ import { faultWords } from "../../lib/system_fault.ts";
 import type { Check } from "./check.ts";
 
 const name = "metadata";
-const timeoutMilliseconds = 5_000;
+const timeoutMs = 5_000;
 const maxWordsShown = 200;
 
 /** How Claude's cloud names itself: some edges refuse it, and nothing but it. */
@@ -41,7 +41,7 @@ export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check>
 /** The document, or in words what came instead. */
 async function fetchDocument(url: string): Promise<Readonly<Record<string, unknown>> | string> {
   try {
-    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(timeoutMilliseconds) });
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
     if (!response.ok) {
       await response.body?.cancel();
       return `answers with status ${response.status}`;
@@ -65,7 +65,7 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
         accept: "application/json, text/event-stream",
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-      signal: AbortSignal.timeout(timeoutMilliseconds),
+      signal: AbortSignal.timeout(timeoutMs),
     }).catch(() => null);
     await response?.body?.cancel();
     return response?.status ?? null;

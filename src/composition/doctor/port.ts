@@ -1,6 +1,6 @@
 /** Whether the server's address can be listened on, or who listens there. */
 import type { Config } from "../../config/config.ts";
-import { askHealth, healthTimeoutMilliseconds } from "../../lib/ask_health.ts";
+import { askHealth, healthTimeoutMs } from "../../lib/ask_health.ts";
 import { parseJson } from "../../lib/parse_json.ts";
 import { faultWords, systemCode } from "../../lib/system_fault.ts";
 import type { Check } from "./check.ts";
@@ -23,7 +23,7 @@ async function portCheck(host: string, port: number, usesTls: boolean): Promise<
       return { name, state: "broken", text: `${place} cannot be listened on: ${faultWords(error)}`, remedy };
     }
   }
-  const health = await askHealth({ host, port, usesTls, signal: AbortSignal.timeout(healthTimeoutMilliseconds) });
+  const health = await askHealth({ host, port, usesTls, signal: AbortSignal.timeout(healthTimeoutMs) });
   if (typeof health !== "string" && isHealth(health.body)) {
     return health.status === 200 ? { name, state: "well", text: `a Portcullis server answers on ${place}` } : {
       name,

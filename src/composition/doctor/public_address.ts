@@ -6,7 +6,7 @@ import { faultWords } from "../../lib/system_fault.ts";
 import type { Check } from "./check.ts";
 
 const name = "public address";
-const timeoutMilliseconds = 5_000;
+const timeoutMs = 5_000;
 const httpsPort = 443;
 const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
 
@@ -109,7 +109,7 @@ const certificateProblems: readonly (readonly [RegExp, string, string])[] = [
 
 async function shakeHands(hostname: string, port: number): Promise<void> {
   const timer = Promise.withResolvers<never>();
-  const late = setTimeout(() => timer.reject(new Deno.errors.TimedOut("late")), timeoutMilliseconds);
+  const late = setTimeout(() => timer.reject(new Deno.errors.TimedOut("late")), timeoutMs);
   const connecting = Deno.connectTls({ hostname, port }).then(async (connection) => {
     await connection.handshake().finally(() => connection.close());
   });

@@ -14,19 +14,19 @@ import { type ServerThread, startServerThread } from "./server_thread.ts";
 
 /** When a crashed worker restarts. */
 export interface RestartPolicy {
-  readonly firstPauseMilliseconds: number;
-  readonly longestPauseMilliseconds: number;
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
   /** A worker that ran for this long did not crash quickly: the count starts again. */
-  readonly steadyMilliseconds: number;
+  readonly steadyMs: number;
   /** This many quick crashes in a row stop the server. */
   readonly maxQuickEnds: number;
 }
 
 /** Pauses of 0.25, 0.5, 1, 2 and 4 seconds; the sixth quick crash is the last. */
 export const restartPolicy: RestartPolicy = {
-  firstPauseMilliseconds: 250,
-  longestPauseMilliseconds: 30_000,
-  steadyMilliseconds: 60_000,
+  firstPauseMs: 250,
+  longestPauseMs: 30_000,
+  steadyMs: 60_000,
   maxQuickEnds: 6,
 };
 
@@ -38,7 +38,7 @@ export interface SandboxedWorkersOptions {
   readonly policy: RestartPolicy;
 }
 
-const reportMilliseconds = 1_000;
+const reportMs = 1_000;
 
 /**
  * Starts WORKERS workers; the server is ready when all of them are. This thread keeps the permissions for files and
@@ -55,7 +55,7 @@ export function startSandboxedWorkers(
 
   const gatherReports = async (): Promise<readonly ServerReport[]> => {
     const enough = new AbortController();
-    const late = pause(reportMilliseconds, enough.signal).then(() => null);
+    const late = pause(reportMs, enough.signal).then(() => null);
     const reports = await Promise.all(Array.from(answering, (thread) => Promise.race([thread.report(), late])));
     enough.abort();
     return reports.filter((report) => report !== null);
@@ -90,9 +90,9 @@ export function startSandboxedWorkers(
       const end = await untilEnd(thread);
       thread.terminate();
       if (end.kind === "stopped" || stopping.signal.aborted) return end;
-      quickEnds = clock() - began >= policy.steadyMilliseconds ? 1 : quickEnds + 1;
-      const { firstPauseMilliseconds, longestPauseMilliseconds, maxQuickEnds } = policy;
-      const pauseMilliseconds = Math.min(firstPauseMilliseconds * 2 ** (quickEnds - 1), longestPauseMilliseconds);
+      quickEnds = clock() - began >= policy.steadyMs ? 1 : quickEnds + 1;
+      const { firstPauseMs, longestPauseMs, maxQuickEnds } = policy;
+      const pauseMs = Math.min(firstPauseMs * 2 ** (quickEnds - 1), longestPauseMs);
       const { reason } = end;
       if (quickEnds >= maxQuickEnds) {
         log.write("error", "worker_given_up", { worker, reason, quickEnds });
@@ -101,9 +101,9 @@ export function startSandboxedWorkers(
           reason: `worker ${worker} ended ${quickEnds} times in a row, the last time: ${reason}`,
         };
       }
-      log.write("error", "worker_ended", { worker, reason, pauseMilliseconds });
+      log.write("error", "worker_ended", { worker, reason, pauseMs });
       await log.flush();
-      await pause(pauseMilliseconds, stopping.signal);
+      await pause(pauseMs, stopping.signal);
       if (stopping.signal.aborted) return { kind: "stopped" };
       thread = restart();
       void thread.started.then(({ kind }) => kind === "ready" && log.write("info", "worker_started", { worker }));

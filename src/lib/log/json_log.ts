@@ -7,12 +7,12 @@ import type { Log, LogFields, LogLevel } from "./log.ts";
 import { pause } from "../time/pause.ts";
 import { escapeUnprintable, toTextLine } from "./text_line.ts";
 
-const gatherMilliseconds = 20;
+const gatherMs = 20;
 const gatherCharacters = 65_536;
 /** What waits while the lines before are being written. */
 const maxWaitingCharacters = 1_048_576;
 /** How long an orderly end waits for a log that is read slowly. */
-const flushMilliseconds = 1_000;
+const flushMs = 1_000;
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
 
 /** How a line is written: for programs, or for people. */
@@ -81,12 +81,12 @@ export function createJsonLog(options: {
       }
       append(lineLevel, event, fields);
       if (gathered.length >= gatherCharacters && writing === null) handOver();
-      else timer ??= setTimeout(onTimer, gatherMilliseconds);
+      else timer ??= setTimeout(onTimer, gatherMs);
     },
     async flush() {
       handOver();
       const enough = new AbortController();
-      const late = pause(flushMilliseconds, enough.signal);
+      const late = pause(flushMs, enough.signal);
       while (writing !== null && !await Promise.race([writing.then(() => false), late.then(() => true)]));
       enough.abort();
     },

@@ -22,7 +22,7 @@ interface Output {
 }
 
 /** A sink in non-blocking mode does not say when it takes more. */
-const retryMilliseconds = 20;
+const retryMs = 20;
 const newLine = new Uint8Array([10]);
 
 /** Wraps a sink that nothing else in this isolate writes to. */
@@ -39,7 +39,7 @@ export function createOutput(sink: ByteSink): Output {
         isWithinLine = true;
       } catch (error) {
         if (!(error instanceof Deno.errors.WouldBlock || error instanceof Deno.errors.Interrupted)) throw error;
-        await pause(retryMilliseconds);
+        await pause(retryMs);
       }
     }
     isWithinLine = bytes.byteLength > 0 && bytes.at(-1) !== newLine[0];

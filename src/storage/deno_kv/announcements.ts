@@ -50,7 +50,7 @@ export async function announce(
 /** Tells `watches` of what is announced, until the returned function is called. At first, anything may have changed. */
 export function followDenoKv(
   kv: Deno.Kv,
-  intervalMilliseconds: number,
+  intervalMs: number,
   { tell, tellAll }: Pick<KeyedWatches, "tell" | "tellAll">,
 ): () => void {
   let seen: number | null = null;
@@ -74,7 +74,7 @@ export function followDenoKv(
     if (missed > keys.length || missed < 0) return tellAll();
     for (const key of new Set(keys.slice(-missed))) tell(key);
   };
-  const lookLater = (): void => void (timer = setTimeout(look, intervalMilliseconds));
+  const lookLater = (): void => void (timer = setTimeout(look, intervalMs));
   void look();
   return () => {
     stopped = true;

@@ -29,16 +29,16 @@ export interface DenoKvStorageOptions {
   /** How long an operation waits for a file that another opening is writing. */
   readonly busyTimeoutMs?: number;
   /** How often a watch polls. Default 200 ms for a file, 1 s for the platform's KV. */
-  readonly watchIntervalMilliseconds?: number;
+  readonly watchIntervalMs?: number;
 }
 
 /** Opens the database. Rejects with {@link UnusableError} when that cannot be. */
 export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<Storage> {
   const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs } = options;
   const unlocked: Unlocked = (step) => whenUnlocked(busyTimeoutMs, step);
-  const { watchIntervalMilliseconds = path === undefined ? 1_000 : 200 } = options;
+  const { watchIntervalMs = path === undefined ? 1_000 : 200 } = options;
   const kv = await openKv(path, unlocked);
-  const watches = createKeyedWatches(() => followDenoKv(kv, watchIntervalMilliseconds, watches));
+  const watches = createKeyedWatches(() => followDenoKv(kv, watchIntervalMs, watches));
   const read = async (key: StorageKey): Promise<StoredEntry | null> => {
     for (;;) {
       const { value, versionstamp } = await kv.get(kvKeys.entry(key));

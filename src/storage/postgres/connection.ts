@@ -9,19 +9,19 @@ export interface PostgresLimits {
   readonly connections: number;
   readonly connectTimeoutSeconds: number;
   /** How long the server works on one statement, waiting for locks included. */
-  readonly statementTimeoutMilliseconds: number;
+  readonly statementTimeoutMs: number;
   /** How long a start waits for a server that is starting too. */
-  readonly startTimeoutMilliseconds: number;
+  readonly startTimeoutMs: number;
   /** How long a request waits for a server that has been lost, before it is rejected. */
-  readonly outageTimeoutMilliseconds: number;
+  readonly outageTimeoutMs: number;
 }
 
 export const postgresLimits: PostgresLimits = {
   connections: 10,
   connectTimeoutSeconds: 5,
-  statementTimeoutMilliseconds: 10_000,
-  startTimeoutMilliseconds: 5_000,
-  outageTimeoutMilliseconds: 1_000,
+  statementTimeoutMs: 10_000,
+  startTimeoutMs: 5_000,
+  outageTimeoutMs: 1_000,
 };
 
 export interface PostgresConnection {
@@ -42,9 +42,9 @@ interface QueryResult<Row> {
 }
 
 const noAnswer = "NO_ANSWER";
-const retryMilliseconds = 50;
+const retryMs = 50;
 /** How long a stop waits for statements that a server which hangs may never answer. */
-const closeMilliseconds = 2_000;
+const closeMs = 2_000;
 /**
  * Nothing was done: the server was not reached, or refused to begin (57P03: it is starting; 53300: no slot is free), or
  * rolled back for the sake of another client's transaction (40001, 40P01).
@@ -87,8 +87,8 @@ function makePool(
     connect_timeout: limits.connectTimeoutSeconds,
     connection: {
       application_name: "portcullis",
-      statement_timeout: limits.statementTimeoutMilliseconds,
-      idle_in_transaction_session_timeout: limits.statementTimeoutMilliseconds,
+      statement_timeout: limits.statementTimeoutMs,
+      idle_in_transaction_session_timeout: limits.statementTimeoutMs,
       // Each statement of commit_batch() has to see what was committed while it waited for its locks.
       default_transaction_isolation: "read committed",
     },
@@ -115,11 +115,11 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
   const rootCertificate = rootCertificatePath === undefined ? undefined : readFileSync(rootCertificatePath, "utf8");
   let pool = makePool(location, limits, rootCertificate);
   // The server's own limit does not help when the network swallows the answer.
-  const deadlineMilliseconds = limits.statementTimeoutMilliseconds + limits.connectTimeoutSeconds * 1_000;
+  const deadlineMs = limits.statementTimeoutMs + limits.connectTimeoutSeconds * 1_000;
   const send = async <Row>(text: string, parameters: readonly (string | number)[]): Promise<QueryResult<Row>> => {
     const used = pool;
     try {
-      const rows = await within(deadlineMilliseconds, used.unsafe(text, [...parameters], { prepare: true }));
+      const rows = await within(deadlineMs, used.unsafe(text, [...parameters], { prepare: true }));
       return { rows: rows as unknown as readonly Row[], count: rows.count };
     } catch (error) {
       // TCP would keep the dead connections, and every request that is given one, waiting for a quarter of an hour.
@@ -149,7 +149,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         if (!again || performance.now() > end) throw error;
         if (!hasWaited) onWait?.();
         hasWaited = true;
-        await new Promise((resolve) => setTimeout(resolve, retryMilliseconds));
+        await new Promise((resolve) => setTimeout(resolve, retryMs));
       }
     }
   };
@@ -161,7 +161,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
     async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
       const work = retry(() => send<Row>(text, parameters), {
         repeatable,
-        milliseconds: limits.outageTimeoutMilliseconds,
+        milliseconds: limits.outageTimeoutMs,
       });
       underWay.add(work);
       try {
@@ -172,13 +172,12 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         underWay.delete(work);
       }
     },
-    whenReachable: (step, onWait) =>
-      retry(step, { repeatable: false, milliseconds: limits.startTimeoutMilliseconds, onWait }),
+    whenReachable: (step, onWait) => retry(step, { repeatable: false, milliseconds: limits.startTimeoutMs, onWait }),
     connectListener: (handlers) => makePool(location, limits, rootCertificate, handlers),
     async close() {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.
       const { promise: late, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, closeMilliseconds);
+      const timer = setTimeout(resolve, closeMs);
       await Promise.race([Promise.allSettled(underWay), late]);
       clearTimeout(timer);
       await pool.end({ timeout: 0 });

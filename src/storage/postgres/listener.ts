@@ -17,15 +17,15 @@ interface PostgresListenerOptions {
   /** From here on nothing is missed; what was said before, in a loss of the connection too, was not heard. */
   readonly onStanding: () => void;
   /** How long the server may take to answer before the connection counts as lost. */
-  readonly answerTimeoutMilliseconds: number;
+  readonly answerTimeoutMs: number;
 }
 
-const beatMilliseconds = 5_000; // a network that swallows everything is noticed within this and the time-out
-const retryMilliseconds = 200;
+const beatMs = 5_000; // a network that swallows everything is noticed within this and the time-out
+const retryMs = 200;
 
 /** Listens until the returned function is called; it resolves when the connection is closed. */
 export function listenToPostgres(options: PostgresListenerOptions): () => Promise<void> {
-  const { connect, channel, onPayload, onStanding, answerTimeoutMilliseconds } = options;
+  const { connect, channel, onPayload, onStanding, answerTimeoutMs } = options;
   const stopped = new AbortController();
 
   const listenOnce = async (): Promise<void> => {
@@ -35,13 +35,13 @@ export function listenToPostgres(options: PostgresListenerOptions): () => Promis
     const send = async (text: string): Promise<void> => {
       const answered = new AbortController();
       const answer = sql.unsafe(text).then(() => answered.abort(), () => lost.abort());
-      await Promise.race([answer, pause(answerTimeoutMilliseconds, AbortSignal.any([over, answered.signal]))]);
+      await Promise.race([answer, pause(answerTimeoutMs, AbortSignal.any([over, answered.signal]))]);
       if (!answered.signal.aborted) lost.abort();
     };
     await send(`LISTEN "${channel}"`);
     if (!over.aborted) onStanding();
     while (!over.aborted) {
-      await pause(beatMilliseconds, over);
+      await pause(beatMs, over);
       if (!over.aborted) await send("SELECT 1");
     }
     await sql.end({ timeout: 0 });
@@ -49,7 +49,7 @@ export function listenToPostgres(options: PostgresListenerOptions): () => Promis
   const run = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
       await listenOnce();
-      await pause(retryMilliseconds, stopped.signal);
+      await pause(retryMs, stopped.signal);
     }
   };
   const running = run();

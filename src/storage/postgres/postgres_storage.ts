@@ -87,7 +87,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
       channel: schema,
       onPayload: (payload) => payload === anything ? watches.tellAll() : payload.split("\n").forEach(watches.tell),
       onStanding: () => watches.tellAll(),
-      answerTimeoutMilliseconds: (limits?.connectTimeoutSeconds ?? postgresLimits.connectTimeoutSeconds) * 1_000,
+      answerTimeoutMs: (limits?.connectTimeoutSeconds ?? postgresLimits.connectTimeoutSeconds) * 1_000,
     });
     return () => {};
   });

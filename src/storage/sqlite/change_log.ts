@@ -16,7 +16,7 @@ interface SqliteChangeLog {
   /** Notes changed entries; within the transaction that changes them. */
   add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): void;
   /** Tells `watches` of what is added from here on, until the returned function is called. */
-  follow(intervalMilliseconds: number, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
+  follow(intervalMs: number, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
 }
 
 interface Row {
@@ -43,7 +43,7 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
       }
       if (added) trim.run();
     },
-    follow(intervalMilliseconds, { tell, tellAll }) {
+    follow(intervalMs, { tell, tellAll }) {
       const begin = (): number | null => {
         try {
           return (selectLast.get() as { last: number }).last;
@@ -72,7 +72,7 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
         seen = rows.at(-1)?.sequence ?? seen;
         if (!isWhole) return tellAll();
         for (const key of new Set(rows.map((row) => row.key))) tell(key);
-      }, intervalMilliseconds);
+      }, intervalMs);
       return () => clearInterval(timer);
     },
   };

@@ -8,14 +8,14 @@ import { requireOwn, requireSound } from "./open_database.ts";
 import { describeSqliteFailure } from "./failure.ts";
 
 /** How long the trial waits for another process's write. */
-const busyTimeoutMilliseconds = 1_000;
+const busyTimeoutMs = 1_000;
 
 /** Throws {@link UnusableError} for one that cannot be read, is damaged, or cannot be written. */
 export function examineSqlite(path: string, lookFor: StorageKey): SoundStorage | AbsentStorage {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path);
-    database.prepare(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`).get();
+    database.prepare(`PRAGMA busy_timeout = ${busyTimeoutMs}`).get();
     requireOwn(database, path);
     requireSound(database, path, Infinity);
     const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };

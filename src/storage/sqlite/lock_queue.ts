@@ -7,14 +7,14 @@ import type { Timers } from "../../lib/time/timers.ts";
 
 /** Steps that may wait; one more fails at once. */
 const maxWaitingSteps = 1_000;
-const firstRetryMilliseconds = 1;
-const maxRetryMilliseconds = 20;
+const firstRetryMs = 1;
+const maxRetryMs = 20;
 
 interface LockQueueOptions {
   /** Whether a step failed because the lock is held, and did nothing. */
   readonly isBusy: (error: unknown) => boolean;
   /** How long a step waits. */
-  readonly timeoutMilliseconds: number;
+  readonly timeoutMs: number;
   readonly timers: Timers;
 }
 
@@ -32,10 +32,10 @@ interface Waiting {
   readonly endsAt: number;
 }
 
-export function createLockQueue({ isBusy, timeoutMilliseconds, timers }: LockQueueOptions): LockQueue {
+export function createLockQueue({ isBusy, timeoutMs, timers }: LockQueueOptions): LockQueue {
   const waiting: Waiting[] = [];
   let stopTimer: (() => void) | null = null;
-  let delay = firstRetryMilliseconds;
+  let delay = firstRetryMs;
 
   const lookLater = (milliseconds: number): void => {
     stopTimer = timers.after(milliseconds, look);
@@ -46,12 +46,12 @@ export function createLockQueue({ isBusy, timeoutMilliseconds, timers }: LockQue
       const isLast = timers.elapsed() >= head.endsAt;
       if (!head.attempt(isLast)) {
         lookLater(delay);
-        delay = Math.min(2 * delay, maxRetryMilliseconds);
+        delay = Math.min(2 * delay, maxRetryMs);
         return;
       }
       waiting.shift();
       if (isLast) continue;
-      delay = firstRetryMilliseconds;
+      delay = firstRetryMs;
       if (waiting.length > 0) return lookLater(0); // between two commits, others have their turn
     }
   };
@@ -69,8 +69,8 @@ export function createLockQueue({ isBusy, timeoutMilliseconds, timers }: LockQue
       };
       const isFull = waiting.length >= maxWaitingSteps;
       if ((waiting.length === 0 || isFull) && attempt(isFull)) return promise;
-      waiting.push({ attempt, endsAt: timers.elapsed() + timeoutMilliseconds });
-      if (stopTimer === null) lookLater(delay = firstRetryMilliseconds);
+      waiting.push({ attempt, endsAt: timers.elapsed() + timeoutMs });
+      if (stopTimer === null) lookLater(delay = firstRetryMs);
       return promise;
     },
     close() {

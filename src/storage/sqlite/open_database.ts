@@ -8,7 +8,7 @@ import { restoreRemedy, sqliteCode, sqliteCodeOf } from "./failure.ts";
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
 const applicationId = 0x5043554c;
 const schemaVersion = 2;
-const retryMilliseconds = 10;
+const retryMs = 10;
 /** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
 const maxWhollyCheckedBytes = 16 * 2 ** 20;
 const maxCheckedBytes = 256 * 2 ** 20;
@@ -90,15 +90,15 @@ export function requireSound(database: DatabaseSync, path: string, maxBytes = ma
 }
 
 /** The mode stays in the file. Changing it does not wait for other openings as everything else does: so wait here. */
-function enterWriteAheadLog(database: DatabaseSync, timeoutMilliseconds: number): void {
-  const end = performance.now() + timeoutMilliseconds;
+function enterWriteAheadLog(database: DatabaseSync, timeoutMs: number): void {
+  const end = performance.now() + timeoutMs;
   for (;;) {
     try {
       database.prepare("PRAGMA journal_mode = WAL").get(); // errors of exec() do not say their code
       return;
     } catch (error) {
       if (sqliteCodeOf(error) !== sqliteCode.busy || performance.now() > end) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMilliseconds);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
     }
   }
 }

@@ -11,7 +11,7 @@ import { dirname } from "node:path";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import { presencePaths } from "../data_directory/data_files.ts";
 
-const lookEveryMilliseconds = 250;
+const lookEveryMs = 250;
 /** A handle that refers to a file without opening it: to close it drops no locks (open(2), O_PATH). Linux alone has it. */
 const pathOnly = 0o10000000;
 
@@ -41,7 +41,7 @@ export function watchPresence(
     // Its name was changed, not its content or its mode: those leave the directory as it was.
     return seen.changed !== before.changed && seen.written === before.written && seen.directory !== before.directory;
   };
-  const stopTimer = timers.every(lookEveryMilliseconds, () => {
+  const stopTimer = timers.every(lookEveryMs, () => {
     const missing = paths.findIndex((path) => !isThere(path));
     if (missing < 0 && !isReplaced()) return;
     stop();

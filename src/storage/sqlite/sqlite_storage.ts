@@ -29,7 +29,7 @@ export interface SqliteStorageOptions {
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
   /** How often a watch polls. Default 100 ms. */
-  readonly watchIntervalMilliseconds?: number;
+  readonly watchIntervalMs?: number;
 }
 
 type ReturnsArrays = StatementSync & { setReturnArrays(enabled: boolean): void };
@@ -42,8 +42,7 @@ interface Row {
 
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMilliseconds = 100, checks = false } =
-    options;
+  const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMs = 100, checks = false } = options;
   const database = openSqliteDatabase({ path, busyTimeoutMs, checks });
   const live = "(expires_at IS NULL OR expires_at > ?)";
   const selectOne = database.prepare(`SELECT key, value, version FROM entry WHERE key = ? AND ${live}`);
@@ -67,14 +66,14 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   let seenDataVersion: unknown;
   let changes = 0;
   const changeLog = createSqliteChangeLog(database);
-  const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMilliseconds, watches));
+  const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMs, watches));
 
   // Prepared, since errors of exec() do not say their code.
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
   const rollback = database.prepare("ROLLBACK");
   const isBusy = (error: unknown): boolean => sqliteCodeOf(error) === sqliteCode.busy;
-  const waiting = { isBusy, timeoutMilliseconds: busyTimeoutMs, timers: systemTimers };
+  const waiting = { isBusy, timeoutMs: busyTimeoutMs, timers: systemTimers };
   const [reads, writes] = [createLockQueue(waiting), createLockQueue(waiting)];
 
   /** Runs `step` as one transaction, which it rolls back by returning `false`. */
