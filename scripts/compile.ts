@@ -7,6 +7,7 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
+import { libraryFlag } from "../src/kernel/library_paths.ts";
 import { bundledFiles, bundleProgram, commitOfSources, programName, root, workerName } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
@@ -21,7 +22,7 @@ export function binaryName(target: string | null): string {
 
 /**
  * What the program may do. Paths and addresses are settings, so reading, writing and the network are open here; it
- * starts no process and loads no library. The environment is open for the names of mistyped settings: a server gives it
+ * starts no process, and loads the C library alone, for the kernel to confine the workspace. The environment is open for the names of mistyped settings: a server gives it
  * up before it answers.
  */
 export function compiledPermissions(): string[] {
@@ -32,6 +33,7 @@ export function compiledPermissions(): string[] {
     "--allow-read",
     "--allow-write",
     "--allow-sys=homedir,statfs,uid,gid",
+    libraryFlag,
   ];
 }
 

@@ -23,9 +23,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   http: ["lib", "mcp", "rate_limit", "storage"],
   stdio: ["lib", "mcp"],
   telemetry: ["lib", "mcp", "ollama", "storage"],
-  sandbox: ["config", "lib", "storage"],
+  sandbox: ["kernel", "config", "lib", "storage"],
   // Wires the parts: the only one that knows them all.
   composition: [
+    "kernel",
     "authorization_server",
     "config",
     "http",
@@ -46,7 +47,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "version.ts",
     "workspace",
   ],
-  cli: ["authorization_server", "composition", "config", "lib", "mcp", "sandbox", "scopes.ts", "storage", "version.ts"],
+  cli: [
+    "kernel",
+    "authorization_server",
+    "composition",
+    "config",
+    "lib",
+    "mcp",
+    "sandbox",
+    "scopes.ts",
+    "storage",
+    "version.ts",
+  ],
 };
 
 /** Each part has its table of settings, which config collects: both know what a setting is. */
@@ -83,7 +95,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     ollama: /^src\/ollama\/(client|port)\.ts$/,
     storage: /^src\/storage\/(port|database_url)\.ts$/,
   },
-  sandbox: { storage: /data_files\.ts$/ },
+  sandbox: { kernel: /^src\/kernel\/(?!libc)/, storage: /data_files\.ts$/ },
   cli: {
     // The owner's operations on an opened installation.
     authorization_server:

@@ -1,8 +1,17 @@
 /** The command line that starts this program again, for a client's configuration. */
 import { fileURLToPath } from "node:url";
+import { libraryFlag } from "../kernel/library_paths.ts";
 
 /** From source; a compiled program carries its permissions. */
-const sourceFlags = ["--no-prompt", "--allow-net", "--allow-env", "--allow-read", "--allow-write", "--allow-sys"];
+const sourceFlags = [
+  "--no-prompt",
+  "--allow-net",
+  "--allow-env",
+  "--allow-read",
+  "--allow-write",
+  "--allow-sys",
+  libraryFlag,
+];
 
 /** The command and its first arguments, as absolute paths. */
 export function thisProgram(): { readonly command: string; readonly args: readonly string[] } {

@@ -25,6 +25,7 @@ import { createStorageProbe } from "../http/storage_probe.ts";
 import { createServerCardEndpoints } from "../http/server_card.ts";
 import type { Installation } from "./installation.ts";
 import { createAgreedClock } from "../lib/time/agreed_clock.ts";
+import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { summariseStrangers } from "../lib/log/summarised_log.ts";
@@ -77,6 +78,7 @@ interface AppDependencies extends Installation {
   /** Tools beside those that the configuration gives; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
   readonly bounds?: Bounds;
+  readonly kernel?: KernelAccess;
   /** Absent where no metrics are served. */
   readonly metrics?: Metrics;
   readonly telemetry: Telemetry;
@@ -91,7 +93,7 @@ const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credent
 
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
-  const { clock, timers = systemTimers, bounds = {} } = given;
+  const { clock, timers = systemTimers, bounds = {}, kernel } = given;
   const log = summariseStrangers(given.log, {
     ...bounds.log,
     timers,
@@ -141,7 +143,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     clock,
   });
 
-  const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds });
+  const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds, kernel });
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const profiles = createProfiles({
     compatibility: config.mcp.compatibility,

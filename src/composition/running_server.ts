@@ -8,6 +8,8 @@ import type { Config } from "../config/config.ts";
 import { warnOfFormerSettings } from "../config/former_settings.ts";
 import { createProxyNotice } from "../http/proxy/proxy_notice.ts";
 import { type Installation, openInstallation } from "./installation.ts";
+import { tellConfinement } from "./confinement.ts";
+import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { PersistentListener } from "../lib/persistent_listener.ts";
@@ -52,6 +54,8 @@ export interface StartServerOptions {
   /** Fetches client metadata documents, from public addresses only. */
   readonly fetchDocument: FetchDocument;
   readonly bounds?: Bounds;
+  /** How the files of a workspace on the disk are confined. */
+  readonly kernel?: KernelAccess;
   /** Called when the storage is open and its files are no longer needed by name. */
   readonly onInstallationOpen: () => void;
   /** For one of several. */
@@ -69,7 +73,10 @@ export async function startServer(
   const isFirst = team === undefined || team.opensPort;
   const unchecked = await hashProblem(config.authorizationServer, isFirst ? log : null);
   if (unchecked !== null) return failure(unchecked);
-  if (isFirst) warnOfSettings(config, log);
+  if (isFirst) {
+    warnOfSettings(config, log);
+    tellConfinement(config.workspace, options.kernel, log);
+  }
   const telemetry = startTelemetry(config, { version, log });
   if (!telemetry.ok) return telemetry;
   const installation = await openInstallation(config.storage, clock, { log, bounds: bounds.storage ?? {} });

@@ -3,6 +3,8 @@ import { type Problem, UnusableError } from "../lib/problem.ts";
 import type { Config } from "../config/config.ts";
 import { warnOfFormerSettings } from "../config/former_settings.ts";
 import type { Installation } from "./installation.ts";
+import { tellConfinement } from "./confinement.ts";
+import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -18,6 +20,7 @@ import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 
 interface StdioAppDependencies extends Installation {
+  readonly kernel?: KernelAccess;
   readonly input: ReadableStream<Uint8Array>;
   readonly output: WritableStream<Uint8Array>;
   readonly stop: AbortSignal;
@@ -42,6 +45,7 @@ export async function runStdio(
 ): Promise<Result<null, Problem>> {
   const { input, output, stop, log } = dependencies;
   warnOfFormerSettings(config.formerSettings, log);
+  tellConfinement(config.workspace, dependencies.kernel, log);
   const started = startTelemetry(config, { version, log });
   if (!started.ok) return started;
   const telemetry = started.value;

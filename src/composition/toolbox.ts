@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
 import type { Installation } from "./installation.ts";
+import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Prompt } from "../mcp/prompt.ts";
@@ -49,6 +50,7 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly servicenow: ServicenowRecords | null;
   readonly log: Log;
   readonly bounds?: Bounds;
+  readonly kernel?: KernelAccess | undefined;
   readonly telemetry: Telemetry;
   /** The time of day, for the files of a workspace in the storage. */
   readonly clock: Clock;
@@ -144,7 +146,7 @@ async function openWorkspaces(
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
 async function workspaceOpener(
   settings: WorkspaceSettings,
-  { storage, clock, bounds }: ToolboxDependencies,
+  { storage, clock, bounds, kernel }: ToolboxDependencies,
 ): Promise<(directory: string | null) => Workspace> {
   const { maxWriteBytes, quotaBytes = null } = settings;
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
@@ -154,7 +156,8 @@ async function workspaceOpener(
     return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock });
   }
   const { hardLinks, dir } = settings;
-  return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), limits, access, hardLinks });
+  const confined = kernel?.available ? { kernel: kernel.roots } : {};
+  return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), limits, access, hardLinks, ...confined });
 }
 
 /** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */

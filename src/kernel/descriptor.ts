@@ -32,6 +32,15 @@ import {
 /** What an entry is opened for: to look and go on from there, to read, to list, to make a new file, or to lock. */
 export type Purpose = "path" | "directory" | "read" | "list" | "create" | "lock" | "create_lock";
 
+/** An entry of a directory. */
+export interface DirectoryEntry {
+  readonly name: string;
+  /** Its `DT_` type. */
+  readonly type: number;
+  /** The name as it is stored, where that is not UTF-8. */
+  readonly bytes?: Uint8Array;
+}
+
 /** An open file or directory. Every method throws a {@link KernelError} when the system refuses. */
 export interface Descriptor {
   /** Opens what lies at `path` below this directory; `mode` of a new file is 0666 less the umask, of a lock 0600. */
@@ -43,13 +52,13 @@ export interface Descriptor {
   statusOf(name: string): EntryStatus | null;
   /** Where a link in this directory leads; `null` when that is not UTF-8. */
   readLink(name: string): string | null;
-  /** The next entries of this directory, opened to `list`, each with its `DT_` type; none at the end. */
-  readEntries(): readonly { readonly name: string; readonly type: number }[];
+  /** The next entries of this directory, opened to `list`; none at the end. */
+  readEntries(): readonly DirectoryEntry[];
   makeDirectory(name: string, mode: number): void;
-  removeFile(name: string): void;
+  removeFile(name: string | Uint8Array): void;
   removeDirectory(name: string): void;
   link(name: string, to: Descriptor, newName: string): void;
-  rename(name: string, to: Descriptor, newName: string): void;
+  rename(name: string | Uint8Array, to: Descriptor, newName: string): void;
   /** The same, unless something of that name is there: EEXIST. */
   renameNew(name: string, to: Descriptor, newName: string): void;
   /** Bytes read at `position` into `buffer`; 0 at the end. */
@@ -123,8 +132,16 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     for (let at = 0; at < written; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
     return buffer;
   };
-  const cName = (name: string, buffer = pathBytes): Uint8Array<ArrayBuffer> => {
-    const bytes = cPath(name, buffer);
+  const cBytes = (name: Uint8Array, buffer: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
+    if (name.byteLength >= maxPathBytes) throw new KernelError("ENAMETOOLONG");
+    for (let at = 0; at < name.byteLength; at++) {
+      if ((buffer[at] = name[at] ?? 0) === 0) throw new KernelError("EINVAL");
+    }
+    buffer[name.byteLength] = 0;
+    return buffer;
+  };
+  const cName = (name: string | Uint8Array, buffer = pathBytes): Uint8Array<ArrayBuffer> => {
+    const bytes = typeof name === "string" ? cPath(name, buffer) : cBytes(name, buffer);
     const isDots = bytes[0] === 46 && (bytes[1] === 0 || (bytes[1] === 46 && bytes[2] === 0));
     if (bytes[0] === 0 || isDots) throw new KernelError("EINVAL");
     for (let at = 0; bytes[at] !== 0; at++) if (bytes[at] === 47) throw new KernelError("EINVAL");
@@ -182,16 +199,19 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       return target.includes("\ufffd") ? null : target;
     }
 
-    readEntries(): readonly { readonly name: string; readonly type: number }[] {
-      const found: { readonly name: string; readonly type: number }[] = [];
+    readEntries(): readonly DirectoryEntry[] {
+      const found: DirectoryEntry[] = [];
       while (found.length === 0) {
         const length = libc.getdents64(this.#open(), entries, BigInt(entriesBytes));
         must(length);
         if (length === 0) break;
         for (let at = 0; at < length;) {
           const start = at + direntLayout.d_name;
-          const name = decode(entries.subarray(start, entries.indexOf(0, start)));
-          if (name !== "." && name !== "..") found.push({ name, type: entries[at + direntLayout.d_type] ?? 0 });
+          const stored = entries.subarray(start, entries.indexOf(0, start));
+          const name = decode(stored);
+          const type = entries[at + direntLayout.d_type] ?? 0;
+          if (name.includes("\ufffd")) found.push({ name, type, bytes: stored.slice() });
+          else if (name !== "." && name !== "..") found.push({ name, type });
           at += (entries[at + direntLayout.d_reclen] ?? 0) + (entries[at + direntLayout.d_reclen + 1] ?? 0) * 256;
         }
       }
@@ -202,7 +222,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       must(libc.mkdirat(this.#open(), cName(name), mode));
     }
 
-    removeFile(name: string): void {
+    removeFile(name: string | Uint8Array): void {
       must(libc.unlinkat(this.#open(), cName(name), 0));
     }
 
@@ -215,7 +235,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       must(libc.linkat(this.#open(), cName(name), target, cName(newName, otherPathBytes), 0));
     }
 
-    rename(name: string, to: Descriptor, newName: string): void {
+    rename(name: string | Uint8Array, to: Descriptor, newName: string): void {
       const target = numberOf(to);
       must(libc.renameat(this.#open(), cName(name), target, cName(newName, otherPathBytes)));
     }

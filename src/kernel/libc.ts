@@ -2,6 +2,7 @@
  * The functions of glibc behind {@link Descriptor}. A foreign function can do anything that the process can, whatever
  * Deno's permissions say: nothing here leaves this folder, and a test holds that.
  */
+import { permittedLibraries } from "./library_paths.ts";
 import { errorNames } from "./numbers.ts";
 
 const functions = {
@@ -29,23 +30,6 @@ const functions = {
 
 /** The functions by name. */
 export type Libc = Deno.DynamicLibrary<typeof functions>["symbols"];
-
-/**
- * Where distributions keep glibc, for `--allow-ffi`: with a list of paths Deno takes the library by one of them only. A test
- * holds that the tasks and the compiled program name the same.
- */
-export const libraryPaths: readonly string[] = [
-  "/lib/x86_64-linux-gnu/libc.so.6",
-  "/lib/aarch64-linux-gnu/libc.so.6",
-  "/lib64/libc.so.6",
-  "/usr/lib64/libc.so.6",
-  "/usr/lib/libc.so.6",
-];
-
-/** The libraries of {@link libraryPaths} that this isolate may load. */
-export function permittedLibraries(): readonly string[] {
-  return libraryPaths.filter((path) => Deno.permissions.querySync({ name: "ffi", path }).state === "granted");
-}
 
 /** Loads glibc; the reason in words where that cannot be. */
 export function loadLibc(): Libc | string {

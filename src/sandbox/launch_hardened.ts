@@ -1,6 +1,7 @@
 /** Starts the server as a process from which Linux itself keeps everything but the files that it needs. */
 import { mkdirSync } from "node:fs";
 import type { Config } from "../config/config.ts";
+import { libraryFlag } from "../kernel/library_paths.ts";
 import { type FileRule, landlockVersion, leastLandlockVersion, restrictFiles } from "./landlock.ts";
 import { becomeProgram, loadLibc } from "./libc.ts";
 import { realPathOf, serverPermissions } from "./permissions.ts";
@@ -13,6 +14,7 @@ export const startFlags: readonly string[] = [
   "--allow-read",
   "--allow-write",
   "--allow-sys=homedir,statfs,uid,gid",
+  libraryFlag,
 ];
 
 /** What Deno itself reads: its libraries, and what the system says of names, certificates, time and memory. */

@@ -9,7 +9,7 @@ import { dataFiles, presencePaths } from "../storage/data_directory/data_files.t
 /** The settings that the permissions follow from. */
 type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 
-/** What the worker holds. Environment, subprocesses, FFI, system information and code from elsewhere: never. */
+/** What the worker holds. Environment, subprocesses, system information and code from elsewhere: never. */
 export interface ServerPermissions {
   /** `host:port` to listen on or connect to. */
   readonly net: readonly string[];
@@ -17,16 +17,21 @@ export interface ServerPermissions {
   readonly write: readonly string[];
   readonly env: false;
   readonly run: false;
-  readonly ffi: false;
+  /** The C library, where the kernel confines the workspace: given up before any other code runs. */
+  readonly ffi: readonly string[];
   readonly sys: false;
   readonly import: false;
 }
 
 /**
  * The permissions for a configuration. `realPath` gives a path without symbolic links: Deno compares paths as they are
- * spelled, and the workspace is opened under its real one.
+ * spelled, and the workspace is opened under its real one. `libraries`: the C libraries that may be loaded here.
  */
-export function serverPermissions(settings: WallSettings, realPath: (path: string) => string): ServerPermissions {
+export function serverPermissions(
+  settings: WallSettings,
+  realPath: (path: string) => string,
+  libraries: readonly string[] = [],
+): ServerPermissions {
   const { storage: { database, dataDir }, workspace } = settings;
   const spellings = (paths: readonly string[]): string[] => [
     ...new Set(paths.flatMap((path) => [path, realPath(path)])),
@@ -44,7 +49,7 @@ export function serverPermissions(settings: WallSettings, realPath: (path: strin
     write: spellings(both),
     env: false,
     run: false,
-    ffi: false,
+    ffi: workspace.store === "disk" ? libraries : [],
     sys: false,
     import: false,
   };

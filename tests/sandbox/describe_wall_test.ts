@@ -8,7 +8,7 @@ const permissions: ServerPermissions = {
   write: ["/srv/files", "/srv/data"],
   env: false,
   run: false,
-  ffi: false,
+  ffi: [],
   sys: false,
   import: false,
 };

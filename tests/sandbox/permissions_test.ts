@@ -23,7 +23,7 @@ Deno.test("serverPermissions() names the listen address, the upstreams, the work
     write: ["/srv/files", "/srv/data"],
     env: false,
     run: false,
-    ffi: false,
+    ffi: [],
     sys: false,
     import: false,
   });

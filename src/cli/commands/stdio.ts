@@ -36,6 +36,8 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     say(problemText(installation.error));
     return 1;
   }
+  const { loadKernel } = await import("../../kernel/kernel.ts");
+  const kernel = loadKernel();
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
@@ -46,6 +48,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   try {
     const serving = runStdio(config.value, {
       ...installation.value,
+      kernel,
       input: Deno.stdin.readable,
       output: new WritableStream({
         async write(bytes) {

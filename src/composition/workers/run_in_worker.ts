@@ -1,4 +1,5 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
+import { workspaceKernel } from "../../sandbox/workspace_kernel.ts"; // before all else: see there
 import process from "node:process";
 import type { FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../../config/config.ts";
@@ -105,6 +106,7 @@ async function start(
     const started = await startServer(config, {
       ...options,
       clock: systemClock,
+      kernel: workspaceKernel,
       // The database stays open; its files and the master key are out of reach for every tool from here on.
       onInstallationOpen: () => storagePaths(config, realPathOf).forEach(giveUpPath),
     });

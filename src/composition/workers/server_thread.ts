@@ -5,6 +5,8 @@ import type { WriteLines } from "../../lib/log/json_log.ts";
 import type { ServerReport } from "../metrics_listener.ts";
 import type { Failed, FromWorker, Ready, Refused, Seat, Stopped, ToWorker } from "./messages.ts";
 import { createPendingAnswers } from "./pending_answers.ts";
+import { permittedLibraries } from "../../kernel/library_paths.ts";
+import { workerName } from "../../sandbox/worker_name.ts";
 import { hostAndPort, realPathOf, serverPermissions } from "../../sandbox/permissions.ts";
 
 /** A server behind the wall. */
@@ -42,15 +44,20 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
   const { http } = config;
-  const { net, read, write, ...never } = serverPermissions(config, realPathOf);
+  const { net, read, write, ffi, ...never } = serverPermissions(config, realPathOf, permittedLibraries());
   const preferredPort = http.port === 0 ? freePort(http.host) : http.port;
   const permissions = {
     net: [...new Set([...net, hostAndPort(http.host, preferredPort)])],
     read: [...read],
     write: [...write],
+    ffi: ffi.length > 0 && [...ffi],
     ...never,
   };
-  const worker = new Worker(entry, { type: "module", name: "server", deno: { permissions } });
+  const worker = new Worker(entry, {
+    type: "module",
+    name: workerName(ffi.length > 0 ? realPathOf(config.workspace.dir) : null),
+    deno: { permissions },
+  });
   const send = (message: ToWorker): void => worker.postMessage(message);
   const reports = createPendingAnswers<ServerReport | null>();
   const fail = (failed: Failed): void => {

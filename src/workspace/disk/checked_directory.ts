@@ -96,7 +96,7 @@ class CheckedDirectory implements DiskDirectory {
       info,
       entries: () => Array.from(Deno.readDirSync(at), toEntry),
       async *entriesInTurns() {
-        for await (const entry of Deno.readDir(at)) yield toEntry(entry);
+        for await (const entry of Deno.readDir(at)) yield [toEntry(entry)];
       },
       entryOf: (name) => directory.statusOf(name),
       detailsOf: (name) => directory.statusOf(name),

@@ -59,8 +59,8 @@ export interface DiskListing extends Disposable {
   readonly info: DiskInfo;
   /** The entries, all at once. */
   entries(): Iterable<{ readonly name: string; readonly kind: EntryKind }>;
-  /** The entries of a long directory, giving others their turn. */
-  entriesInTurns(): AsyncIterable<{ readonly name: string; readonly kind: EntryKind }>;
+  /** The entries of a long directory in batches, giving others their turn in between. */
+  entriesInTurns(): AsyncIterable<readonly { readonly name: string; readonly kind: EntryKind }[]>;
   /** What an entry is, of which something may be mounted there. */
   entryOf(name: string): DiskInfo | null;
   /** The same, without telling anything of what is mounted. */

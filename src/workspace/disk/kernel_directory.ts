@@ -213,12 +213,18 @@ class KernelDirectory implements DiskDirectory {
         continue;
       }
       const below: string[] = [];
-      using listing = this.list(path);
-      using holder = new Opened(this.#descriptor.open(path, "directory"));
-      for (const each of listing.entries()) {
-        if (each.kind === "directory") below.push(`${path}/${each.name}`);
-        else holder.descriptor.removeFile(each.name);
-        yield;
+      using holder = new Opened(this.#descriptor.open(path, "list"));
+      const directory = holder.descriptor;
+      for (let batch; (batch = directory.readEntries()).length > 0;) {
+        for (const { name: each, type, bytes } of batch) {
+          const isDirectory = type === DT_DIR || (type === DT_UNKNOWN && directory.statusOf(each)?.isDirectory);
+          // a path is UTF-8: a directory whose name is not gets another one, to be removed under
+          const plain = bytes !== undefined && isDirectory ? crypto.randomUUID() : each;
+          if (!isDirectory) directory.removeFile(bytes ?? each);
+          else if (bytes !== undefined) directory.rename(bytes, directory, plain);
+          if (isDirectory) below.push(`${path}/${plain}`);
+          yield;
+        }
       }
       if (below.length > 0) {
         pending.push(...below);
@@ -259,15 +265,13 @@ class KernelListing implements DiskListing {
   }
 
   *entries(): Generator<{ readonly name: string; readonly kind: EntryKind }> {
-    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) {
-      for (const { name, type } of batch) yield { name, kind: this.#kindOf(name, type) };
-    }
+    for (const batch of this.#batches()) yield* batch;
   }
 
-  async *entriesInTurns(): AsyncGenerator<{ readonly name: string; readonly kind: EntryKind }> {
+  async *entriesInTurns(): AsyncGenerator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
     const nextTurn = createFairTurns();
-    for (const entry of this.entries()) {
-      yield entry;
+    for (const batch of this.#batches()) {
+      yield batch;
       await nextTurn();
     }
   }
@@ -287,6 +291,12 @@ class KernelListing implements DiskListing {
 
   [Symbol.dispose](): void {
     this.#descriptor.close();
+  }
+
+  *#batches(): Generator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
+    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) {
+      yield batch.map(({ name, type }) => ({ name, kind: this.#kindOf(name, type) }));
+    }
   }
 
   #kindOf(name: string, type: number): EntryKind {

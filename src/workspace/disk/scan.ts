@@ -89,7 +89,7 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
       if (info.size <= largestSynchronousDirectory) {
         for (const entry of listing.entries()) take(entry);
       } else {
-        for await (const entry of listing.entriesInTurns()) take(entry);
+        for await (const batch of listing.entriesInTurns()) batch.forEach(take);
       }
       const infoAfter = listing.lookAgain();
       if (infoAfter === null) return null;
