@@ -1,6 +1,6 @@
 /** Reads request bodies up to a limit, as JSON or as OAuth parameters. */
 import type { Limits } from "./context.ts";
-import { parseJson } from "../lib/parse_json.ts";
+import { parseJson } from "../lib/json.ts";
 import { type BodyRefusal, bodyTimeoutMs, readRequestText } from "../lib/request_text.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 

@@ -1,7 +1,6 @@
 /** Requests that Ollama refuses for what they ask of a model: what the caller can do, and what only the operator can. */
 import { Buffer } from "node:buffer";
-import { isObject } from "../lib/is_object.ts";
-import { parseJson } from "../lib/parse_json.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 
 const maxUnwrappedBytes = 65_536;

@@ -1,6 +1,5 @@
 /** What a status other than 200 means: refusals by Ollama itself, or by a proxy in front of it. */
-import { isObject } from "../lib/is_object.ts";
-import { parseJson } from "../lib/parse_json.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 import { type OllamaFailure, ollamaFailure, quoteUpstream, retryableFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import { readUpstreamError, refusedRequest, type UpstreamError } from "./refused_request.ts";

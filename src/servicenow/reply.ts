@@ -1,7 +1,7 @@
 /** What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values. */
 import { z } from "zod";
 import type { Clock } from "../lib/time/clock.ts";
-import { parseJson } from "../lib/parse_json.ts";
+import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { retryAfterSeconds, type UpstreamReply, type UpstreamRequest } from "./transport.ts";

@@ -1,6 +1,6 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
 import type { Log } from "../lib/log/log.ts";
-import { parseJson } from "../lib/parse_json.ts";
+import { parseJson } from "../lib/json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "../mcp/answer.ts";
 import type { Exchange } from "../mcp/exchange.ts";

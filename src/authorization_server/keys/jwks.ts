@@ -1,7 +1,6 @@
 /** JWK sets that clients give us (RFC 7517): public signature keys and nothing else. */
 import { z } from "zod";
-import { isObject } from "../../lib/is_object.ts";
-import { parseJson } from "../../lib/parse_json.ts";
+import { isObject, parseJson } from "../../lib/json.ts";
 
 const text = z.string().min(1).max(2_000);
 const common = {

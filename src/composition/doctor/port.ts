@@ -1,7 +1,7 @@
 /** Whether the server's address can be listened on, or who listens there. */
 import type { Config } from "../../config/config.ts";
 import { askHealth, healthTimeoutMs } from "../../lib/ask_health.ts";
-import { parseJson } from "../../lib/parse_json.ts";
+import { parseJson } from "../../lib/json.ts";
 import { faultWords, systemCode } from "../../lib/system_fault.ts";
 import type { Check } from "./check.ts";
 

@@ -5,7 +5,7 @@
 import type { Throttled } from "../../lib/admission.ts";
 import type { Peer } from "../../lib/endpoint.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { parseJson } from "../../lib/parse_json.ts";
+import { parseJson } from "../../lib/json.ts";
 import type { AuthOutcome, Principal } from "../../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
 import { bodyTimeoutMs, declaredLength, readRequestText } from "../../lib/request_text.ts";

@@ -1,5 +1,5 @@
 /** Models write `"3"` for 3 and `"true"` for true: the canonical text of a number or boolean, where the schema has one. */
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** The value with such texts replaced, as deep as the schema describes it; what fits nothing stays as it is. */
 export function asSchemaTypes(schema: unknown, value: unknown): unknown {

@@ -3,7 +3,7 @@ import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { headerParameterFault } from "../offers/header_parameters.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { mcpErrorCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 import { runToolInSpan } from "../messages/request_span.ts";
 import { runInContext } from "./run_in_context.ts";

@@ -2,7 +2,7 @@
 import { pause } from "../../lib/time/pause.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { echoedId, errorText, kindOfMessage, rpcErrorCode } from "./jsonrpc.ts";
 import type { Revision } from "../revisions/revision.ts";
 import { insufficientScope } from "../calls/refusals.ts";

@@ -2,7 +2,7 @@
  * JSON-RPC 2.0 messages as MCP restricts them: what a parsed body is, and responses as text. Bodies are judged in place,
  * without copies: the object that was parsed is the object that is dispatched.
  */
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** A request's id: JSON-RPC 2.0 §4 without `null`, which MCP forbids. */
 export type RpcId = string | number;

@@ -2,7 +2,7 @@
 import type { McpAnswer } from "../answer.ts";
 import { answerError, type Call } from "../calls/call.ts";
 import { tooManyCalls } from "../calls/refusals.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import {
   echoedId,
   errorText,

@@ -1,5 +1,5 @@
 /** The part of the legacy handshake that needs no token. The transport decides which callers may have it. */
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { PublicCall } from "../calls/call.ts";
 import type { PublicExchange } from "../exchange.ts";

@@ -2,7 +2,7 @@
 import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { PromptRegistry } from "../prompt.ts";
 import type { ResourceRegistry } from "../resource.ts";

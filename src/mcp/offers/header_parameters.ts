@@ -1,5 +1,5 @@
 /** Tool parameters that modern clients repeat in `Mcp-Param-*` headers (MCP 2026-07-28, server/tools: x-mcp-header). */
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { decodeHeaderValue } from "../revisions/header_value.ts";
 
 export interface HeaderParameter {

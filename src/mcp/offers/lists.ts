@@ -3,7 +3,7 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import { pageAt, pageStart } from "./paging.ts";
 import type { Profile } from "../sessions/profile.ts";

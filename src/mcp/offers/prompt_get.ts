@@ -2,7 +2,7 @@
 import { hasScopes } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call, logCrash } from "../calls/call.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { Prompt, PromptOutcome, PromptRegistry } from "../prompt.ts";
 import { runInContext } from "../calls/run_in_context.ts";

@@ -1,6 +1,6 @@
 /** JSON schemas of a tool's input and output, made once when the tool is registered. */
 import { z } from "zod";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** A JSON schema whose root is an object. */
 export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };

@@ -1,6 +1,6 @@
 /** MRTR (2026-07-28, basic/patterns/mrtr): the answers to a tool's questions are in the request, or are still to come. */
 import type { Call } from "../calls/call.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { type Answer, type Answers, parseAnswer, type Question, type Questions } from "./question.ts";
 import { openRequestState } from "./request_state.ts";
 

@@ -9,7 +9,7 @@ import type { SecretBox } from "../../lib/secret_box.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import { type Admission, admitted } from "../../lib/admission.ts";
 import { createIssuedIds } from "../streams/issued_id.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { requestText, type RpcResponse } from "../messages/jsonrpc.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
 import { createPipeSender, receiveFromPipe } from "../streams/stored_pipe.ts";

@@ -8,7 +8,7 @@ import { z } from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import type { RpcCall } from "../messages/jsonrpc.ts";
 
 interface RequestStateOptions {

@@ -4,7 +4,7 @@
  */
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { PublicExchange } from "../exchange.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { mcpErrorCode, metaOf, type RpcCall, rpcErrorCode } from "../messages/jsonrpc.ts";
 import { claimsModern, envelopeFault, modernVersion, protocolVersionKey } from "./envelope.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";

@@ -1,5 +1,5 @@
 /** The envelope of a modern message: the keys of `_meta` that say what a handshake said before (2026-07-28, basic). */
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { metaOf } from "../messages/jsonrpc.ts";
 import { isLoggingLevel } from "../log_level.ts";
 

@@ -1,5 +1,5 @@
 /** The headers that repeat parts of a modern request's body, so that gateways may route by them (SEP-2243). */
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import type { RpcCall } from "../messages/jsonrpc.ts";
 import type { PublicExchange } from "../exchange.ts";
 import { decodeHeaderValue } from "./header_value.ts";

@@ -1,5 +1,5 @@
 /** What a client says it can do: the part of it that this server acts on. */
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** The identifier of the tasks extension. */
 export const tasksExtension = "io.modelcontextprotocol/tasks";

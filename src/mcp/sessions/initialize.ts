@@ -5,7 +5,7 @@ import type { JsonAnswer, McpAnswer } from "../answer.ts";
 import { answerResult, type Call, type PublicCall } from "../calls/call.ts";
 import type { PublicExchange } from "../exchange.ts";
 import { parseClientCapabilities } from "./client_capabilities.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import type { Profile } from "./profile.ts";
 import { latestLegacyRevision, legacyRevisions } from "../revisions/legacy.ts";
 import type { CacheHint, ServerInfo } from "../revisions/revision.ts";

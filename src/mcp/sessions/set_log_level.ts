@@ -2,7 +2,7 @@
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { refuseRate } from "../calls/refusals.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import { isLoggingLevel, logLevels } from "../log_level.ts";
 import type { Sessions } from "./session.ts";

@@ -4,7 +4,7 @@ import type { McpAnswer } from "../answer.ts";
 import { answerError, type Call } from "../calls/call.ts";
 import { tooManyStreams } from "../calls/refusals.ts";
 import { type Change, type ChangeHub, listNames } from "./change_hub.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { notificationText, resultText, rpcErrorCode, type RpcId } from "../messages/jsonrpc.ts";
 import type { ResourceRegistry } from "../resource.ts";
 import { mayWatch, watchFamilies } from "./resource_watch.ts";

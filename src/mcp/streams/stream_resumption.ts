@@ -9,7 +9,7 @@ import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
-import { parseJson } from "../../lib/parse_json.ts";
+import { parseJson } from "../../lib/json.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";

@@ -3,7 +3,7 @@
  * written before it and read with it.
  */
 import { z } from "zod";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { Put, Storage, StorageKey } from "../../storage/port.ts";
 

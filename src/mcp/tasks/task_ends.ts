@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import { maxTaskResultCharacters } from "./result_pieces.ts";
 import type { TaskRecord } from "./task_record.ts";

@@ -2,7 +2,7 @@
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { encodeRequiredCapabilities } from "../sessions/client_capabilities.ts";
-import { isObject } from "../../lib/is_object.ts";
+import { isObject } from "../../lib/json.ts";
 import { mcpErrorCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 
 /** Answers to a task of another instance are left in one stored value. */
