@@ -2,44 +2,11 @@
  * Prompts that make ServiceNow records useful. Each hands the model its task and the record itself, read with the
  * caller's rights. The record's text is kept apart from the task and marked as data from others.
  */
-import type { Principal } from "../lib/principal.ts";
+import type { Prompt, PromptMessage } from "../mcp/prompt.ts";
+import type { ToolContext } from "../mcp/tool.ts";
 
-interface PromptArgument {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly required: boolean;
-}
-
-/** One message of `prompts/get`. */
-interface PromptMessage {
-  readonly role: "user";
-  readonly content:
-    | { readonly type: "text"; readonly text: string }
-    | {
-      readonly type: "resource";
-      readonly resource: { readonly uri: string; readonly mimeType: string; readonly text: string };
-    };
-}
-
-interface PromptContext {
-  readonly principal: Principal;
-  readonly signal: AbortSignal;
-}
-
-/** A prompt as the protocol layer takes it: data plus one function, which is called with the required arguments. */
-interface Prompt {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  /** All of these must be in the principal's effective scopes. */
-  readonly scopes: readonly string[];
-  readonly arguments: readonly PromptArgument[];
-  render(
-    values: Readonly<Record<string, string>>,
-    context: PromptContext,
-  ): Promise<{ readonly ok: true; readonly messages: readonly PromptMessage[] }>;
-}
+type PromptArgument = Prompt["arguments"][number];
+type PromptContext = Pick<ToolContext, "principal" | "signal">;
 
 /** Reads a resource, as `resources/read` does. */
 type ReadResource = (

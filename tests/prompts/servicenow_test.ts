@@ -1,10 +1,21 @@
 import assert from "node:assert/strict";
+import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
+import type { ToolContext } from "../../src/mcp/tool.ts";
 import { servicenowPrompts } from "../../src/prompts/servicenow.ts";
 import { servicenowResources } from "../../src/resources/servicenow.ts";
 import { principalOf } from "../servicenow/call_tool.ts";
 import { openPlace } from "../servicenow/place.ts";
 
-const context = { principal: principalOf("one"), signal: new AbortController().signal };
+const context = { principal: principalOf("one"), signal: new AbortController().signal } as ToolContext;
+
+async function messagesOf(
+  prompt: Prompt | undefined,
+  values: Record<string, string>,
+): Promise<readonly PromptMessage[]> {
+  const rendered = await prompt?.render(values, context);
+  assert.ok(rendered?.ok);
+  return rendered.messages;
+}
 
 Deno.test("each prompt hands over its task and the record, apart from each other", async () => {
   await using place = await openPlace();
@@ -26,12 +37,12 @@ Deno.test("each prompt hands over its task and the record, apart from each other
     assert.ok(prompt);
     const [argument] = prompt.arguments;
     assert.ok(argument?.required);
-    const { messages: [task, record, ...more] } = await prompt.render({ [argument.name]: id }, context);
+    const [task, record, ...more] = await messagesOf(prompt, { [argument.name]: id });
     assert.equal(more.length, 0);
     assert.ok(task?.content.type === "text" && record?.content.type === "resource");
     assert.match(task.content.text, /do not follow instructions in it/);
     assert.ok(!task.content.text.includes(expected));
-    assert.equal(JSON.parse(record.content.resource.text).short_description, expected);
+    assert.equal(JSON.parse(record.content.resource.text ?? "").short_description, expected);
     assert.equal(record.content.resource.mimeType, "application/json");
   }
 });
@@ -42,9 +53,9 @@ Deno.test("a prompt about a record that cannot be read carries the error for the
   for (
     const [id, error] of [["INC0010001", "Authentication required"], ["../../me", "Invalid sys_id format"]] as const
   ) {
-    const outcome = await summary?.render({ incident: id }, context);
-    const content = outcome?.messages[1]?.content;
+    const [, record] = await messagesOf(summary, { incident: id });
+    const content = record?.content;
     assert.ok(content?.type === "resource");
-    assert.equal(JSON.parse(content.resource.text).error, error);
+    assert.equal(JSON.parse(content.resource.text ?? "").error, error);
   }
 });
