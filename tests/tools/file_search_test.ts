@@ -12,16 +12,37 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
     Deno.writeTextFileSync(`${root}/b.md`, "fox.fox\r\nno\r\n");
     Deno.writeFileSync(`${root}/c.bin`, Uint8Array.of(0xff, 0x66, 0x6f, 0x78));
     Deno.symlinkSync("../outside", `${root}/l`);
-    assert.equal((await answerOf(search, { query: "fox" })).text, "b.md:1: fox.fox\r\nd/a.txt:2: one fox");
-    assert.equal((await answerOf(search, { query: "fox", path: "d" })).text, "d/a.txt:2: one fox");
-    assert.equal(
-      (await answerOf(search, { query: "FOX", ignore_case: true, pattern: "*.txt" })).text,
-      "d/a.txt:2: one fox\nd/a.txt:3: two Fox",
-    );
-    assert.equal((await answerOf(search, { query: "^t\\w+$", regex: true })).text, "d/a.txt:4: three");
-    assert.equal((await answerOf(search, { query: "x.f", regex: false })).text, "b.md:1: fox.fox\r");
-    assert.equal((await answerOf(search, { query: "TOPSECRET" })).text, "(nothing found)");
-    assert.equal((await answerOf(search, { pattern: "*.{md,bin}" })).text, "b.md\nc.bin");
+    const linesOf = async (request: Record<string, unknown>) => (await answerOf(search, request)).text.split("\n");
+    const passed = "passed over: 1 binary or not UTF-8: c.bin";
+    assert.deepEqual(await linesOf({ query: "fox" }), [
+      "b.md",
+      "1: fox.fox\r",
+      "d/a.txt",
+      "2: one fox",
+      `(2 hits in 2 files; 3 searched; ${passed})`,
+    ]);
+    const below = ["d/a.txt", "2: one fox", "(1 hit in 1 file; 1 searched)"];
+    assert.deepEqual(await linesOf({ query: "fox", path: "d" }), below);
+    assert.deepEqual(await linesOf({ query: "fox", path: "d/a.txt" }), below);
+    assert.deepEqual((await linesOf({ query: "FOX", ignore_case: true, pattern: "*.txt" })).slice(0, -1), [
+      "d/a.txt",
+      "2: one fox",
+      "3: two Fox",
+    ]);
+    assert.deepEqual((await linesOf({ query: "^t\\w+$", regex: true })).slice(0, -1), ["d/a.txt", "4: three"]);
+    assert.deepEqual((await linesOf({ query: "x.f", regex: false })).slice(0, -1), ["b.md", "1: fox.fox\r"]);
+    assert.deepEqual(await linesOf({ query: "TOPSECRET" }), [
+      "(nothing found)",
+      `(0 hits in 0 files; 3 searched; ${passed})`,
+    ]);
+    assert.deepEqual(await linesOf({ pattern: "*.{md,bin}" }), ["b.md", "c.bin", "(2 files found)"]);
+    assert.deepEqual((await linesOf({ query: "o", context: 1, path: "d" })).slice(0, -1), [
+      "d/a.txt",
+      "1: zero",
+      "2: one fox",
+      "3: two Fox",
+      "4- three",
+    ]);
     const { structured } = await answerOf(search, { query: "one", context: 1 });
     assert.deepEqual(structured["matches"], [
       { filename: "d/a.txt", line: 2, text: "one fox", before: ["zero"], after: ["two Fox"] },
@@ -89,7 +110,7 @@ Deno.test("file_search takes expressions that make backtracking engines hang", (
     Deno.writeTextFileSync(`${root}/a`, `${"a".repeat(50_000)}\n${"x".repeat(50_000)}\n`);
     // An engine that backtracks would need longer than anybody waits: 2^50,000 steps, or 50,000^3.
     for (const query of ["(a+)+$b", "(x+x+)+y", "(a|aa)+c", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*)*(.*)*z"]) {
-      assert.equal((await answerOf(search, { query, regex: true })).text, "(nothing found)");
+      assert.match((await answerOf(search, { query, regex: true })).text, /^\(nothing found\)\n/);
     }
   }));
 
@@ -105,7 +126,7 @@ Deno.test("file_search refuses what it cannot search for", () =>
     );
     assert.match(await refusal({ query: "(?=a)", regex: true }), /no regular expression in RE2 syntax/);
     assert.match(await refusal({ query: "\\1", regex: true }), /no regular expression in RE2 syntax/);
-    assert.match(await refusal({ query: "a", pattern: "" }), /the pattern is empty/);
+    assert.match(await refusal({ query: "a", pattern: "" }), /a pattern is empty/);
     assert.equal(await refusal({ query: "a", path: "../" }), "Invalid path - path traversal not allowed");
     assert.equal(await refusal({ query: "a", path: "none" }), "Failed to search: no such file or directory (none)");
     assert.match(await refusal({ query: "a", cursor: btoa("[null]") }), /cursor/);
@@ -151,3 +172,107 @@ Deno.test("file_search ends with the turn in which its caller goes away", () =>
     assert.ok(outcome.structuredContent?.["next_cursor"] !== undefined);
     assert.ok(afterwards <= 1, `${afterwards} further reads`);
   }));
+
+Deno.test("file_search shows names or counts instead of lines, the last hits, and the newest files first", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    for (const [index, name] of ["a", "b", "c"].entries()) {
+      Deno.writeTextFileSync(`${root}/${name}`, `hit 1 ${name}\nmiss\n`.repeat(3 - index) + `hit last ${name}\n`);
+      Deno.utimeSync(`${root}/${name}`, 0, Date.UTC(2026, 10, 1 + index) / 1000);
+    }
+    const linesOf = async (request: Record<string, unknown>) =>
+      (await answerOf(search, { query: "hit", ...request })).text.split("\n");
+    assert.deepEqual(await linesOf({ show: "files" }), ["a", "b", "c", "(3 files; 3 searched)"]);
+    assert.deepEqual(await linesOf({ show: "count" }), ["a: 4", "b: 3", "c: 2", "(9 hits in 3 files; 3 searched)"]);
+    assert.deepEqual(await linesOf({ last: true, limit: 3 }), [
+      "b",
+      "5: hit last b",
+      "c",
+      "1: hit 1 c",
+      "3: hit last c",
+      "(9 hits in 2 files; 3 searched)",
+    ]);
+    assert.deepEqual((await linesOf({ newest_first: true, show: "files" })).slice(0, 3), ["c", "b", "a"]);
+    const { structured } = await answerOf(search, { query: "hit", newest_first: true, limit: 1 });
+    assert.deepEqual(structured["matches"], [{ filename: "c", line: 1, text: "hit 1 c" }]);
+    assert.ok(!("next_cursor" in structured));
+    assert.deepEqual((await answerOf(search, { query: "hit", show: "count" })).structured["matches"], [
+      { filename: "a", count: 4 },
+      { filename: "b", count: 3 },
+      { filename: "c", count: 2 },
+    ]);
+  }));
+
+Deno.test("the last hits of a large file are kept within one page, and the others counted", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    Deno.writeTextFileSync(
+      `${root}/log`,
+      Array.from({ length: 20_000 }, (_, n) => `error ${n} ${"x".repeat(90)}\n`).join(""),
+    );
+    Deno.writeTextFileSync(`${root}/${"n".repeat(200)}`, "error\n");
+    const { text, structured } = await answerOf(search, { query: "error", last: true, limit: 1000 });
+    assert.ok(text.length < 45_000);
+    const matches = structured["matches"] as { readonly line: number }[];
+    assert.ok(matches.length > 300);
+    assert.equal(structured["hits"], 20_001);
+  }));
+
+Deno.test("file_search finds whole words, leaves out what it is told to, and passes over what is ignored", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    for (const directory of ["node_modules/x", "src/gen", ".git"]) {
+      Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
+    }
+    const files: Record<string, string> = {
+      "a.ts": "total totals\nsubtotal\ntotal.x()\n",
+      "src/gen/b.ts": "total\n",
+      "src/c.test.ts": "total\n",
+      "node_modules/x/d.js": "total\n",
+      ".git/config": "total\n",
+      "e.log": "total\n",
+      ".gitignore": "*.log\n",
+    };
+    for (const [name, text] of Object.entries(files)) Deno.writeTextFileSync(`${root}/${name}`, text);
+    const found = async (request: Record<string, unknown>) =>
+      ((await answerOf(search, { query: "total", ...request })).structured["matches"] as {
+        filename: string;
+        line: number;
+      }[])
+        .map(({ filename, line }) => `${filename}:${line}`);
+    assert.deepEqual(await found({ whole_word: true }), ["a.ts:1", "a.ts:3", "src/c.test.ts:1", "src/gen/b.ts:1"]);
+    assert.deepEqual(await found({ whole_word: true, query: "total.x()" }), ["a.ts:3"]);
+    assert.deepEqual(await found({ whole_word: true, query: "totals?", regex: true, path: "a.ts" }), [
+      "a.ts:1",
+      "a.ts:3",
+    ]);
+    assert.deepEqual(await found({ exclude: ["gen", "*.test.ts"] }), ["a.ts:1", "a.ts:2", "a.ts:3"]);
+    const { text, structured } = await answerOf(search, { query: "nothing" });
+    assert.match(
+      text,
+      /\n\(3 ignored entries passed over: \.git\/, node_modules\/, \.\.\.; set include_ignored to see them\)$/,
+    );
+    assert.equal((structured["skipped"] as { count: number }).count, 3);
+    assert.equal((await found({ include_ignored: true, show: "files" })).length, 6);
+    assert.deepEqual(await found({ path: "node_modules" }), ["node_modules/x/d.js:1"]);
+  }));
+
+Deno.test("file_search names the files that it could not search, and why", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    Deno.writeTextFileSync(`${root}/a`, "x");
+    Deno.linkSync(`${root}/a`, `${root}/b`);
+    Deno.writeFileSync(`${root}/c`, Uint8Array.of(0));
+    Deno.writeTextFileSync(`${root}/large`, "x".repeat(200));
+    const { text, structured } = await answerOf(search, { query: "x" });
+    assert.equal(
+      text,
+      "(nothing found)\n(0 hits in 0 files; 4 searched; passed over: 2 with several names (hard links): a, b; " +
+        "1 binary or not UTF-8: c; 1 too large: large)",
+    );
+    assert.deepEqual(structured["passed_over"], [
+      { reason: "hard_link", count: 2, filenames: ["a", "b"] },
+      { reason: "binary", count: 1, filenames: ["c"] },
+      { reason: "too_large", count: 1, filenames: ["large"] },
+    ]);
+  }, { limits: { maxFileBytes: 100 } }));

@@ -64,16 +64,17 @@ async function searchFiles(
     await body(async (bytes, pieceBytes) => {
       Deno.writeFileSync(`${root}/f`, bytes);
       const workspace = workspaces.get(pieceBytes) ?? assert.fail();
+      const matches: LineMatch[] = [];
       const found = await searchFile(workspace, path.value, {
         pattern: pattern.value,
         contextLines: 0,
         afterLine: 0,
-        isEnough: () => false,
+        onMatch: (match) => matches.push(match) < 0,
         nextTurn: () => undefined,
         isOver: () => false,
         buffer: createSearchBuffer(workspace),
       });
-      return found === null ? null : [...found.matches];
+      return found.ok ? matches : null;
     });
   } finally {
     for (const workspace of workspaces.values()) await workspace.close();

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { type GlobMatcher, parseGlob } from "../../workspace/glob.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
@@ -11,6 +10,7 @@ import { listDuplicates } from "./list_duplicates.ts";
 import { listPage } from "./list_page.ts";
 import { listSorted } from "./list_sorted.ts";
 import { summarize } from "./list_summary.ts";
+import { matcherOf, skippedOutput } from "./list_walk.ts";
 import { toPathFailure } from "./refusal.ts";
 
 const maxDepth = 64;
@@ -39,14 +39,13 @@ const entry = z.object({
   size_bytes: z.int().optional(),
   modified_at: z.string().optional(),
 });
-const skipped = z.object({ count: z.int(), directories: z.array(z.string()) });
 const output = z.object({
   path: z.string().describe("The directory; empty for the workspace itself"),
   entries: z.array(entry).optional(),
   next_cursor: z.string().optional(),
   total: z.int().optional().describe("Entries there are, where they were all looked at"),
   incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
-  skipped: skipped.optional().describe("Ignored entries that were passed over"),
+  skipped: skippedOutput.optional().describe("Ignored entries that were passed over"),
   files: z.int().optional(),
   directories: z.int().optional(),
   size_bytes: z.int().optional(),
@@ -109,17 +108,6 @@ export function fileListTool(
       return await listPage(listing, { details: show === "details" || modifiedAfter !== null, after });
     },
   });
-}
-
-function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {
-  const include = pattern === undefined ? () => true : parseGlob(pattern);
-  const excludes = exclude.map((text) => parseGlob(text));
-  if (include === null || excludes.includes(null)) return null;
-  if (excludes.length === 0) return include;
-  // what lies in an excluded directory is excluded
-  const isExcluded = (segments: readonly string[]): boolean =>
-    segments.some((_, index) => excludes.some((matches) => matches?.(segments.slice(0, index + 1))));
-  return (segments) => include(segments) && !isExcluded(segments);
 }
 
 function invalid(words: string): ToolOutcome {

@@ -2,27 +2,57 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { parseGlob } from "../../workspace/glob.ts";
-import { createLinePattern, type LinePattern, type LineQueryRefusal } from "../../workspace/text/line_pattern.ts";
+import { createIgnored } from "../../workspace/ignored.ts";
+import {
+  createLinePattern,
+  type LinePattern,
+  type LineQuery,
+  type LineQueryRefusal,
+} from "../../workspace/text/line_pattern.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { toSearchCursor } from "./cursor.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { untrustedOutput } from "./input.ts";
-import { toPathFailure } from "./refusal.ts";
+import { matcherOf, skippedOutput } from "./list_walk.ts";
+import { toFailure, toPathFailure } from "./refusal.ts";
 import { search } from "./search_run.ts";
 
+const maxExcludes = 20;
+
 const input = z.object({
-  query: z.string().optional().describe("The text to find in files; without it files are found by name alone"),
-  pattern: z.string().optional().describe(
-    "Only files that match: *.md for names, src/**/*.{ts,js} for paths below path",
-  ),
-  path: z.string().default(".").describe("The directory to search; the whole workspace if absent"),
-  regex: z.boolean().default(false).describe("query is a regular expression (RE2 syntax), matched line by line"),
-  ignore_case: z.boolean().default(false).describe("Capital and small letters are the same"),
-  context: z.int().min(0).max(10).default(0).describe("How many lines to show before and after each match"),
-  limit: z.int().min(1).max(1000).default(100).describe("How many matches to give at most"),
-  cursor: z.string().optional().describe("Continue an earlier search: its next_cursor"),
+  query: z.string().optional().describe("Text to find in lines; absent to find files by pattern alone"),
+  regex: z.boolean().default(false).describe("query is a regular expression (RE2)"),
+  path: z.string().default(".").describe("Directory or file to search; the whole workspace if absent"),
+  pattern: z.string().optional().describe("Only files that match: *.md for names, src/**/*.{ts,js} for paths"),
+  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns of files and directories to leave out"),
+  ignore_case: z.boolean().default(false),
+  whole_word: z.boolean().default(false),
+  show: z.enum(["lines", "files", "count"]).default("lines").describe("files: only their names; count: hits by file"),
+  context: z.int().min(0).max(10).default(0).describe("Lines around each hit"),
+  last: z.boolean().default(false).describe("The last hits instead of the first"),
+  newest_first: z.boolean().default(false).describe("Files in the order of change"),
+  include_ignored: z.boolean().default(false).describe("Also .git, node_modules and what .gitignore names"),
+  limit: z.int().min(1).max(1000).default(100).describe("Hits at most"),
+  cursor: z.string().optional().describe("Goes on where an earlier answer ended"),
+});
+
+const output = z.object({
+  matches: z.array(z.object({
+    filename: z.string().describe("Path in the workspace, exactly; escape it before showing it"),
+    line: z.int().optional().describe("From 1"),
+    text: z.string().optional().describe("The line; a long one is cut around the hit"),
+    before: z.array(z.string()).optional(),
+    after: z.array(z.string()).optional(),
+    count: z.int().optional(),
+  })),
+  hits: z.int().optional(),
+  files_searched: z.int(),
+  files_passed_over: z.int(),
+  passed_over: z.array(z.object({ reason: z.string(), count: z.int(), filenames: z.array(z.string()) })).optional(),
+  skipped: skippedOutput.optional(),
+  next_cursor: z.string().optional(),
+  untrusted: untrustedOutput,
 });
 
 interface FileSearchOptions {
@@ -41,49 +71,47 @@ export function fileSearchTool(
     name: "file_search",
     title: "Search files",
     description:
-      "Finds files of the workspace by name pattern, and lines in them by plain text or a regular expression. " +
-      "Binary files are passed over and links are not followed.",
+      "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Passes over .git, " +
+      "node_modules and what .gitignore names, and says what else it did not search, and why.",
     scopes: ["files:read"],
     annotations: { title: "Search files", readOnlyHint: true, openWorldHint: false },
+    aliases: { filename: "path", glob: "pattern" },
     input,
-    output: z.object({
-      matches: z.array(z.object({
-        filename: z.string().describe("The file's path in the workspace, exactly; escape it before showing it"),
-        line: z.int().optional().describe("The number of the line, from 1"),
-        text: z.string().optional().describe("The line; long ones are cut"),
-        before: z.array(z.string()).optional().describe("The lines before"),
-        after: z.array(z.string()).optional().describe("The lines after"),
-      })).describe("What was found, in the order of names"),
-      files_searched: z.int().describe("How many files were looked at in this call"),
-      files_passed_over: z.int().describe("How many were binary, too large or unreadable"),
-      next_cursor: z.string().optional().describe("There may be more: call again with this cursor"),
-      untrusted: untrustedOutput,
-    }),
+    output,
     async run(request, context) {
       const path = parseDirectoryPath(request.path);
       if (!path.ok) return toPathFailure("path", path.error, request.path);
       if (request.query === undefined && request.pattern === undefined) return invalid("give query, pattern or both");
-      const matchesName = request.pattern === undefined ? () => true : parseGlob(request.pattern);
-      if (matchesName === null) return invalid("the pattern is empty, too long or has too many alternatives");
+      const matchesName = matcherOf(request.pattern, request.exclude);
+      if (matchesName === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const cursor = request.cursor === undefined ? undefined : toSearchCursor(request.cursor);
       if (cursor === null) return invalid("the cursor is not one of an earlier result");
       let pattern: LinePattern | null = null;
       if (request.query !== undefined) {
-        const query = { text: request.query, isRegularExpression: request.regex, ignoreCase: request.ignore_case };
-        const created = await createLinePattern(query);
+        const created = await createLinePattern(toLineQuery(request.query, request));
         if (!created.ok) return invalid(queryWords(created.error));
         pattern = created.value;
       }
+      const workspace = workspaceOf(source, context.principal);
+      const there = path.value.text === "" ? null : await workspace.stat(path.value);
+      if (there !== null && !there.ok) return toFailure("search", path.value, there.error);
+      const isFile = there?.value.kind === "file";
       const started = clock();
       const deadline = started + maxSearchMilliseconds;
       let isHandedOut = false;
       return await search({
-        workspace: workspaceOf(source, context.principal),
+        workspace,
         path: path.value,
-        request,
-        matchesName,
+        isFile,
+        limit: request.limit,
+        context: request.context,
+        show: request.show,
+        last: request.last,
+        newestFirst: request.newest_first,
+        matchesName: isFile ? () => true : matchesName,
         pattern,
         cursor,
+        ignored: isFile || request.include_ignored ? undefined : await createIgnored(workspace, path.value),
         isOver: () => clock() > deadline || context.signal.aborted,
         progress: (progress) => context.progress({ progress }),
         outlive() {
@@ -94,6 +122,23 @@ export function fileSearchTool(
       });
     },
   });
+}
+
+interface QueryOptions {
+  readonly regex: boolean;
+  readonly ignore_case: boolean;
+  readonly whole_word: boolean;
+}
+
+/** A whole word is an expression with word boundaries, where the query begins and ends with a character of words. */
+function toLineQuery(
+  query: string,
+  { regex, ignore_case: ignoreCase, whole_word: wholeWord }: QueryOptions,
+): LineQuery {
+  if (!wholeWord || query === "") return { text: query, isRegularExpression: regex, ignoreCase };
+  const inner = regex ? `(?:${query})` : query.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const [start, end] = regex ? ["\\b", "\\b"] : [/^\w/.test(query) ? "\\b" : "", /\w$/.test(query) ? "\\b" : ""];
+  return { text: `${start}${inner}${end}`, isRegularExpression: true, ignoreCase };
 }
 
 function queryWords(refusal: LineQueryRefusal): string {

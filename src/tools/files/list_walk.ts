@@ -1,7 +1,8 @@
-/** What the listings of `file_list` share: which entries, how they are shown, and what was passed over. */
+/** What listings and searches share: which entries, how they are shown, and what was passed over. */
+import { z } from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName } from "../../workspace/file_display.ts";
-import type { GlobMatcher } from "../../workspace/glob.ts";
+import { type GlobMatcher, parseGlob } from "../../workspace/glob.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
@@ -22,6 +23,21 @@ export interface Listing {
 }
 
 const visitsPerCheck = 256;
+
+/** What was passed over, in structured content. */
+export const skippedOutput: z.ZodObject = z.object({ count: z.int(), directories: z.array(z.string()) });
+
+/** Matches names that fit `pattern` and lie in nothing that fits `exclude`; `null` when one of them is no pattern. */
+export function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {
+  const include = pattern === undefined ? () => true : parseGlob(pattern);
+  const excludes = exclude.map((text) => parseGlob(text));
+  if (include === null || excludes.includes(null)) return null;
+  if (excludes.length === 0) return include;
+  // what lies in an excluded directory is excluded
+  const isExcluded = (segments: readonly string[]): boolean =>
+    segments.some((_, index) => excludes.some((matches) => matches?.(segments.slice(0, index + 1))));
+  return (segments) => include(segments) && !isExcluded(segments);
+}
 
 /** All entries that are wanted, as far as the bounds allow. */
 export async function collectEntries(

@@ -1,59 +1,111 @@
-/** The answer of the tool `file_search`. */
+/** The answer of the tool `file_search`, in words and as data. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName, showText } from "../../workspace/file_display.ts";
+import type { Ignored } from "../../workspace/ignored.ts";
+import type { PassedOver } from "../../workspace/text/search_file.ts";
 import type { LineMatch } from "../../workspace/text/search_text.ts";
 import { type SearchCursor, toSearchCursorText } from "./cursor.ts";
-import { showName, showText } from "../../workspace/file_display.ts";
+import { skippedParts } from "./list_walk.ts";
+import type { FoundFile, SearchResult } from "./search_matches.ts";
 
-/** What was found: a line, or without one a file by its name. */
-export interface SearchMatch {
-  readonly filename: string;
-  readonly line?: number;
-  readonly text?: string;
-  readonly before?: readonly string[];
-  readonly after?: readonly string[];
-}
+const reasonWords: Readonly<Record<PassedOver, string>> = {
+  binary: "binary or not UTF-8",
+  too_large: "too large",
+  hard_link: "with several names (hard links)",
+  unreadable: "unreadable",
+};
 
-/** What a search has come to. */
-interface SearchProgress {
-  readonly matches: readonly SearchMatch[];
-  readonly searched: number;
-  readonly passedOver: number;
-  /** Where to go on; `null` at the end. */
-  readonly next: SearchCursor | null;
-}
-
-/** The tool's answer in words and as data. */
-export function toAnswer({ matches, searched, passedOver, next }: SearchProgress): ToolOutcome {
-  const nextCursor = next === null || (next.finished === undefined && next.partial === undefined)
-    ? undefined
-    : toSearchCursorText(next);
-  const lines = matches.map(toLines);
-  if (matches.length === 0) lines.push(nextCursor === undefined ? "(nothing found)" : "(nothing found so far)");
-  if (nextCursor !== undefined) lines.push(`(there may be more; go on with cursor ${nextCursor})`);
+/** Lines grouped by file, then what was searched and what was not. */
+export function toAnswer(
+  result: SearchResult,
+  { next, isCut, ignored }: {
+    /** Where to go on; `null` where the search is done, or cannot be continued. */
+    readonly next: SearchCursor | null;
+    readonly isCut: boolean;
+    readonly ignored: Ignored | undefined;
+  },
+): ToolOutcome {
+  const { show, hasContext, byName, files, hits, searched, passedOver } = result;
+  const cursor = next === null ? undefined : toSearchCursorText(next);
+  const skipped = skippedParts(ignored);
+  const notice = byName ? `${count(files.length, "file")} found` : searchedWords(result);
+  const more = cursor !== undefined
+    ? `; there may be more: go on with cursor ${cursor}`
+    : isCut
+    ? "; there may be more: name a directory, or raise limit"
+    : "";
+  const lines = [
+    ...files.map((file) => toLines(file, result)),
+    ...(files.length === 0 ? [cursor === undefined ? "(nothing found)" : "(nothing found so far)"] : []),
+    `(${notice}${more})`,
+    ...skipped.lines,
+  ];
+  const total = [...passedOver.values()].reduce((sum, each) => sum + each.count, 0);
   return {
     ok: true,
     content: [{ type: "text", text: lines.join("\n") }],
     structuredContent: {
-      matches,
+      matches: show === "lines" && !byName
+        ? files.flatMap(({ filename, matches }) => matches.map((match) => toMatch(filename, match, hasContext)))
+        : files.map(({ filename, count }) => show === "count" && !byName ? { filename, count } : { filename }),
+      ...(byName ? {} : { hits }),
       files_searched: searched,
-      files_passed_over: passedOver,
-      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
+      files_passed_over: total,
+      ...(total === 0 ? {} : {
+        passed_over: Array.from(passedOver, ([reason, each]) => ({ reason, count: each.count, filenames: each.names })),
+      }),
+      ...skipped.facts,
+      ...(cursor === undefined ? {} : { next_cursor: cursor }),
       untrusted: true,
     },
   };
 }
 
-export function toMatch(filename: string, { line, text, before, after }: LineMatch, hasContext: boolean): SearchMatch {
-  return { filename, line, text, ...hasContext ? { before, after } : {} };
+function searchedWords({ hits, files, searched, passedOver, show }: SearchResult): string {
+  const found = show === "files"
+    ? count(files.length, "file")
+    : `${count(hits, "hit")} in ${count(files.length, "file")}`;
+  const reasons = Array.from(
+    passedOver,
+    ([reason, { count: number, names }]) =>
+      `${number} ${reasonWords[reason]}: ${names.map(showName).join(", ")}${number > names.length ? ", ..." : ""}`,
+  );
+  return [`${found}; ${searched} searched`, ...(reasons.length === 0 ? [] : [`passed over: ${reasons.join("; ")}`])]
+    .join("; ");
 }
 
-function toLines({ filename, line, text = "", before = [], after = [] }: SearchMatch): string {
+function toMatch(
+  filename: string,
+  { line, text, before, after }: LineMatch,
+  hasContext: boolean,
+): Record<string, unknown> {
+  return { filename, line, text, ...(hasContext ? { before, after } : {}) };
+}
+
+function toLines({ filename, matches, count: hits }: FoundFile, { show, byName }: SearchResult): string {
   const name = showName(filename);
-  if (line === undefined) return name;
-  return [
-    ...before.map((each, index) => `${name}-${line - before.length + index}- ${showText(each)}`),
-    `${name}:${line}: ${showText(text)}`,
-    ...after.map((each, index) => `${name}-${line + 1 + index}- ${showText(each)}`),
-    ...before.length + after.length > 0 ? ["--"] : [],
-  ].join("\n");
+  if (byName || show === "files") return name;
+  if (show === "count") return `${name}: ${hits}`;
+  const lines = [name];
+  let shownTo = 0;
+  for (const [at, { line, text, before, after }] of matches.entries()) {
+    const first = line - before.length;
+    if (before.length > 0 && shownTo > 0 && first > shownTo + 1) lines.push("--");
+    for (const [index, each] of before.entries()) {
+      if (first + index > shownTo) lines.push(`${first + index}- ${showText(each)}`);
+    }
+    lines.push(`${line}: ${showText(text)}`);
+    shownTo = line;
+    const nextMatch = matches[at + 1]?.line ?? Infinity;
+    for (const [index, each] of after.entries()) {
+      if (line + 1 + index >= nextMatch) break;
+      lines.push(`${line + 1 + index}- ${showText(each)}`);
+      shownTo = line + 1 + index;
+    }
+  }
+  return lines.join("\n");
+}
+
+function count(number: number, unit: string): string {
+  return `${number} ${unit}${number === 1 ? "" : "s"}`;
 }

@@ -1,100 +1,86 @@
-/** The work of the tool `file_search`: walks the tree, searches its files, and remembers where it stopped. */
+/** The work of the tool `file_search`: goes through the files, searches them, and remembers where it stopped. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { GlobMatcher } from "../../workspace/glob.ts";
-import type { LinePattern } from "../../workspace/text/line_pattern.ts";
+import type { Ignored } from "../../workspace/ignored.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
-import type { LineMatch } from "../../workspace/text/search_text.ts";
+import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
+import type { LinePattern } from "../../workspace/text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../../workspace/text/search_file.ts";
-import { walk } from "../../workspace/walk.ts";
+import { walk, type WalkedEntry } from "../../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
 import { toFailure } from "./refusal.ts";
-import { type SearchMatch, toAnswer, toMatch } from "./search_answer.ts";
+import { toAnswer } from "./search_answer.ts";
+import { createCollector, type SearchShow } from "./search_matches.ts";
 
 const maxDepth = 64;
+const visitsPerCheck = 64;
 
 /** One call of the search. */
-interface Search {
+export interface Search {
   readonly workspace: Workspace;
+  /** A directory, or the one file to search. */
   readonly path: WorkspacePath;
-  readonly request: { readonly limit: number; readonly context: number };
+  readonly isFile: boolean;
+  readonly limit: number;
+  readonly context: number;
+  readonly show: SearchShow;
+  /** The last matches instead of the first. */
+  readonly last: boolean;
+  readonly newestFirst: boolean;
   readonly matchesName: GlobMatcher;
+  /** `null`: files are found by their names alone. */
   readonly pattern: LinePattern | null;
   readonly cursor: SearchCursor | undefined;
+  readonly ignored: Ignored | undefined;
   readonly isOver: () => boolean;
   progress(filesSearched: number): void;
   /** Makes a search that takes long a task, where the caller takes tasks. */
   outlive(): Promise<void> | undefined;
 }
 
-const visitsPerCheck = 64;
-/** Characters of an answer after which it ends; each line repeats the file's name. */
-const maxAnswerCharacters = 1_000_000;
-
 /** Searches until everything was searched, or the limit or the time is reached. */
 export async function search(task: Search): Promise<ToolOutcome> {
-  const { workspace, path, request, matchesName, pattern, cursor } = task;
-  const matches: SearchMatch[] = [];
+  const { workspace, pattern, cursor, path } = task;
+  const collector = createCollector(task);
   const turns = createFairTurns();
   let hasPaused = false;
   const nextTurn: FairTurns = () => turns()?.then(() => void (hasPaused = true));
   const buffer = createSearchBuffer(workspace);
-  let characters = 0;
-  let searched = 0;
-  let passedOver = 0;
   let visited = 0;
   let finished = cursor?.finished;
   let next: SearchCursor | null = null;
-  for await (
-    const step of walk(workspace, path, {
-      depth: maxDepth,
-      nextTurn,
-      ...finished === undefined ? {} : { after: finished },
-    })
-  ) {
+  for await (const step of candidates(task, nextTurn)) {
     if (!step.ok) return toFailure("search", path, step.error);
     const entry = step.value;
     // a caller can only go away while others have their turn
     const isOver = (hasPaused || visited % visitsPerCheck === visitsPerCheck - 1) && task.isOver();
     hasPaused = false;
-    const isEnough = matches.length >= request.limit || characters > maxAnswerCharacters;
-    if (isEnough || visited === workspace.limits.maxTreeEntries || isOver) {
+    if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
       next = { finished };
       break;
     }
     visited++;
-    if (entry.kind === "file" && matchesName(entry.segments)) {
-      const file = childPath(path, entry.segments);
-      const filename = file.text;
-      if (pattern === null) {
-        matches.push({ filename });
-        characters += filename.length;
-      } else {
-        searched++;
+    if (entry.kind === "file" && task.matchesName(entry.segments)) {
+      const file = task.isFile ? path : childPath(path, entry.segments);
+      if (pattern === null) collector.addName(file.text);
+      else {
         const handingOut = task.outlive();
         if (handingOut !== undefined) await handingOut;
-        if (searched % visitsPerCheck === 0) task.progress(searched);
+        if (collector.searched % visitsPerCheck === 0) task.progress(collector.searched);
         const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
-        const afterLine = resumed ? cursor?.partial?.line ?? 0 : 0;
         const pause = nextTurn();
         if (pause !== undefined) await pause;
-        let left = request.limit - matches.length;
         const found = await searchFile(workspace, file, {
           pattern,
-          contextLines: request.context,
-          afterLine,
-          isEnough(match) {
-            characters += charactersOf(filename, match);
-            return --left === 0 || characters > maxAnswerCharacters;
-          },
+          contextLines: task.show === "lines" ? task.context : 0,
+          afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
+          onMatch: collector.begin(file.text),
           nextTurn,
           isOver: task.isOver,
           buffer,
         });
-        if (found === null) passedOver++;
-        else matches.push(...found.matches.map((match) => toMatch(filename, match, request.context > 0)));
-        const line = found?.stoppedAfter ?? null;
+        const line = collector.end(found);
         if (line !== null) {
           next = { finished, partial: { segments: entry.segments, line } };
           break;
@@ -103,12 +89,33 @@ export async function search(task: Search): Promise<ToolOutcome> {
     }
     finished = { segments: entry.segments, isDirectory: entry.kind === "directory" };
   }
-  return toAnswer({ matches, searched, passedOver, next });
+  // an order other than that of names has no place to go on from
+  const canGoOn = !task.newestFirst && !task.last && !(next?.finished === undefined && next?.partial === undefined);
+  return toAnswer(collector.result(), { next: canGoOn ? next : null, isCut: next !== null, ignored: task.ignored });
 }
 
-function charactersOf(filename: string, { text, before, after }: LineMatch): number {
-  const lines = [...before, text, ...after];
-  return lines.reduce((sum, line) => sum + filename.length + JSON.stringify(line).length, 0);
+/** The files in the order of names or, newest first, of time. */
+async function* candidates(task: Search, nextTurn: FairTurns): ReturnType<typeof walk> {
+  const { workspace, path, isFile, newestFirst, ignored, cursor } = task;
+  if (isFile) {
+    const name = path.segments.at(-1) ?? "";
+    yield { ok: true, value: { name, kind: "file", segments: [name], mayHaveNext: false } };
+    return;
+  }
+  const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
+  const steps = walk(workspace, path, { depth: maxDepth, nextTurn, details: newestFirst, ignored, ...after });
+  if (!newestFirst) {
+    yield* steps;
+    return;
+  }
+  const entries: WalkedEntry[] = [];
+  for await (const step of steps) {
+    if (!step.ok) return yield step;
+    if (step.value.kind === "file") entries.push(step.value);
+    if (entries.length === workspace.limits.maxTreeEntries || task.isOver()) break;
+  }
+  entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0));
+  for (const value of entries) yield { ok: true, value };
 }
 
 function isSamePath(a: readonly string[], b: readonly string[]): boolean {

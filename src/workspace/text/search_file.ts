@@ -1,11 +1,12 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer } from "node:buffer";
+import { failure, type Result, success } from "../../lib/result.ts";
 import { countLineEnds, toByteText } from "./byte_text.ts";
 import type { FairTurns } from "./fair_turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import { cutAtBoundary } from "./lines.ts";
 import type { WorkspacePath } from "../path.ts";
-import type { Eventually, Outcome, ReadPart, Workspace } from "../port.ts";
+import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../port.ts";
 import { type LineMatch, searchText } from "./search_text.ts";
 
 /** How to search. */
@@ -14,8 +15,8 @@ interface FileSearch {
   readonly contextLines: number;
   /** Only lines after this one. */
   readonly afterLine: number;
-  /** Asked after each match: whether the answer holds enough. */
-  readonly isEnough: (match: LineMatch) => boolean;
+  /** Takes each match, in the order of lines; `true` when that is enough of this file. */
+  readonly onMatch: (match: LineMatch) => boolean;
   /** The turns of the whole search. */
   readonly nextTurn: FairTurns;
   /** Asked now and then: whether to stop. */
@@ -24,9 +25,11 @@ interface FileSearch {
   readonly buffer: SearchBuffer;
 }
 
-/** What was found. */
-interface FileMatches {
-  readonly matches: readonly LineMatch[];
+/** Why a file was not searched. */
+export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable";
+
+/** What came of the search of one file. */
+interface FileSearched {
   /** The last line that was searched, when the search stopped before the end of the file. */
   readonly stoppedAfter: number | null;
 }
@@ -50,49 +53,51 @@ export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): Sea
   return { head: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)), piece: null };
 }
 
-/** The matching lines; `null` when the file is not text, larger than `maxFileBytes` or cannot be read. */
+/** Gives each matching line to `onMatch`. */
 export async function searchFile(
   workspace: Workspace,
   path: WorkspacePath,
-  { pattern, contextLines, afterLine, isEnough, nextTurn, isOver, buffer }: FileSearch,
-): Promise<FileMatches | null> {
-  const matches: LineMatch[] = [];
+  { pattern, contextLines, afterLine, onMatch, nextTurn, isOver, buffer }: FileSearch,
+): Promise<Result<FileSearched, PassedOver>> {
+  let lastMatch = 0;
   let offset = 0;
   for (let firstLine = 1;;) {
     const reading = offset === 0 ? readHead(workspace, path, buffer) : readPiece(workspace, path, buffer, offset);
     const piece = reading instanceof Promise ? await reading : reading;
-    const text = piece === null ? null : toByteText(piece.bytes, piece.lengthBytes);
-    if (piece === null || text === null) return null;
+    if (typeof piece === "string") return failure(piece);
+    const text = toByteText(piece.bytes, piece.lengthBytes);
+    if (text === null) return failure("binary");
     for (const stretch of searchText(text, { pattern, contextLines, firstLine, afterLine })) {
       for (const match of stretch.matches) {
-        matches.push(match);
-        if (isEnough(match)) return { matches, stoppedAfter: match.line };
+        lastMatch = match.line;
+        if (onMatch(match)) return success({ stoppedAfter: match.line });
       }
       const pause = nextTurn();
       if (pause === undefined) continue;
       await pause;
       if (!isOver()) continue;
       const lastLine = firstLine - 1 + countLineEnds(text.characters, 0, stretch.end);
-      return { matches, stoppedAfter: Math.max(lastLine, matches.at(-1)?.line ?? 0) };
+      return success({ stoppedAfter: Math.max(lastLine, lastMatch) });
     }
-    if (piece.isLast) return { matches, stoppedAfter: null };
+    if (piece.isLast) return success({ stoppedAfter: null });
     offset += piece.lengthBytes;
     firstLine += countLineEnds(text.characters, 0, text.characters.length);
     const pause = nextTurn();
     if (pause === undefined) continue;
     await pause;
-    if (firstLine > 1 && isOver()) return { matches, stoppedAfter: firstLine - 1 };
+    if (firstLine > 1 && isOver()) return success({ stoppedAfter: firstLine - 1 });
   }
 }
 
 /** The whole of a file that the head holds, else its first piece, unless the head shows that it is binary. */
-function readHead(workspace: Workspace, path: WorkspacePath, buffer: SearchBuffer): Eventually<Piece | null> {
+function readHead(workspace: Workspace, path: WorkspacePath, buffer: SearchBuffer): Eventually<Piece | PassedOver> {
   const { head } = buffer;
-  const toPiece = (read: Outcome<ReadPart>): Eventually<Piece | null> => {
-    if (!read.ok || read.value.sizeBytes > workspace.limits.maxFileBytes) return null;
+  const toPiece = (read: Outcome<ReadPart>): Eventually<Piece | PassedOver> => {
+    if (!read.ok) return reasonOf(read.error);
+    if (read.value.sizeBytes > workspace.limits.maxFileBytes) return "too_large";
     const { lengthBytes, sizeBytes } = read.value;
     if (lengthBytes >= sizeBytes) return { bytes: head, lengthBytes, isLast: true };
-    return head.subarray(0, lengthBytes).includes(0) ? null : readPiece(workspace, path, buffer, 0);
+    return head.subarray(0, lengthBytes).includes(0) ? "binary" : readPiece(workspace, path, buffer, 0);
   };
   const reading = workspace.readInto(path, head, 0);
   return reading instanceof Promise ? reading.then(toPiece) : toPiece(reading);
@@ -103,12 +108,17 @@ async function readPiece(
   path: WorkspacePath,
   buffer: SearchBuffer,
   offset: number,
-): Promise<Piece | null> {
+): Promise<Piece | PassedOver> {
   const { maxReadBytes, maxFileBytes } = workspace.limits;
   const bytes = buffer.piece ??= Buffer.allocUnsafeSlow(maxReadBytes);
   const read = await workspace.readInto(path, bytes, offset);
-  if (!read.ok || read.value.sizeBytes > maxFileBytes) return null;
+  if (!read.ok) return reasonOf(read.error);
+  if (read.value.sizeBytes > maxFileBytes) return "too_large";
   const { lengthBytes, sizeBytes } = read.value;
   const isLast = lengthBytes === 0 || offset + lengthBytes >= sizeBytes;
   return { bytes, lengthBytes: isLast ? lengthBytes : cutAtBoundary(bytes.subarray(0, lengthBytes)), isLast };
+}
+
+function reasonOf(refusal: WorkspaceRefusal): PassedOver {
+  return refusal.reason === "denied" && refusal.because === "hard_link" ? "hard_link" : "unreadable";
 }
