@@ -11,7 +11,7 @@ import type { Result } from "../lib/result.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import { confineThisIsolate, giveUp } from "../sandbox/own_permissions.ts";
 
-/** Starts it. The whole process is confined then: nobody can read a file or a variable any more. */
+/** Starts it, then confines the whole process: no code can read a file or a variable any more. */
 export async function startDeployServer(
   config: Config,
   { log, clock, extraTools }: Pick<StartServerOptions, "log" | "clock" | "extraTools">,

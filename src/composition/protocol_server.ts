@@ -29,7 +29,7 @@ interface ProtocolServerDependencies
   readonly bounds?: Bounds;
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
-  /** Hears of every request that was answered, beside the audit. */
+  /** Called for every answered request, beside the audit. */
   readonly countRequest?: (entry: AuditEntry) => void;
   /** Counts the calls of each user and client; in this process only when absent. */
   readonly toolCalls?: RateLimiter;

@@ -28,7 +28,7 @@ interface StdioAppDependencies extends Installation {
   readonly clock: Clock;
 }
 
-/** Whoever can start the program can read its data directory, and so is the owner already: nothing is left to grant. */
+/** A user who can start the program can read its data directory, and so is the owner already: there is nothing to grant. */
 const owner: Omit<Principal, "scopes"> = {
   subject: "owner",
   clientId: "stdio",

@@ -129,7 +129,7 @@ interface OpenedWorkspaces {
   close(): Promise<void>;
 }
 
-/** One workspace for everybody, or one for each user, opened when its user first comes. */
+/** One workspace for all, or one for each user, opened at the first use. */
 async function openWorkspaces(
   settings: WorkspaceSettings,
   dependencies: ToolboxDependencies,
@@ -165,7 +165,7 @@ function storeNameOf(directory: string | null): string {
   return directory === null ? "shared" : `user:${directory}`;
 }
 
-/** Watches of what {@link openWorkspaces} opens: they begin when somebody wants to hear of changes. */
+/** Watches of what {@link openWorkspaces} opens: they begin with their first listener. */
 async function watchWorkspaces(
   settings: WorkspaceSettings,
   { storage, clock, log }: ToolboxDependencies,

@@ -8,7 +8,7 @@ import {
   parseText,
   parseTrustedProxies,
 } from "../config/parsers.ts";
-import { optional, required, type ValuesOf } from "../config/setting.ts";
+import { optional, required } from "../config/setting.ts";
 
 /** Settings under the heading Address. */
 export const httpSettings = {
@@ -61,5 +61,3 @@ export const httpSettings = {
       "proxies trusted to report the client's address (X-Forwarded-For, Forwarded): their number, or their networks, comma-separated",
   }),
 };
-
-export type HttpSettings = ValuesOf<typeof httpSettings>;

@@ -35,7 +35,7 @@ export type Transport = (
 ) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
 /** One request, to the end of its answer. */
-export const requestTimeoutMs = 10_000;
+const requestTimeoutMs = 10_000;
 
 /** Builds a {@link Transport} to one instance. */
 export function createTransport(

@@ -45,7 +45,7 @@ export interface Stopped {
 }
 
 export type FromWorker =
-  /** Its code is there: from now on nobody needs a permission to load any. */
+  /** Its code is loaded: from now on no permission to load any is needed. */
   | { readonly kind: "loaded" }
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
   | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
