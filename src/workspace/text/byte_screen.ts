@@ -6,8 +6,8 @@
 import { toByteCharacters } from "./byte_text.ts";
 import { acceptsByte, closureOf, follow, holdsMatch, lineEnd, lineStart, type Program } from "./expression_program.ts";
 
-/** How much of a match a screen looks for. */
-const maxCharacters = 32;
+/** How much of a match a screen looks for: in the worst text, each byte is compared with so many. */
+const maxCharacters = 16;
 const maxStartCharacters = 12;
 const asciiBytes = Array.from({ length: 0x80 }, (_, byte) => byte).filter((byte) => byte !== 10);
 const firstByteBeyond = 0xc2;

@@ -22,6 +22,8 @@ export type LineAutomaton = (characters: string, from: number, to: number) => nu
 
 /** With a row of 1 kB each. The expression `(a|b)*a(a|b){20}` would take a million. */
 const maxStates = 256;
+/** Making a state takes time for each instruction of the program: all of them together some 10 ms. */
+const maxStateInstructions = 20_000;
 const rowLength = 256;
 const newline = 10;
 const [unknown, isMatch] = [0, -1];
@@ -29,8 +31,9 @@ const [unknown, isMatch] = [0, -1];
 /** Prepares the automaton; it remembers the states that it has met. */
 export function createLineAutomaton(program: Program): LineAutomaton {
   const classOf = classifyBytes(program);
+  const stateLimit = Math.min(maxStates, Math.ceil(maxStateInstructions / program.inst.length));
   /** The next state for each state and byte. A state is the offset of its row; the first row stays empty. */
-  const next = new Int32Array((maxStates + 1) * rowLength);
+  const next = new Int32Array((stateLimit + 1) * rowLength);
   const instructionsOf = new Map<number, readonly number[]>();
   const known = new Map<string, number>();
   let isLost = false;
@@ -38,7 +41,7 @@ export function createLineAutomaton(program: Program): LineAutomaton {
   const stateOf = (instructions: readonly number[], name: string): number => {
     let state = known.get(name);
     if (state !== undefined) return state;
-    if (known.size === maxStates) {
+    if (known.size === stateLimit) {
       isLost = true;
       return isMatch;
     }
