@@ -187,7 +187,8 @@ export interface Workspace {
   read(path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>>;
   /**
    * Reads the part of a regular file that starts at `offsetBytes`, at most `maxReadBytes` of it, as far as it fits into
-   * `buffer`. For going through many files: it costs no memory, hash or version.
+   * `buffer`. For going through many files: it costs no memory, hash or version, and whether the workspace itself was
+   * replaced is only seen when a directory is listed.
    */
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
   /** What is at the path. */

@@ -117,9 +117,9 @@ export interface DiskAccess {
   hold(reach: () => DiskDirectory): { readonly value: DiskDirectory } & Disposable;
   /**
    * Opens what lies at a path of names without links, in one call; `null` where that cannot be, for whatever reason.
-   * Absent where there is no such call.
+   * Absent where there is no such call. With `isRootSeen` the root is not looked at once more.
    */
-  openPlain?(path: string, purpose: "read" | "status"): DiskFile | null;
+  openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
   close(): void;
 }
 

@@ -56,8 +56,8 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
       });
       return { value, [Symbol.dispose]: () => descriptorOf(value).close() };
     },
-    openPlain(relative, purpose) {
-      if (!isThere()) return null;
+    openPlain(relative, purpose, isRootSeen) {
+      if (!isRootSeen && !isThere()) return null;
       const opened = descriptor.tryOpen(relative, purpose === "read" ? "read" : "path");
       if (typeof opened === "string") return null;
       try {

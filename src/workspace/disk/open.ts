@@ -9,9 +9,14 @@ import { isReserved, type WorkspacePath } from "../path.ts";
 import type { Outcome, WorkspaceRefusal } from "../port.ts";
 
 /** Opens the regular file at `path` unless it has more than `maxBytes`. */
-export function openInside(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<DiskFile> {
+export function openInside(
+  disk: Disk,
+  path: WorkspacePath,
+  maxBytes: number,
+  isRootSeen = false,
+): Outcome<DiskFile> {
   try {
-    const opened = openPlain(disk, path, "read");
+    const opened = openPlain(disk, path, "read", isRootSeen);
     if (opened === null) return disk.access.step(() => openByNames(disk, path, maxBytes));
     return judge(disk, opened, maxBytes);
   } catch (error) {
@@ -23,9 +28,14 @@ export function openInside(disk: Disk, path: WorkspacePath, maxBytes: number): O
  * Opens in one call what lies at `path`, where that is possible and no spelling of it can be another name: no link is on
  * the way then, and what the rules say of the path they say of the file. `null` where names have to be looked at.
  */
-export function openPlain({ access, rules }: Disk, { text, segments }: WorkspacePath, purpose: "read" | "status") {
+export function openPlain(
+  { access, rules }: Disk,
+  { text, segments }: WorkspacePath,
+  purpose: "read" | "status",
+  isRootSeen = false,
+): DiskFile | null {
   if (access.openPlain === undefined || segments.length === 0 || !isPlain(text)) return null;
-  return isReserved(segments) || rules.isDenied(segments) ? null : access.openPlain(text, purpose);
+  return isReserved(segments) || rules.isDenied(segments) ? null : access.openPlain(text, purpose, isRootSeen);
 }
 
 /** The rules compare names without case; in ASCII no file system knows further spellings but the unusual ones. */

@@ -24,14 +24,14 @@ export function readDiskFile(disk: Disk, path: WorkspacePath, range?: ByteRange)
   return readPart(file, bytes, offset, (filled) => toContent(file, bytes.subarray(0, filled)));
 }
 
-/** Reads from `offset` of the regular file at `path` into `buffer`. */
+/** Reads from `offset` of the regular file at `path` into `buffer`. Listing has looked at the root a moment before. */
 export function readDiskFileInto(
   disk: Disk,
   path: WorkspacePath,
   buffer: Uint8Array,
   offset: number,
 ): Eventually<Outcome<ReadPart>> {
-  const opened = openInside(disk, path, Infinity);
+  const opened = openInside(disk, path, Infinity, true);
   if (!opened.ok) return opened;
   const file = opened.value;
   const sizeBytes = file.info.size;
