@@ -7,7 +7,7 @@ import { readAnswer } from "./answer_stream.ts";
 import { readText, readUntil } from "./body.ts";
 import { emptyAnswer, fromEndReason, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
 import { type CallWatch, watchCall } from "./call_watch.ts";
-import { createHostFetch, type Fetch } from "./direct_fetch.ts";
+import { createHostFetch, type OllamaFetch } from "./direct_fetch.ts";
 import type { OllamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import { type OllamaLimits, ollamaLimits } from "./limits.ts";
@@ -30,7 +30,7 @@ interface OllamaClientOptions {
   readonly host: OllamaHost;
   /** For hosted Ollama. It is sent over https and to loopback, never in the clear to another machine. */
   readonly apiKey?: string | undefined;
-  readonly fetch: Fetch;
+  readonly fetch: OllamaFetch;
   /** Go to loopback hosts past the environment's proxy; see `environmentHasProxy`. */
   readonly avoidProxy?: boolean;
   /** Only differences are used; `performance.now` serves best. */

@@ -8,7 +8,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type OllamaLimits, ollamaLimits } from "./limits.ts";
 import type { CallsAhead } from "./port.ts";
-import { type Caller, countBy, turnOrder } from "./turn_order.ts";
+import { countBy, type ModelCaller, turnOrder } from "./turn_order.ts";
 
 /** Why a call was not admitted. `full` may also come later, when a principal with fewer calls needed the place. */
 export type QueueRefusal = "full" | "timed_out" | "cancelled";
@@ -31,18 +31,18 @@ interface EnterOptions {
 /** The queue for the model. */
 export interface ModelQueue {
   /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
-  enter(caller: Caller, options: EnterOptions): Promise<Result<Place, QueueRefusal>>;
+  enter(caller: ModelCaller, options: EnterOptions): Promise<Result<Place, QueueRefusal>>;
   /** How many calls run, and how many wait. */
   occupancy(): { readonly inFlight: number; readonly waiting: number };
 }
 
 interface Waiter {
-  readonly caller: Caller;
+  readonly caller: ModelCaller;
   settle(outcome: Result<Place, QueueRefusal>): void;
 }
 
 interface Running {
-  readonly caller: Caller;
+  readonly caller: ModelCaller;
   readonly since: number;
   readonly giveUp: AbortController;
 }
@@ -73,7 +73,7 @@ export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: 
     return places.get(waiter) ?? null;
   };
 
-  const admit = (caller: Caller): Place => {
+  const admit = (caller: ModelCaller): Place => {
     const call: Running = { caller, since: clock(), giveUp: new AbortController() };
     running.add(call);
     places = undefined;
@@ -110,7 +110,7 @@ export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: 
   };
 
   /** Frees a place in a full queue, when a person, or a client of the same person, has at least two more in it. */
-  const makeRoom = (caller: Caller): boolean => {
+  const makeRoom = (caller: ModelCaller): boolean => {
     for (const part of ["person", "client"] as const) {
       const counts = countBy(waiters, part);
       let most = (counts.get(caller[part]) ?? 0) + 2;

@@ -1,13 +1,13 @@
 /** The order in which waiting calls get their turns, if no others arrive: what a caller is told about its place. */
 
 /** Who calls: turns go round the people first, then round each person's clients, which no two people share. */
-export interface Caller {
+export interface ModelCaller {
   readonly person: string;
   readonly client: string;
 }
 
 interface Call {
-  readonly caller: Caller;
+  readonly caller: ModelCaller;
 }
 
 /** The waiting calls, the next one first: rounds of the people, and for each person rounds of the clients. */
@@ -34,7 +34,7 @@ function inRounds<Item>(
 }
 
 /** How many of the calls each person, or each client, has. */
-export function countBy(calls: Iterable<Call>, part: keyof Caller): Map<string, number> {
+export function countBy(calls: Iterable<Call>, part: keyof ModelCaller): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { caller } of calls) counts.set(caller[part], (counts.get(caller[part]) ?? 0) + 1);
   return counts;

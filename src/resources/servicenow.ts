@@ -9,7 +9,7 @@ import { type RecordKind, recordKinds } from "../servicenow/tables.ts";
 import { toRecordText } from "../servicenow/record_text.ts";
 
 /** A resource as `resources/list` shows it (MCP schema `Resource`). */
-export interface Resource {
+export interface RecordResource {
   readonly uri: string;
   readonly name: string;
   readonly title: string;
@@ -18,7 +18,7 @@ export interface Resource {
 }
 
 /** A template as `resources/templates/list` shows it (MCP schema `ResourceTemplate`; RFC 6570). */
-export interface ResourceTemplate extends Omit<Resource, "uri"> {
+export interface ResourceTemplate extends Omit<RecordResource, "uri"> {
   readonly uriTemplate: string;
 }
 
@@ -41,7 +41,7 @@ export interface ServicenowResources {
   readonly scopes: readonly string[];
   /** Whether the URI is for this family to answer, be it good or not. */
   owns(uri: string): boolean;
-  list(): readonly Resource[];
+  list(): readonly RecordResource[];
   readonly templates: readonly ResourceTemplate[];
   /** What a person reads depends on who they are, and is to be the current state: no client shares or keeps it. */
   readonly cacheHint: { readonly ttlMs: 0; readonly cacheScope: "private" };
@@ -76,7 +76,7 @@ export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader"
     return found.ok ? recordText(found.value) : errorText(describe(found.error));
   };
 
-  const profile: Resource = {
+  const profile: RecordResource = {
     uri: `${scheme}me`,
     name: "my_profile",
     title: "My ServiceNow profile",

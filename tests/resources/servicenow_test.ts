@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Principal } from "../../src/lib/principal.ts";
 import {
-  type Resource,
+  type RecordResource,
   type ResourceTemplate,
   type ServicenowResources,
   servicenowResources,
@@ -57,7 +57,7 @@ Deno.test("the document's own examples run with the SDK client (seed 001)", asyn
   await Promise.all([server.connect(serverSide), client.connect(clientSide)]);
 
   const { resources } = await client.listResources();
-  const listed: readonly Resource[] = resources;
+  const listed: readonly RecordResource[] = resources;
   assert.deepEqual(listed.map(({ name, uri }) => [name, uri]), [["my_profile", "servicenow://me"]]);
   const { resourceTemplates } = await client.listResourceTemplates();
   const templates: readonly ResourceTemplate[] = resourceTemplates;

@@ -7,13 +7,13 @@ import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
 import { pageBytes } from "./input.ts";
-import { collectEntries, cutNotice, type Listing, skippedParts, toSize } from "./list_walk.ts";
+import { collectEntries, cutNotice, skippedParts, toSize, type TreeListing } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
 
 /** Finds files of the same content; empty ones are not told. */
-export async function listDuplicates(listing: Listing): Promise<ToolOutcome> {
+export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
   const { workspace, path, limit, isOver } = listing;
   const collected = await collectEntries(listing);
   if (!collected.ok) return toFailure("list directory", path, collected.error);

@@ -4,7 +4,7 @@ import { showName } from "../../workspace/file_display.ts";
 import { walk, type WalkedEntry, type WalkPosition } from "../../workspace/walk.ts";
 import { toWalkCursorText } from "./cursor.ts";
 import { pageBytes } from "./input.ts";
-import { isWanted, type Listing, skippedParts, toEntry, toLine } from "./list_walk.ts";
+import { isWanted, skippedParts, toEntry, toLine, type TreeListing } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const visitsPerCheck = 256;
@@ -13,7 +13,7 @@ const maxPageCharacters = 1_000_000;
 
 /** Lists from the beginning, or from where a page ended, until the page is full. */
 export async function listPage(
-  listing: Listing,
+  listing: TreeListing,
   { details, after }: { readonly details: boolean; readonly after: WalkPosition | undefined },
 ): Promise<ToolOutcome> {
   const { workspace, path, depth, limit, ignored, isOver } = listing;

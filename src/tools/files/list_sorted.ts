@@ -2,11 +2,11 @@
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
 import { pageBytes } from "./input.ts";
-import { collectEntries, cutNotice, type Listing, skippedParts, toEntry, toLine } from "./list_walk.ts";
+import { collectEntries, cutNotice, skippedParts, toEntry, toLine, type TreeListing } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 /** Lists the first of the tree's entries in this order. By size, only files count. */
-export async function listSorted(listing: Listing, sort: "size" | "modified"): Promise<ToolOutcome> {
+export async function listSorted(listing: TreeListing, sort: "size" | "modified"): Promise<ToolOutcome> {
   const collected = await collectEntries(listing);
   if (!collected.ok) return toFailure("list directory", listing.path, collected.error);
   const { entries, isCut } = collected.value;

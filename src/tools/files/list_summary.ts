@@ -4,7 +4,7 @@ import { showName } from "../../workspace/file_display.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns } from "../../workspace/text/fair_turns.ts";
-import { collectEntries, cutNotice, type Listing, skippedParts, toSize } from "./list_walk.ts";
+import { collectEntries, cutNotice, skippedParts, toSize, type TreeListing } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
@@ -20,7 +20,7 @@ interface Total {
 }
 
 /** Counts everything in the tree, reading the files for their lines. */
-export async function summarize(listing: Listing): Promise<ToolOutcome> {
+export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const { workspace, path, isOver } = listing;
   const collected = await collectEntries(listing);
   if (!collected.ok) return toFailure("list directory", path, collected.error);

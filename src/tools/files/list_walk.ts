@@ -10,7 +10,7 @@ import { walk, type WalkedEntry } from "../../workspace/walk.ts";
 import { toTimestamp } from "./input.ts";
 
 /** What to list. */
-export interface Listing {
+export interface TreeListing {
   readonly workspace: Workspace;
   readonly path: WorkspacePath;
   readonly depth: number;
@@ -41,7 +41,7 @@ export function matcherOf(pattern: string | undefined, exclude: readonly string[
 
 /** All entries that are wanted, as far as the bounds allow. */
 export async function collectEntries(
-  listing: Listing,
+  listing: TreeListing,
 ): Promise<Result<{ readonly entries: readonly WalkedEntry[]; readonly isCut: boolean }, WorkspaceRefusal>> {
   const { workspace, path, depth, ignored, isOver } = listing;
   const entries: WalkedEntry[] = [];
@@ -59,7 +59,7 @@ export async function collectEntries(
 
 /** Whether a listing names the entry. */
 export function isWanted(
-  { matches, modifiedAfter }: Listing,
+  { matches, modifiedAfter }: TreeListing,
   { segments, kind, modifiedAt = 0 }: WalkedEntry,
 ): boolean {
   if (modifiedAfter !== null && (kind !== "file" || modifiedAt <= modifiedAfter)) return false;

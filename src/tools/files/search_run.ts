@@ -17,7 +17,7 @@ const maxDepth = 64;
 const visitsPerCheck = 64;
 
 /** One call of the search. */
-export interface Search {
+export interface SearchRun {
   readonly workspace: Workspace;
   /** A directory, or the one file to search. */
   readonly path: WorkspacePath;
@@ -40,7 +40,7 @@ export interface Search {
 }
 
 /** Searches until everything was searched, or the limit or the time is reached. */
-export async function search(task: Search): Promise<ToolOutcome> {
+export async function search(task: SearchRun): Promise<ToolOutcome> {
   const { workspace, pattern, cursor, path } = task;
   const collector = createCollector(task);
   const turns = createFairTurns();
@@ -95,7 +95,7 @@ export async function search(task: Search): Promise<ToolOutcome> {
 }
 
 /** The files in the order of names or, newest first, of time. */
-async function* candidates(task: Search, nextTurn: FairTurns): ReturnType<typeof walk> {
+async function* candidates(task: SearchRun, nextTurn: FairTurns): ReturnType<typeof walk> {
   const { workspace, path, isFile, newestFirst, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";

@@ -10,7 +10,7 @@ import { fileLoader, type LoadFiles, withTexts } from "./files.ts";
 import { canonicalModel, generateAliases, type GenerateInput, generateInput, toModelOptions } from "./input.ts";
 import { isTooDeep, schemaProblem } from "./json_bounds.ts";
 import { callOf, type ToolFailure } from "./model_call.ts";
-import { answerFields, cutOf, toFailure, toSuccess } from "./outcome.ts";
+import { answerFields, cutOf, toModelFailure, toSuccess } from "./outcome.ts";
 import { defaultProgressPace, type ProgressPace } from "./progress.ts";
 
 export interface LlmGenerateOptions {
@@ -73,12 +73,12 @@ async function generate(options: LlmGenerateOptions, input: GenerateInput, conte
   );
   const call = { model, maxTokens };
   const cut = cutOf(answer, call);
-  if (answer.failure !== null && cut === null) return toFailure(answer.failure, answer, call);
+  if (answer.failure !== null && cut === null) return toModelFailure(answer.failure, answer, call);
   if (schema === undefined) return toSuccess(answer, call, { problem: cut });
   const parsed = parseAnswer(answer.text, cut);
   return parsed.ok
     ? toSuccess(answer, call, { parsed: parsed.value, problem: cut })
-    : toFailure(parsed.error, answer, call);
+    : toModelFailure(parsed.error, answer, call);
 }
 
 /** A prompt, or a conversation that ends with it. */

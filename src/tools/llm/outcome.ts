@@ -59,7 +59,7 @@ export function toSuccess(
 }
 
 /** The failure that ended an answer, or that was found in it, with what the model wrote. */
-export function toFailure(failure: ToolFailure, answer: ModelAnswer, call: AnsweredCall): ToolOutcome {
+export function toModelFailure(failure: ToolFailure, answer: ModelAnswer, call: AnsweredCall): ToolOutcome {
   if (isEmpty(answer)) return { ok: false, ...failure };
   return {
     ok: false,

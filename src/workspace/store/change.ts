@@ -21,7 +21,7 @@ import {
 } from "./records.ts";
 
 /** A change that is ready to be applied. */
-export interface Change<T> {
+export interface StoreChange<T> {
   readonly checks: readonly VersionCheck[];
   readonly puts: readonly Put[];
   readonly deletes: readonly StorageKey[];
@@ -43,7 +43,7 @@ const stagedLifetimeMilliseconds = 60 * 60 * 1000; // longer than any write take
 /** Plans and applies a change; plans again when something it relied on has changed. */
 export async function applyChange<T>(
   store: Store,
-  plan: () => Promise<Outcome<Change<T>>>,
+  plan: () => Promise<Outcome<StoreChange<T>>>,
 ): Promise<Outcome<T>> {
   return await store.changes.run("", async () => {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
@@ -123,7 +123,7 @@ function bytesFit({ maxTotalBytes }: WorkspaceLimits, bytes: number, addedBytes:
     : success(null);
 }
 
-async function toBatch<T>(store: Store, change: Change<T>): Promise<Outcome<Batch>> {
+async function toBatch<T>(store: Store, change: StoreChange<T>): Promise<Outcome<Batch>> {
   const { storage, keys, limits } = store;
   const usage = await storage.get(keys.usage);
   const used = parseUsage(usage?.value);

@@ -3,7 +3,7 @@ import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../new_names.ts";
 import { childPath, type WorkspacePath } from "../path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../port.ts";
-import { applyChange, type Change, goneFile, keyAt, putBelow } from "./change.ts";
+import { applyChange, goneFile, keyAt, putBelow, type StoreChange } from "./change.ts";
 import { resolveInStore, type Store, type StorePlace } from "./context.ts";
 import { walkStore } from "./tree.ts";
 
@@ -107,7 +107,7 @@ export async function removeStoreEntry(
   { recursive = false }: { readonly recursive?: boolean } = {},
 ): Promise<Outcome<{ readonly entries: number }>> {
   const { maxTreeEntries } = store.limits;
-  return await applyChange(store, async (): Promise<Outcome<Change<{ readonly entries: number }>>> => {
+  return await applyChange(store, async (): Promise<Outcome<StoreChange<{ readonly entries: number }>>> => {
     const found = await findMovable(store, path);
     if (!found.ok) return found;
     const { entry, checks, directoryId } = found.value;

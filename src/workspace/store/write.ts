@@ -3,7 +3,7 @@ import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../port.ts";
-import { applyChange, type Change, goneFile, keyAt, putBelow, requireRoom } from "./change.ts";
+import { applyChange, goneFile, keyAt, putBelow, requireRoom, type StoreChange } from "./change.ts";
 import {
   dropGeneration,
   maxUnstagedBytes,
@@ -139,7 +139,7 @@ async function stageAndPut(
   }
   if (staged === null) return failure({ reason: "too_large", sizeBytes: maxBytes + 1, limitBytes: maxBytes });
   const { record, puts, isStaged } = staged;
-  const written = await applyChange(store, async (): Promise<Outcome<Change<WrittenFile>>> => {
+  const written = await applyChange(store, async (): Promise<Outcome<StoreChange<WrittenFile>>> => {
     const place = await findWritable(store, path);
     if (!place.ok) return place;
     const { entry, checks } = place.value;
