@@ -165,7 +165,7 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 
 /** What the simulated fleet runs; and what in it waits for the world outside, which the simulation does without. */
 const simulated =
-  /^src\/(mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|rate_limits|protocol_server)\.ts)/;
+  /^src\/(mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server)\.ts)/;
 const ownTime = new Set([
   "src/lib/time/clock.ts",
   "src/lib/time/timers.ts",

@@ -1,28 +1,11 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import type { Bounds } from "./bounds.ts";
-import { type AuthorizationRoute, createAuthorizationServer } from "../authorization_server/authorization_server.ts";
+import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Registration } from "../authorization_server/context.ts";
-import { maxOAuthBodyBytes } from "../authorization_server/request_body.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
-import { isLoopbackHost } from "../config/parsers.ts";
-import type { Endpoint, Route } from "../lib/endpoint.ts";
-import {
-  createHealthEndpoint,
-  createLivenessEndpoint,
-  createReadinessEndpoint,
-  type HealthOptions,
-} from "../http/health.ts";
-import { createHomeEndpoint, createMcpPage } from "../http/home.ts";
-import { createIconsEndpoint, serverIcons, toolIcons } from "../http/icons.ts";
-import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
-import { limitAttempts, limitBodies, limitRequests } from "../http/limited.ts";
-import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp/mcp_endpoint.ts";
-import { knownNames } from "../http/origin.ts";
-import { createRouter } from "../http/router.ts";
-import { traceRequests } from "../http/traced_requests.ts";
-import { createStorageProbe } from "../http/storage_probe.ts";
-import { createServerCardEndpoints } from "../http/server_card.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import { serverIcons, toolIcons } from "../http/icons.ts";
 import type { Installation } from "./installation.ts";
 import { createAgreedClock } from "../lib/time/agreed_clock.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
@@ -32,10 +15,11 @@ import { summariseStrangers } from "../lib/log/summarised_log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { watchWallClock } from "../lib/time/wall_clock_watch.ts";
-import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
+import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createProfiles } from "../mcp/sessions/profile.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { callerKey, createProtocolServer, maxMessageBytes, ownServerInfo } from "./protocol_server.ts";
+import { createHttpSide } from "./http_side.ts";
+import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createChallenges } from "../resource_server/challenge.ts";
 import { createGuard } from "../resource_server/guard.ts";
 import { createRateLimits } from "./rate_limits.ts";
@@ -45,8 +29,6 @@ import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
-import { version } from "../version.ts";
-import { defaultWorkspaceLimits } from "../workspace/port.ts";
 
 export interface App {
   /** Answers any request. */
@@ -111,8 +93,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     fetch: telemetry.fetch,
   });
 
-  const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
-  const bodyTimeout = bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs };
+  const bodyTimeoutMs = bounds.http?.bodyTimeoutMs;
   const { ownerPasswordHash, clientMetadataDocuments } = config.authorizationServer;
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
@@ -128,7 +109,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     registration: registrationOf(config.authorizationServer),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
     lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
-    limits: { ...bodyTimeout, ...bounds.authorizationServer },
+    limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },
     ...(servicenow === null ? {} : {
       servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },
     }),
@@ -172,74 +153,17 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
-  const serverCard = createServerCardEndpoints({ resource, serverInfo });
-  const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
-  const maxBodyBytes = maxMessageBytes(config.workspace);
-  const intake = createBodyIntake(intakeBytesFor(Math.max(maxBodyBytes, defaultWorkspaceLimits.maxReadBytes)));
-  // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
-  const handshakeIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes));
-  const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBodyBytes));
-  const { credentialKey } = authorizationServer;
-  const limitRoute = ({ limit, ...route }: AuthorizationRoute): Route => {
-    if (limit === "none") return route;
-    const endpoint = limit === "registrations"
-      ? limitRequests(limits.registrations, route.endpoint, refusedBy("registration"))
-      : route.endpoint;
-    const limited = limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") });
-    return { ...route, endpoint: limitBodies(oauthIntake, maxOAuthBodyBytes, limited) };
-  };
-  const limitHealth = (endpoint: Endpoint): Endpoint =>
-    limitRequests(limits.healthChecks, endpoint, refusedBy("health"));
-  let draining = false;
-  const health: HealthOptions = {
-    version,
-    probeStorage: createStorageProbe({ storage, timers }),
-    isDraining: () => draining,
-  };
-  const pages = { resource, isSetUp: authorizationServer.isSetUp };
-  const fetch = createRouter({
-    mcp: createMcpEndpoint({
-      mcp,
-      authenticate: guard.authenticate,
-      challenge: challenges,
-      profileOf: profiles.of,
-      publicProfile: profiles.publicProfile,
-      createRequestId: () => crypto.randomUUID(),
-      publicInitialize: config.mcp.publicInitialize,
-      isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
-      maxBodyBytes,
-      maxPublicBodyBytes,
-      ...bodyTimeout,
-      intake,
-      publicIntake: handshakeIntake,
-      refusalOfCalls: (principal) => limits.toolCalls.refusal(callerKey(principal)),
-      eventStreams: bounds.eventStreams,
-      log,
-      onTokenRefused: () => metrics?.countRefusedToken(),
-    }),
-    mcpPage: createMcpPage(pages),
-    routes: [
-      {
-        // RFC 9728 §3.1
-        paths: ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"],
-        kind: "shared",
-        endpoint: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
-      },
-      ...authorizationServer.routes.map(limitRoute),
-      { paths: ["/.well-known/ai-catalog.json"], kind: "shared", endpoint: serverCard.catalog },
-      { paths: ["/mcp/server-card"], kind: "shared", endpoint: serverCard.card }, // SEP-2127
-      { paths: ["/health"], kind: "plain", endpoint: limitHealth(createHealthEndpoint(health)) },
-      { paths: ["/health/live"], kind: "plain", endpoint: createLivenessEndpoint() },
-      { paths: ["/health/ready"], kind: "plain", endpoint: limitHealth(createReadinessEndpoint(health)) },
-      { paths: ["/icons/*"], kind: "shared", endpoint: createIconsEndpoint() },
-      { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
-    ],
-    names: knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),
-    log,
-    observers: [
-      ...(telemetry.tracer.exports ? [traceRequests(telemetry.tracer)] : []),
-      ...(metrics === undefined ? [] : [{ onAnswer: metrics.countAnswer }]),
-    ],
+  const http = createHttpSide(config, {
+    ...dependencies,
+    authorizationServer,
+    mcp,
+    serverInfo,
+    limits,
+    profiles,
+    guard,
+    challenges,
+    spellings,
+    resourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
   });
 
   const wallClock = watchWallClock({ clock, timers, log });
@@ -248,16 +172,13 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
   });
   return {
-    fetch,
+    fetch: http.fetch,
     issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralHosts(config) }),
-    announceStop() {
-      draining = true;
-    },
+    announceStop: http.announceStop,
     get openStreams() {
       return mcp.openStreams;
     },
-    finishBodies: async (milliseconds) =>
-      void await Promise.all([intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds))),
+    finishBodies: http.finishBodies,
     drain: mcp.drain,
     hurry: mcp.hurry,
     async close() {

@@ -10,7 +10,7 @@ import type { Log } from "../lib/log/log.ts";
 import type { Timers } from "../lib/time/timers.ts";
 
 /** Every limit of a server that answers over HTTP. */
-interface RateLimits {
+export interface RateLimits {
   readonly toolCalls: RateLimiter;
   readonly servicenowCalls: RateLimiter;
   readonly oauthAttempts: RateLimiter;
