@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readEndpoints, register, type RegistrationOptions, requestTokens } from "./oauth.ts";
-import { askServer, callMcp, type ClientMessage, isProblem, type Problem, wrongStatus } from "./request.ts";
+import { askServer, callMcp, type ClientMessage, type Finding, isFinding, wrongStatus } from "./request.ts";
 
 /** What one step found. */
 export interface ConnectionStep {
@@ -35,32 +35,32 @@ const initialize: ClientMessage = {
 export async function* playConnection(options: ConnectionOptions): AsyncGenerator<ConnectionStep, void> {
   const { serverUrl, instanceOrigin, approve, call } = options;
   const mcpUrl = `${serverUrl}/mcp`;
-  const step = (name: string, found: string | Problem): ConnectionStep =>
-    isProblem(found) ? { name, state: "broken", ...found } : { name, state: "well", text: found };
+  const step = (name: string, found: string | Finding): ConnectionStep =>
+    isFinding(found) ? { name, state: "broken", ...found } : { name, state: "well", text: found };
 
   const opened = await callMcp(options, mcpUrl, initialize);
-  yield step("test connection", isProblem(opened) ? opened : "initialize is answered without a token");
-  if (isProblem(opened)) return;
+  yield step("test connection", isFinding(opened) ? opened : "initialize is answered without a token");
+  if (isFinding(opened)) return;
   const ready = await askServer(options, mcpUrl, { json: { jsonrpc: "2.0", method: "notifications/initialized" } });
-  const isTaken = !isProblem(ready) && ready.status === 200;
+  const isTaken = !isFinding(ready) && ready.status === 200;
   yield step(
     "initialized",
-    isTaken ? "the notification is taken with 200" : isProblem(ready) ? ready : wrongStatus(ready.status, 200),
+    isTaken ? "the notification is taken with 200" : isFinding(ready) ? ready : wrongStatus(ready.status, 200),
   );
   if (!isTaken) return;
 
   const metadata = await askServer(options, `${serverUrl}/.well-known/oauth-authorization-server`, {});
-  const endpoints = isProblem(metadata) ? metadata : readEndpoints(metadata.body, serverUrl);
-  yield step("metadata", isProblem(endpoints) ? endpoints : "the endpoints are found");
-  if (isProblem(endpoints)) return;
+  const endpoints = isFinding(metadata) ? metadata : readEndpoints(metadata.body, serverUrl);
+  yield step("metadata", isFinding(endpoints) ? endpoints : "the endpoints are found");
+  if (isFinding(endpoints)) return;
 
   const redirectUri = `${instanceOrigin}/oauth_redirect.do`;
   const registered = await register(options, endpoints.registration, [
     redirectUri,
     `${instanceOrigin}/mcp_redirect.do`,
   ]);
-  yield step("registration", isProblem(registered) ? registered : "the client is registered, with a secret");
-  if (isProblem(registered)) return;
+  yield step("registration", isFinding(registered) ? registered : "the client is registered, with a secret");
+  if (isFinding(registered)) return;
 
   const verifier = randomBytes(32).toString("base64url");
   const state = randomBytes(16).toString("hex");
@@ -75,10 +75,10 @@ export async function* playConnection(options: ConnectionOptions): AsyncGenerato
   })}`;
   if (approve === undefined) {
     const page = await askServer(options, authorizationUrl, { accept: "text/html" });
-    const isPage = !isProblem(page) && (page.status === 200 || page.status === 302);
+    const isPage = !isFinding(page) && (page.status === 200 || page.status === 302);
     yield step(
       "authorization",
-      isPage ? "a person would be asked to sign in now" : isProblem(page) ? page : wrongStatus(page.status, 200),
+      isPage ? "a person would be asked to sign in now" : isFinding(page) ? page : wrongStatus(page.status, 200),
     );
     return;
   }
@@ -94,17 +94,17 @@ export async function* playConnection(options: ConnectionOptions): AsyncGenerato
     redirect_uri: redirectUri,
     code_verifier: verifier,
   });
-  yield step("token", isProblem(tokens) ? tokens : "the code is redeemed");
-  if (isProblem(tokens)) return;
+  yield step("token", isFinding(tokens) ? tokens : "the code is redeemed");
+  if (isFinding(tokens)) return;
   yield* useTools(options, mcpUrl, tokens.access, step);
   if (call !== undefined) {
     const { name, arguments: input } = call;
     const message: ClientMessage = { id: 3, method: "tools/call", params: { name, arguments: input } };
     const called = await callMcp(options, mcpUrl, message, tokens.access);
-    const failed = !isProblem(called) && called["isError"] === true;
+    const failed = !isFinding(called) && called["isError"] === true;
     yield step(
       "tools/call",
-      isProblem(called)
+      isFinding(called)
         ? called
         : failed
         ? { text: `${name}: ${JSON.stringify(called["content"])}` }
@@ -112,8 +112,8 @@ export async function* playConnection(options: ConnectionOptions): AsyncGenerato
     );
   }
   const refreshed = await token({ grant_type: "refresh_token", refresh_token: tokens.refresh });
-  yield step("refresh", isProblem(refreshed) ? refreshed : "the token is renewed");
-  if (!isProblem(refreshed)) yield* useTools(options, mcpUrl, refreshed.access, step);
+  yield step("refresh", isFinding(refreshed) ? refreshed : "the token is renewed");
+  if (!isFinding(refreshed)) yield* useTools(options, mcpUrl, refreshed.access, step);
 }
 
 /** Opens again, with a token this time, and reads the whole list of tools, as ServiceNow does after each sign-in. */
@@ -121,19 +121,19 @@ async function* useTools(
   options: ConnectionOptions,
   mcpUrl: string,
   accessToken: string,
-  step: (name: string, found: string | Problem) => ConnectionStep,
+  step: (name: string, found: string | Finding) => ConnectionStep,
 ): AsyncGenerator<ConnectionStep, void> {
   const opened = await callMcp(options, mcpUrl, initialize, accessToken);
-  yield step("initialize", isProblem(opened) ? opened : `protocol ${opened["protocolVersion"]}`);
-  if (isProblem(opened)) return;
+  yield step("initialize", isFinding(opened) ? opened : `protocol ${opened["protocolVersion"]}`);
+  if (isFinding(opened)) return;
   let count = 0;
   let cursor: string | undefined;
   do {
     const params = cursor === undefined ? {} : { cursor };
     const page = await callMcp(options, mcpUrl, { id: 2, method: "tools/list", params }, accessToken);
-    const tools = isProblem(page) ? page : page["tools"];
-    if (isProblem(page) || !Array.isArray(tools)) {
-      return yield step("tools/list", isProblem(page) ? page : { text: "the answer holds no list" });
+    const tools = isFinding(page) ? page : page["tools"];
+    if (isFinding(page) || !Array.isArray(tools)) {
+      return yield step("tools/list", isFinding(page) ? page : { text: "the answer holds no list" });
     }
     count += tools.length;
     cursor = typeof page["nextCursor"] === "string" && page["nextCursor"] !== "" ? page["nextCursor"] : undefined;

@@ -1,6 +1,6 @@
 /** The OAuth part of ServiceNow's client, for `play_connection.ts`. */
 import { Buffer } from "node:buffer";
-import { type AskOptions, askServer, isProblem, type Problem, wrongStatus } from "./request.ts";
+import { type AskOptions, askServer, type Finding, isFinding, wrongStatus } from "./request.ts";
 
 /** What ServiceNow reads from the metadata. */
 interface Endpoints {
@@ -10,7 +10,7 @@ interface Endpoints {
 }
 
 /** Reads the metadata (RFC 8414 §3.3: its issuer is the address that was asked). */
-export function readEndpoints(body: Readonly<Record<string, unknown>> | null, serverUrl: string): Endpoints | Problem {
+export function readEndpoints(body: Readonly<Record<string, unknown>> | null, serverUrl: string): Endpoints | Finding {
   const remedy = "set SERVER_URL to the address that ServiceNow is given";
   if (body === null) return { text: "the metadata is not JSON", remedy };
   if (body["issuer"] !== serverUrl) return { text: `the metadata speaks for ${String(body["issuer"])}`, remedy };
@@ -43,7 +43,7 @@ export async function register(
   options: RegistrationOptions,
   url: string,
   redirectUris: readonly string[],
-): Promise<RegisteredClient | Problem> {
+): Promise<RegisteredClient | Finding> {
   const answer = await askServer(options, url, {
     ...(options.registrationToken === undefined ? {} : { authorization: `Bearer ${options.registrationToken}` }),
     json: {
@@ -54,7 +54,7 @@ export async function register(
       scope: options.scopes.join(","),
     },
   });
-  if (isProblem(answer)) return answer;
+  if (isFinding(answer)) return answer;
   if (answer.status === 401) return { text: "registration is refused", remedy: "give ServiceNow DCR_AUTH_TOKEN" };
   const { client_id: id, client_secret: secret } = answer.body ?? {};
   if (answer.status !== 201 || typeof id !== "string") return wrongStatus(answer.status, 201);
@@ -67,11 +67,11 @@ export async function requestTokens(
   url: string,
   { id, secret }: RegisteredClient,
   form: Readonly<Record<string, string>>,
-): Promise<{ readonly access: string; readonly refresh: string } | Problem> {
+): Promise<{ readonly access: string; readonly refresh: string } | Finding> {
   const credentials = [id, secret].map(encodeURIComponent).join(":");
   const authorization = `Basic ${Buffer.from(credentials).toString("base64")}`;
   const answer = await askServer(options, url, { authorization, form });
-  if (isProblem(answer)) return answer;
+  if (isFinding(answer)) return answer;
   const { access_token: access, refresh_token: refresh } = answer.body ?? {};
   return answer.status === 200 && typeof access === "string" && typeof refresh === "string"
     ? { access, refresh }

@@ -2,7 +2,7 @@
 import type { Fetch } from "../../../servicenow/transport.ts";
 
 /** What is wrong, and what to do about it. */
-export interface Problem {
+export interface Finding {
   readonly text: string;
   readonly remedy?: string;
 }
@@ -36,7 +36,7 @@ export interface ClientMessage {
 }
 
 /** Tells a problem from what was asked for. */
-export function isProblem<T>(found: T | Problem): found is Problem {
+export function isFinding<T>(found: T | Finding): found is Finding {
   return typeof found === "object" && found !== null && "text" in found;
 }
 
@@ -45,7 +45,7 @@ export async function askServer(
   { fetch, timeoutSeconds }: AskOptions,
   url: string,
   { accept = "application/json", authorization, json, form }: AskRequest,
-): Promise<Asked | Problem> {
+): Promise<Asked | Finding> {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), timeoutSeconds * 1_000);
   const headers: Record<string, string> = { accept };
@@ -75,12 +75,12 @@ export async function callMcp(
   url: string,
   message: ClientMessage,
   accessToken?: string,
-): Promise<Readonly<Record<string, unknown>> | Problem> {
+): Promise<Readonly<Record<string, unknown>> | Finding> {
   const answer = await askServer(options, url, {
     json: { jsonrpc: "2.0", ...message },
     ...(accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` }),
   });
-  if (isProblem(answer)) return answer;
+  if (isFinding(answer)) return answer;
   const { status, headers, body } = answer;
   if (status === 401) {
     return { text: `${message.method} wants a token`, remedy: "set PUBLIC_INITIALIZE=auto or always" };
@@ -95,7 +95,7 @@ export async function callMcp(
 }
 
 /** The problem of an answer with another status than expected. */
-export function wrongStatus(status: number, expected: number): Problem {
+export function wrongStatus(status: number, expected: number): Finding {
   return { text: `the answer has status ${status} and not ${expected}` };
 }
 
