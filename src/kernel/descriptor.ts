@@ -30,10 +30,10 @@ import {
 } from "./numbers.ts";
 
 /** What an entry is opened for: to look and go on from there, to read, to list, to make a new file, or to lock. */
-export type Purpose = "path" | "directory" | "read" | "list" | "create" | "lock" | "create_lock";
+type Purpose = "path" | "directory" | "read" | "list" | "create" | "lock" | "create_lock";
 
 /** An entry of a directory. */
-export interface DirectoryEntry {
+interface DirectoryEntry {
   readonly name: string;
   /** Its `DT_` type. */
   readonly type: number;

@@ -1,5 +1,5 @@
 /**
- * OllamaFetch for one host. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would hand local prompts to the
+ * A fetch for one host. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would hand local prompts to the
  * proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly. Requests then carry
  * the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only where a proxy is set.
  */

@@ -17,7 +17,7 @@ const maxDepth = 64;
 const visitsPerCheck = 64;
 
 /** One call of the search. */
-export interface SearchRun {
+interface SearchRun {
   readonly workspace: Workspace;
   /** A directory, or the one file to search. */
   readonly path: WorkspacePath;

@@ -18,7 +18,7 @@ export interface DirectoryNames {
 }
 
 /** A directory, with what was seen of it before its entry. */
-export interface NamingDirectory {
+interface NamingDirectory {
   readonly directory: DiskDirectory;
   readonly info: DiskInfo;
 }

@@ -11,7 +11,7 @@ import { isReserved, maxPathNames, type WorkspacePath } from "../path.ts";
 import type { DenialCause, Outcome } from "../port.ts";
 
 /** Where a path leads: an entry that is there, or the deepest directory there and the names missing below it. */
-export type Resolved =
+type Resolved =
   | {
     readonly found: true;
     /** The directory that it was found in, good until the step ends; of the root, the root itself. */
@@ -35,7 +35,7 @@ export type Resolved =
 export type Found = Extract<Resolved, { readonly found: true }>;
 
 /** Whether a link at the very end of the path is followed, or is itself what is wanted. */
-export type LastLink = "follow" | "keep";
+type LastLink = "follow" | "keep";
 
 const maxLinks = 40; // as Linux counts them (path_resolution(7))
 const maxSteps = 4 * maxPathNames; // links may lead through long paths
