@@ -1,5 +1,6 @@
 /** Operations of the workspace while {@link ./race_swapper.ts} is at work, counted by what came of them. */
 import { openDiskWorkspace } from "../src/workspace/disk/disk_workspace.ts";
+import type { KernelRoots } from "../src/kernel/descriptor.ts";
 import type { WorkspacePath } from "../src/workspace/path.ts";
 import type { FileContent, Outcome } from "../src/workspace/port.ts";
 
@@ -13,6 +14,16 @@ export interface Attempt {
   readonly inside: number;
 }
 
+/** Where the attempts are made. */
+export interface Scene {
+  /** The workspace. */
+  readonly root: string;
+  /** Whether the kernel keeps this process from everything else. */
+  readonly isLandlocked: boolean;
+  /** With it, names are resolved by the kernel. */
+  readonly kernel?: KernelRoots | undefined;
+}
+
 type Result = "escaped" | "inside" | "refused";
 
 /** Something raced only if a read without checks is deceived so often, or refused where the kernel stops it. */
@@ -23,11 +34,10 @@ const longestMilliseconds = 60_000;
 export async function measureRaces(
   base: string,
   milliseconds: number,
-  isLandlocked: boolean,
+  { isLandlocked, root, kernel }: Scene,
   tell: (attempt: Attempt) => void,
 ): Promise<void> {
-  const root = `${base}/ws`;
-  const workspace = openDiskWorkspace({ root });
+  const workspace = openDiskWorkspace({ root, kernel });
   const at = (text: string): WorkspacePath => ({ text, segments: text.split("/") });
   const outside = `${base}/outside`;
   /** What was made outside is taken away again; what must not change there is compared. */

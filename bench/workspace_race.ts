@@ -1,48 +1,68 @@
 /**
  * How often a local process that keeps swapping directories and files for links gets bytes or names from outside
- * through the workspace, or a file outside changed: `deno run -A bench/workspace_race.ts [MILLISECONDS] [MODE]`, a line
- * of JSON for each operation. Beside it the same without checks.
+ * through the workspace, or a file outside changed: `deno run -A bench/workspace_race.ts [MILLISECONDS] [MODE] [PAUSE] [WAY] [WORKSPACES]`,
+ * a line of JSON for each operation. Beside it the same without checks. PAUSE is in microseconds between two renames;
+ * WAY is `reversed` for the file before the directory; WORKSPACES is `per-user` for a workspace below the directory.
  *
  * Modes, of which those run that the machine allows: `portable`, where the checks make it rare and not impossible;
- * `own_mount`, where the workspace is a file system of its own; `landlock`, as `harden` starts the server. The last two
- * claim to be race-free.
+ * `kernel`, where names are resolved by openat2; `own_mount`, where the workspace is a file system of its own;
+ * `landlock`, as `harden` starts the server. All but the first claim to be race-free.
  */
 import process from "node:process";
 import { landlockVersion, leastLandlockVersion, restrictFiles } from "../src/sandbox/landlock.ts";
 import { becomeProgram, loadLibc } from "../src/sandbox/libc.ts";
+import { confineRoots } from "../src/kernel/confined_roots.ts";
+import { loadKernel } from "../src/kernel/kernel.ts";
 import { type Attempt, measureRaces } from "./race_attempts.ts";
 import { swapUntilKilled } from "./race_swapper.ts";
 
-const modes = ["portable", "own_mount", "landlock"] as const;
+const modes = ["portable", "kernel", "own_mount", "landlock"] as const;
 type Mode = typeof modes[number];
 
 const self = new URL(import.meta.url).pathname;
 const runSelf = ["run", "-A", "--no-check", self];
 const [first = "2000", ...rest] = Deno.args;
+/** Those of the command line, in the order in which they are passed on. */
+interface Variant {
+  readonly pause: string;
+  readonly way: string;
+  readonly workspaces: string;
+}
+const variantOf = ([pause = "0", way = "", workspaces = ""]: readonly string[]): Variant => ({
+  pause,
+  way,
+  workspaces,
+});
+const argsOf = ({ pause, way, workspaces }: Variant): string[] => [pause, way, workspaces];
+const rootOf = (base: string, { workspaces }: Variant): string =>
+  workspaces === "per-user" ? `${base}/ws/user` : `${base}/ws`;
 
 switch (first) {
   case "swap":
-    swapUntilKilled(rest[0] ?? "");
+    swapUntilKilled(rest[0] ?? "", { pauseUs: Number(rest[1] ?? 0), reversed: rest[2] === "reversed" });
     break;
   case "scene":
-    await runScene(rest[0] ?? "", Number(rest[1]), rest[2] as Mode);
+    await runScene(rest[0] ?? "", Number(rest[1]), rest[2] as Mode, variantOf(rest.slice(3)));
     break;
   case "landlocked":
     becomeLandlocked(rest);
     break;
   case "measure":
-    await measureRaces(rest[0] ?? "", Number(rest[1]), rest[2] === "landlock", tell);
+    await measure(rest[0] ?? "", Number(rest[1]), rest[2] as Mode, variantOf(rest.slice(3)));
     break;
   default:
-    for (const mode of modes) if (rest[0] === undefined || rest[0] === mode) await runMode(mode, first);
+    for (const mode of modes) {
+      if (rest[0] === undefined || rest[0] === mode) await runMode(mode, first, variantOf(rest.slice(1)));
+    }
 }
 
-async function runMode(mode: Mode, milliseconds: string): Promise<void> {
+async function runMode(mode: Mode, milliseconds: string, variant: Variant): Promise<void> {
+  if (mode === "kernel" && !loadKernel().available) return;
   if (mode === "landlock" && (Deno.build.os !== "linux" || landlockVersion(loadLibc()) < leastLandlockVersion)) return;
   const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-race-" }));
   try {
     Deno.mkdirSync(`${base}/ws`);
-    const scene = [...runSelf, "scene", base, milliseconds, mode];
+    const scene = [...runSelf, "scene", base, milliseconds, mode, ...argsOf(variant)];
     const mount = 'mount -t tmpfs none "$1/ws" && shift && exec "$@"';
     const [command = "", ...args] = mode === "own_mount"
       ? ["unshare", process.getuid?.() === 0 ? "-m" : "-Urm", "sh", "-c", mount, "sh", base, Deno.execPath(), ...scene]
@@ -55,14 +75,15 @@ async function runMode(mode: Mode, milliseconds: string): Promise<void> {
 }
 
 /** Makes the scene in `base`, where others swap and this measures. */
-async function runScene(base: string, milliseconds: number, mode: Mode): Promise<void> {
-  const root = `${base}/ws`;
-  for (const directory of [`${root}/d`, `${base}/outside`]) Deno.mkdirSync(directory);
+async function runScene(base: string, milliseconds: number, mode: Mode, variant: Variant): Promise<void> {
+  const root = rootOf(base, variant);
+  for (const directory of [`${root}/d`, `${base}/outside`]) Deno.mkdirSync(directory, { recursive: true });
   for (const name of ["d/f", "g"]) Deno.writeTextFileSync(`${root}/${name}`, "inside");
   for (const name of ["f", "SECRET-NAME"]) Deno.writeTextFileSync(`${base}/outside/${name}`, "SECRET");
-  Deno.symlinkSync("../outside", `${root}/link`);
-  Deno.symlinkSync("../outside/f", `${root}/file-link`);
-  const swapper = new Deno.Command(Deno.execPath(), { args: [...runSelf, "swap", root] }).spawn();
+  const up = variant.workspaces === "per-user" ? "../.." : "..";
+  Deno.symlinkSync(`${up}/outside`, `${root}/link`);
+  Deno.symlinkSync(`${up}/outside/f`, `${root}/file-link`);
+  const swapper = new Deno.Command(Deno.execPath(), { args: [...runSelf, "swap", root, ...argsOf(variant)] }).spawn();
   try {
     const args = [
       ...runSelf,
@@ -70,6 +91,7 @@ async function runScene(base: string, milliseconds: number, mode: Mode): Promise
       base,
       `${milliseconds}`,
       mode,
+      ...argsOf(variant),
     ];
     const measuring = new Deno.Command(Deno.execPath(), { args, stdout: "inherit", stderr: "inherit" });
     const { code } = await measuring.output();
@@ -94,6 +116,13 @@ function becomeLandlocked([, base = "", milliseconds = "", mode = ""]: readonly 
   becomeProgram(libc, Deno.execPath(), [...runSelf, "measure", base, milliseconds, mode]);
 }
 
+async function measure(base: string, milliseconds: number, mode: Mode, variant: Variant): Promise<void> {
+  const kernel = mode === "kernel" ? loadKernel() : null;
+  const confined = kernel?.available ? { kernel: confineRoots(kernel.roots, `${base}/ws`) } : {};
+  const scene = { root: rootOf(base, variant), isLandlocked: mode === "landlock", ...confined };
+  await measureRaces(base, milliseconds, scene, tell);
+}
+
 function tell(attempt: Attempt): void {
-  process.stdout.write(`${JSON.stringify({ mode: rest[2], ...attempt })}\n`);
+  process.stdout.write(`${JSON.stringify({ mode: rest[2], ...variantOf(rest.slice(3)), ...attempt })}\n`);
 }

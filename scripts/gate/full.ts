@@ -47,6 +47,7 @@ async function installPlatformDeno(): Promise<string | null> {
 
 async function parts(): Promise<readonly Part[]> {
   const platformDeno = await installPlatformDeno();
+  const noKernel = Deno.build.os === "linux" ? null : "it needs Linux";
   const noContainer = process.getuid?.() !== 0
     ? "it needs root"
     : isInstalled("buildah")
@@ -55,6 +56,11 @@ async function parts(): Promise<readonly Part[]> {
   const task = (name: string, ...args: readonly string[]): readonly string[] => ["deno", "task", name, ...args];
   return [
     { name: "the gate", command: task("ok") },
+    {
+      name: "a racing writer, a million tries",
+      command: ["deno", "run", "-A", "bench/workspace_race_long.ts"],
+      missing: noKernel,
+    },
     { name: "every form, end to end", command: task("end-to-end", "start", "bundle", "binary", "deploy", "fleet") },
     { name: "the container, end to end", command: task("end-to-end", "container"), missing: noContainer },
     { name: "the container, by hand", command: ["bash", "scripts/try_container.sh"], missing: noContainer },

@@ -1,6 +1,6 @@
 /** Where distributions keep glibc: with a list of paths, Deno permits the library under one of them only. */
 
-const libraryPaths: readonly string[] = [
+export const libraryPaths: readonly string[] = [
   "/lib/x86_64-linux-gnu/libc.so.6",
   "/lib/aarch64-linux-gnu/libc.so.6",
   "/lib64/libc.so.6",

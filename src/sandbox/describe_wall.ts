@@ -30,7 +30,10 @@ export function describeWall(
     `the server also holds ${listenAddresses.join(", ")} to listen on and, until it answers, ${
       storagePaths.join(", ")
     }${presence.length === 0 ? "" : "; afterwards it may only see whether its database's files are there"}`,
-    "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links",
+    permissions.ffi.length === 0
+      ? "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links"
+      : "no environment, subprocess, system information, code from elsewhere, or making of links; of foreign functions " +
+        "the C library's calls on files below the workspace's directory, bound before any other code runs",
   ];
   if (clientMetadataDocuments) {
     sentences.push(
@@ -45,14 +48,24 @@ export function describeWall(
     );
   }
   sentences.push(
-    raceFreedom.raceFree
-      ? "caps.raceFree is on: the workspace is a file system of its own: no contents outside it are read, changed or " +
-        "deleted; listings can show names, sizes and times from outside while another process swaps directories for " +
-        "links, and it can have a directory made or a name changed there"
-      : "caps.raceFree is off: another process that may write the workspace and swaps directories for links at the " +
-        "right moment is not covered: files outside can then be read, replaced, moved and deleted; running from source by `deno task start:hardened` (Linux), or a file system of its own, covers it",
+    raceWords(raceFreedom),
     "not covered: links that others made in the workspace, for a tool that goes round the workspace's own checks; the " +
       "memory and time that a tool uses; what an upstream does with what it is sent",
   );
   return sentences;
+}
+
+function raceWords(freedom: RaceFreedom): string {
+  if (!freedom.raceFree) {
+    return `caps.raceFree is off, because ${freedom.reason}: another process that may write the workspace and swaps ` +
+      "directories for links at the right moment is not covered: files outside can then be read, replaced, moved and " +
+      "deleted; Linux 5.6 or later with the permission for the C library (`deno task start`), `deno task " +
+      "start:hardened`, or a file system of its own, covers it";
+  }
+  return freedom.because === "kernel"
+    ? "caps.raceFree is on: the kernel resolves each name below the workspace's directory (openat2), without links that " +
+      "leave and without other mounts: no other process can lead a file tool outside"
+    : "caps.raceFree is on: the workspace is a file system of its own: no contents outside it are read, changed or " +
+      "deleted; listings can show names, sizes and times from outside while another process swaps directories for " +
+      "links, and it can have a directory made or a name changed there";
 }

@@ -1,12 +1,23 @@
 /**
- * Whether the confinement of paths holds against another process that swaps directories for links while a call runs.
- * Paths are checked and then used, and Deno has no way to do both at once: so it holds only where the system helps.
+ * Whether the confinement of paths holds against another process that swaps directories for links while a call runs:
+ * where the kernel resolves names it does. Elsewhere paths are checked and then used, and it holds only where the file
+ * system helps.
  */
+import type { KernelAccess } from "../kernel/kernel.ts";
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** `own_mount`: the workspace is a whole file system, and what is opened is checked to be on it. */
-export type RaceFreedom = { readonly raceFree: true; readonly because: "own_mount" } | { readonly raceFree: false };
+/**
+ * `kernel`: openat2 resolves each name below the workspace's directory. `own_mount`: the workspace is a whole file
+ * system, and what is opened is checked to be on it.
+ */
+export type RaceFreedom =
+  | { readonly raceFree: true; readonly because: "kernel" | "own_mount" }
+  | {
+    readonly raceFree: false;
+    /** Why the kernel does not resolve names. */
+    readonly reason: string;
+  };
 
 /**
  * The inode of the root directory, by the type that statfs(2) gives. A directory of a file system that is mounted by
@@ -19,9 +30,11 @@ const rootInodes = new Map([
 ]);
 
 /** Looks at a workspace directory, given by its real path. */
-export function raceFreedomOf(workspaceDir: string): RaceFreedom {
+export function raceFreedomOf(workspaceDir: string, kernel: KernelAccess): RaceFreedom {
+  if (kernel.available) return { raceFree: true, because: "kernel" };
+  const { reason } = kernel;
   const root = statSync(workspaceDir, { throwIfNoEntry: false });
-  if (root === undefined || statSync(dirname(workspaceDir)).dev === root.dev) return { raceFree: false };
+  if (root === undefined || statSync(dirname(workspaceDir)).dev === root.dev) return { raceFree: false, reason };
   const isWhole = rootInodes.get(statfsSync(workspaceDir).type) === root.ino;
-  return isWhole ? { raceFree: true, because: "own_mount" } : { raceFree: false };
+  return isWhole ? { raceFree: true, because: "own_mount" } : { raceFree: false, reason };
 }

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { DatabaseSync } from "node:sqlite";
+import { libraryPaths } from "../../src/kernel/library_paths.ts";
 
 /** Where the attempts aim. */
 export interface Targets {
@@ -45,5 +46,16 @@ export const attempts: Readonly<Record<string, Attempt>> = {
   "change the environment": () => Deno.env.set("PORTCULLIS_TEST", "was here"),
   "ask for the machine's name": () => Deno.hostname(),
   "ask for it by node:os": () => hostname(),
+  "call a C library by a path that the server may load": () => {
+    const failures = libraryPaths.flatMap((path) => {
+      try {
+        Deno.dlopen(path, { getpid: { parameters: [], result: "i32" } }).close();
+        return [];
+      } catch (error) {
+        return [error];
+      }
+    });
+    if (failures.length === libraryPaths.length) throw failures[0];
+  },
   "call a C library": () => Deno.dlopen("libc.so.6", { getpid: { parameters: [], result: "i32" } }).close(),
 };

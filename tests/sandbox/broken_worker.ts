@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { runServerInWorker } from "../../src/composition/workers/run_in_worker.ts";
+import type { KernelRoots } from "../../src/kernel/descriptor.ts";
 import { attemptTool } from "./attempt_tool.ts";
 import { attempts } from "./attempts.ts";
 
@@ -14,6 +15,17 @@ const moreAttempts: typeof attempts = {
   "follow a link that was planted": ({ workspaceDir }) => Deno.readTextFileSync(`${workspaceDir}/planted`),
   "import code from elsewhere": ({ elsewhere }) => import(`http://${elsewhere.hostname}:${elsewhere.port}/code.js`),
   "import a file": ({ secretPath }) => import(`file://${secretPath}`),
+  "load the binding again": async () => {
+    const { loadKernel } = await import("../../src/kernel/kernel.ts");
+    return loadKernel().available || Promise.reject(new Error("not available"));
+  },
+  "open a directory outside by the worker's descriptors": async () => (await kernelOfWorker()).open("/etc"),
+  "leave the workspace by the worker's descriptors": async ({ workspaceDir }) =>
+    (await kernelOfWorker()).open(`${workspaceDir}/../`),
+  "make a descriptor from a number": async ({ workspaceDir }) => {
+    const root = (await kernelOfWorker()).open(workspaceDir);
+    return new (root.constructor as new (...args: unknown[]) => unknown)(Symbol(), -100);
+  },
   "say which worker this is": () => workerId,
   "start a worker that may do more": () =>
     new Worker("data:text/javascript,", { type: "module", deno: { permissions: { read: true } } }),
@@ -22,6 +34,12 @@ const moreAttempts: typeof attempts = {
     if (state !== "granted") throw new Deno.errors.NotCapable(state);
   },
 };
+
+async function kernelOfWorker(): Promise<KernelRoots> {
+  const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
+  if (!workspaceKernel.available) throw new Error(workspaceKernel.reason);
+  return workspaceKernel.roots;
+}
 
 const workerId = crypto.randomUUID();
 

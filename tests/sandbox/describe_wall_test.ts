@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { RaceFreedom } from "../../src/sandbox/race_freedom.ts";
 import { describeWall } from "../../src/sandbox/describe_wall.ts";
 import type { ServerPermissions } from "../../src/sandbox/permissions.ts";
 
@@ -18,7 +19,7 @@ Deno.test("describeWall() says what tools reach, what the server listens on, and
     permissions: { ...permissions, net: ["127.0.0.1:3000", "127.0.0.1:9464", "127.0.0.1:11434"] },
     listenAddresses: ["127.0.0.1:3000", "127.0.0.1:9464"],
     storagePaths: ["/srv/data"],
-    raceFreedom: { raceFree: false },
+    raceFreedom: { raceFree: false, reason: "this is a test" },
     clientMetadataDocuments: false,
     workers: 1,
   });
@@ -31,18 +32,22 @@ Deno.test("describeWall() says what tools reach, what the server listens on, and
 });
 
 Deno.test("describeWall() does not keep quiet about what is not covered", () => {
-  const textOf = (raceFree: boolean, clientMetadataDocuments: boolean): string =>
+  const off: RaceFreedom = { raceFree: false, reason: "only Linux has openat2" };
+  const textOf = (raceFreedom: RaceFreedom, clientMetadataDocuments: boolean): string =>
     describeWall({
       permissions,
       listenAddresses: ["127.0.0.1:3000"],
       storagePaths: ["/srv/data"],
-      raceFreedom: raceFree ? { raceFree, because: "own_mount" } : { raceFree },
+      raceFreedom,
       clientMetadataDocuments,
       workers: clientMetadataDocuments ? 2 : 1,
     }).join("\n");
-  assert.match(textOf(false, false), /caps\.raceFree is off: .*not covered: files outside can then be .* and deleted/);
-  assert.match(textOf(true, false), /caps\.raceFree is on: .*listings can show names, sizes and times from outside/);
-  assert.match(textOf(false, true), /CLIENT_METADATA_DOCUMENTS=off/);
-  assert.doesNotMatch(textOf(false, false), /CLIENT_METADATA_DOCUMENTS/);
-  assert.match(textOf(true, false), /not covered: links/);
+  const isOff = /caps\.raceFree is off, because only Linux has openat2: .*not covered: files outside .* and deleted/;
+  assert.match(textOf(off, false), isOff);
+  const ownMount = textOf({ raceFree: true, because: "own_mount" }, false);
+  assert.match(ownMount, /caps\.raceFree is on: .*listings can show names, sizes and times from outside/);
+  assert.match(ownMount, /not covered: links/);
+  assert.match(textOf({ raceFree: true, because: "kernel" }, false), /caps\.raceFree is on: the kernel resolves/);
+  assert.match(textOf(off, true), /CLIENT_METADATA_DOCUMENTS=off/);
+  assert.doesNotMatch(textOf(off, false), /CLIENT_METADATA_DOCUMENTS/);
 });

@@ -1,14 +1,23 @@
 import assert from "node:assert/strict";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { loadKernel } from "../../src/kernel/kernel.ts";
 import { raceFreedomOf } from "../../src/sandbox/race_freedom.ts";
+
+const without = { available: false, reason: "this is a test" } as const;
+const off = { raceFree: false, reason: without.reason };
+
+Deno.test("raceFreedomOf() is on wherever the kernel resolves names", () => {
+  const kernel = loadKernel();
+  if (kernel.available) assert.deepEqual(raceFreedomOf("/absent", kernel), { raceFree: true, because: "kernel" });
+});
 
 Deno.test("raceFreedomOf() does not claim anything for a directory of a larger file system, or one that is not there", async () => {
   const directory = Deno.realPathSync(await Deno.makeTempDir());
   try {
     await Deno.mkdir(`${directory}/workspace`);
-    assert.deepEqual(raceFreedomOf(`${directory}/workspace`), { raceFree: false });
-    assert.deepEqual(raceFreedomOf(`${directory}/absent`), { raceFree: false });
-    assert.deepEqual(raceFreedomOf("/proc"), { raceFree: false }, "a mount of an unknown kind");
+    assert.deepEqual(raceFreedomOf(`${directory}/workspace`, without), off);
+    assert.deepEqual(raceFreedomOf(`${directory}/absent`, without), off);
+    assert.deepEqual(raceFreedomOf("/proc", without), off, "a mount of an unknown kind");
   } finally {
     await Deno.remove(directory, { recursive: true });
   }

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
+import { loadKernel } from "../../src/kernel/kernel.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
 import { loadLibc } from "../../src/sandbox/libc.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
@@ -22,8 +23,8 @@ interface Line {
   readonly inside: number;
 }
 
-async function race(mode: string): Promise<readonly Line[]> {
-  const args = ["run", "-A", "--no-check", program, `${millisecondsEach}`, mode];
+async function race(mode: string, ...variant: readonly string[]): Promise<readonly Line[]> {
+  const args = ["run", "-A", "--no-check", program, `${millisecondsEach}`, mode, ...variant];
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
   const text = new TextDecoder().decode(stdout);
   assert.ok(success && text !== "", new TextDecoder().decode(stderr));
@@ -44,6 +45,28 @@ Deno.test("a racing writer, portable checks: a read without them is deceived, an
     process.stdout.write(`${what}: ${escaped} of ${tries} escaped (${(escaped / tries * 100).toFixed(3)} %)\n`);
   }
 });
+
+for (
+  const [pause, way, workspaces] of [
+    ["0", "", "shared"],
+    ["2", "reversed", "per-user"],
+    ["20", "", "per-user"],
+    ["200", "reversed", "shared"],
+    ["2000", "", "shared"],
+  ] as const
+) {
+  const pace = `${pause} \u00b5s between renames${way === "" ? "" : `, ${way}`}, ${workspaces}`;
+  Deno.test({
+    name: `a racing writer, names resolved by the kernel: nothing outside is read, listed, made or changed (${pace})`,
+    ignore: !loadKernel().available,
+    async fn() {
+      const [plain, ...confined] = await race("kernel", pause, way, workspaces);
+      assert.ok(plain !== undefined && plain.escaped > 0, "no other process raced");
+      assert.deepEqual(escapedOf(confined), []);
+      process.stdout.write(`${confined.reduce((sum, { tries }) => sum + tries, 0)} tries\n`);
+    },
+  });
+}
 
 Deno.test({
   name:

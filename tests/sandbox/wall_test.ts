@@ -1,5 +1,6 @@
 /** Tools broken on purpose, in the real server: what the permission wall stops, and what it lets through. */
 import assert from "node:assert/strict";
+import { loadKernel } from "../../src/kernel/kernel.ts";
 import { pause } from "../../src/lib/time/pause.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
@@ -46,6 +47,15 @@ Deno.test("a broken tool gets at nothing but the workspace: every attempt that w
       ]
     ) {
       await t.step(what, async () => assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires)/));
+    }
+    const kernelAttempts: readonly (readonly [string, RegExp])[] = [
+      ["load the binding again", /not available/],
+      ["open a directory outside by the worker's descriptors", /EACCES/],
+      ["leave the workspace by the worker's descriptors", /EXDEV/],
+      ["make a descriptor from a number", /TypeError/],
+    ];
+    for (const [what, reason] of loadKernel().available ? kernelAttempts : []) {
+      await t.step(what, async () => assert.match(await attempt(what), new RegExp(`^stopped: .*${reason.source}`)));
     }
     assert.equal(visitors, 0, "nothing arrived elsewhere");
     assert.deepEqual(Array.from(Deno.readDirSync(outside), ({ name }) => name), ["secret.js"]);
