@@ -24,7 +24,7 @@ const fileCount = 10_000;
 const directoryCount = 100;
 const lineText = "needle in the hay";
 
-/** 10,000 files of 62 MB below 10 times 10 directories, 10,000 empty ones in one, one of 1 MB and one of 60 MB. */
+/** 10,000 files of 62 MB below 10 times 10 directories, 10,000 empty ones in one, one of 1 MB, two of 50 MB. */
 export function makeSearchedFiles(root: string): void {
   const random = createRandom();
   const word = (): string => Array.from({ length: 2 + random(9) }, () => String.fromCharCode(97 + random(26))).join("");
@@ -44,7 +44,8 @@ export function makeSearchedFiles(root: string): void {
   for (const name of ["1M", "1M-official"]) {
     Deno.writeTextFileSync(`${root}/${name}`, `${line.repeat(32_000)}here is the needle\n${line.repeat(32_000)}`);
   }
-  Deno.writeTextFileSync(`${root}/60M`, line.repeat(60 * 65_536));
+  Deno.mkdirSync(`${root}/equal`);
+  for (const name of ["one", "two"]) Deno.writeTextFileSync(`${root}/equal/${name}`, line.repeat(50 * 65_536));
 }
 
 /** What is done with them. */
@@ -106,10 +107,10 @@ export function searchCases(root: string): readonly Case[] {
       }],
     },
     {
-      name: "SHA-256 of 60 MB",
-      ours: () => ["file_info", { filename: "60M" }],
-      proof: "sha256",
-      unix: [{ name: "sha256sum", command: ["sha256sum", `${root}/60M`], proof: "60M" }],
+      name: "SHA-256 of 100 MB: two equal files",
+      ours: () => ["file_list", { path: "equal", show: "duplicates" }],
+      proof: "two",
+      unix: [{ name: "sha256sum", command: ["sha256sum", `${root}/equal/one`, `${root}/equal/two`], proof: "two" }],
     },
     {
       name: "edit a line of 1 MB (ours also to the disk)",
