@@ -12,7 +12,6 @@ interface ParsedArguments {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** The flags of settings. */
 const settingFlags: readonly string[] = settings
   .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
 

@@ -7,7 +7,6 @@ import type { Command } from "./command.ts";
 const flagWidth = 23;
 const lineWidth = 100;
 
-/** The help for one command. */
 export function commandHelpText(command: Command): string {
   const program = programName();
   return [

@@ -10,7 +10,6 @@ import type { OllamaLimits } from "../ollama/limits.ts";
 import type { StorageBounds } from "../storage/open_storage.ts";
 import type { WorkspaceLimits } from "../workspace/port.ts";
 
-/** See above. */
 export interface Bounds {
   readonly authorizationServer?: Partial<Limits>;
   readonly lifetimes?: Partial<Lifetimes>;
@@ -25,7 +24,6 @@ export interface Bounds {
   readonly workspace?: Partial<WorkspaceLimits>;
 }
 
-/** Bounds of requests. */
 interface HttpBounds {
   readonly bodyTimeoutMs?: number;
   readonly maxPublicBodyBytes?: number;

@@ -20,7 +20,6 @@ export interface ConfigSources {
   readonly lookAt?: LookAt;
 }
 
-/** One of the sources. */
 type SettingSource = "flag" | "environment" | "file" | "default";
 
 /** A value as text, before its parser. */

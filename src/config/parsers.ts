@@ -70,7 +70,6 @@ export function parseHost(text: string): Result<string, string> {
   return /^[A-Za-z0-9.:_-]{1,253}$/.test(text) ? success(text) : failure("must be a host name or an IP address");
 }
 
-/** An address to listen on. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;

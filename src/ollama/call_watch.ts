@@ -24,7 +24,6 @@ export interface CallWatch {
   dispose(): void;
 }
 
-/** What a {@link CallWatch} watches. */
 export interface CallWatchOptions {
   /** Only differences are used: `performance.now` serves, and no change of the wall clock disturbs it. */
   readonly clock: Clock;
@@ -33,7 +32,6 @@ export interface CallWatchOptions {
   readonly totalMs: number;
 }
 
-/** Starts the timers. */
 export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions): CallWatch {
   const timeUp = new AbortController();
   const signal = AbortSignal.any([caller, timeUp.signal]);

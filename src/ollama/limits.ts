@@ -24,5 +24,4 @@ export const ollamaLimits = {
   retryDelayMs: 250,
 };
 
-/** The type of {@link ollamaLimits}. */
 export type OllamaLimits = Readonly<typeof ollamaLimits>;

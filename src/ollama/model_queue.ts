@@ -28,7 +28,6 @@ interface EnterOptions {
   readonly onWait?: ((ahead: CallsAhead) => void) | undefined;
 }
 
-/** The queue for the model. */
 export interface ModelQueue {
   /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
   enter(caller: ModelCaller, options: EnterOptions): Promise<Result<Place, QueueRefusal>>;
@@ -54,7 +53,6 @@ interface ModelQueueOptions {
   readonly limits?: Pick<OllamaLimits, "maxWaiting" | "shareMs">;
 }
 
-/** An empty queue. */
 export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
   const { maxWaiting, shareMs } = limits;
   /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */

@@ -37,7 +37,6 @@ export type Transport = (
 /** One request, to the end of its answer. */
 const requestTimeoutMs = 10_000;
 
-/** Builds a {@link Transport} to one instance. */
 export function createTransport(
   { instance, fetch, fetchOnce, requestMs = requestTimeoutMs }: {
     readonly instance: ServicenowInstance;

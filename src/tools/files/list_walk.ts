@@ -9,7 +9,6 @@ import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
 import { walk, type WalkedEntry } from "../../workspace/walk.ts";
 import { toTimestamp } from "./input.ts";
 
-/** What to list. */
 export interface TreeListing {
   readonly workspace: Workspace;
   readonly path: WorkspacePath;

@@ -11,7 +11,6 @@ export type EditRefusal =
   /** The result would be larger than allowed; it was not made. */
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number };
 
-/** What to replace. */
 interface Replacement {
   readonly oldText: string;
   readonly newText: string;

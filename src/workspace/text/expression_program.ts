@@ -9,7 +9,6 @@ interface Instruction {
   matchRune(rune: number): boolean;
 }
 
-/** A compiled expression. */
 export interface Program {
   readonly inst: readonly Instruction[];
   readonly start: number;

@@ -26,7 +26,6 @@ interface TextLines {
   readonly sha256: string | null;
 }
 
-/** Which lines. */
 interface LineSelection {
   readonly from?: TextPosition;
   /** The first line that is wanted; lines before are passed over. */

@@ -9,7 +9,6 @@ import type { WorkspacePath } from "../path.ts";
 import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../port.ts";
 import { type LineMatch, searchText } from "./search_text.ts";
 
-/** How to search. */
 interface FileSearch {
   readonly pattern: LinePattern;
   readonly contextLines: number;
@@ -48,7 +47,6 @@ interface Piece {
 
 const headBytes = 64 * 1024;
 
-/** Makes the memory for one search. */
 export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
   return { head: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)), piece: null };
 }

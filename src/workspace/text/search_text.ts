@@ -12,7 +12,6 @@ export interface LineMatch {
   readonly after: readonly string[];
 }
 
-/** How to search. */
 interface SearchOptions {
   readonly pattern: LinePattern;
   /** How many lines to give before and after each match. */
