@@ -1,6 +1,12 @@
 /** Settings of clients, sign-in and tokens. */
-import { parseChoice, parseInteger, parsePasswordHash, parseStrongSecret, parseSwitch } from "../config/parsers.ts";
-import { day, optional, required, year } from "../config/setting.ts";
+import {
+  parseChoice,
+  parseInteger,
+  parsePasswordHash,
+  parseStrongSecret,
+  parseSwitch,
+} from "../lib/settings/parsers.ts";
+import { day, optional, required, year } from "../lib/settings/setting.ts";
 
 /** The verifier accepts no longer ones. */
 export const maxAccessTokenLifetimeSeconds = day;

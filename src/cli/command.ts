@@ -2,7 +2,7 @@
 import type { Config } from "../config/config.ts";
 import type { FoundSetting } from "../config/find_setting.ts";
 import type { ConfigProblem } from "../config/problem.ts";
-import type { Setting } from "../config/setting.ts";
+import type { Setting } from "../lib/settings/setting.ts";
 import type { Result } from "../lib/result.ts";
 
 /** 0: done, 1: refused or failed, 2: usage error. */

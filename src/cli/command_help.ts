@@ -1,5 +1,5 @@
 /** Each command's own page of help. */
-import { acceptedText, type Setting } from "../config/setting.ts";
+import { acceptedText, type Setting } from "../lib/settings/setting.ts";
 import { settings } from "../config/settings.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Command } from "./command.ts";

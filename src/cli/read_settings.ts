@@ -6,7 +6,7 @@ import { type ConfigFile, defaultConfigFileName, readConfigFile } from "../confi
 import { type ConfigSources, findSetting, type FoundSetting, isDeploy } from "../config/find_setting.ts";
 import { lookAtPath } from "../config/look_at_path.ts";
 import type { ConfigProblem } from "../config/problem.ts";
-import type { Setting } from "../config/setting.ts";
+import type { Setting } from "../lib/settings/setting.ts";
 import { variableNames, warnOfMistypedNames } from "../config/variable_names.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { CommandContext } from "./command.ts";

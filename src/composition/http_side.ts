@@ -2,7 +2,7 @@
 import type { AuthorizationRoute, AuthorizationServer } from "../authorization_server/authorization_server.ts";
 import { maxOAuthBodyBytes } from "../authorization_server/request_body.ts";
 import type { Config } from "../config/config.ts";
-import { isLoopbackHost } from "../config/parsers.ts";
+import { isLoopbackHost } from "../lib/settings/parsers.ts";
 import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
 import {
   createHealthEndpoint,

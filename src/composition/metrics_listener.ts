@@ -1,6 +1,6 @@
 /** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
 import process from "node:process";
-import type { ListenAddress } from "../config/parsers.ts";
+import type { ListenAddress } from "../lib/settings/parsers.ts";
 import { createMetricsEndpoint } from "../http/metrics.ts";
 import { knownNames } from "../http/origin.ts";
 import type { Log } from "../lib/log/log.ts";

@@ -7,10 +7,10 @@ import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText 
 import { freezeConfig } from "./freeze_config.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";
-import { isLoopbackHost } from "./parsers.ts";
+import { isLoopbackHost } from "../lib/settings/parsers.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { requireForDeploy } from "./require_for_deploy.ts";
-import type { SettingTable } from "./setting.ts";
+import type { SettingTable } from "../lib/settings/setting.ts";
 import { settings, settingTables, type SettingValues } from "./settings.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
 import { completeTls, type TlsConfig } from "./tls.ts";

@@ -3,7 +3,7 @@ import { faultWords } from "../lib/system_fault.ts";
 import type { ConfigFile } from "./config_file.ts";
 import type { LookAt } from "./overlap.ts";
 import type { ConfigProblem } from "./problem.ts";
-import type { Setting } from "./setting.ts";
+import type { Setting } from "../lib/settings/setting.ts";
 
 /** Everything that settings are read from. An empty variable counts as absent. */
 export interface ConfigSources {

@@ -1,6 +1,6 @@
 /** Settings of the process: its threads, its log and its end. */
-import { parseChoice, parseInteger, parseWorkers } from "./parsers.ts";
-import { optional, required, type ValuesOf } from "./setting.ts";
+import { parseChoice, parseInteger, parseWorkers } from "../lib/settings/parsers.ts";
+import { optional, required, type ValuesOf } from "../lib/settings/setting.ts";
 
 export const serverSettings = {
   workers: required({

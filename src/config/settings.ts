@@ -12,7 +12,7 @@ import { storageSettings } from "../storage/settings.ts";
 import { telemetrySettings } from "../telemetry/settings.ts";
 import { workspaceSettings } from "../workspace/settings.ts";
 import { serverSettings } from "./server_settings.ts";
-import type { Setting, SettingTable, ValuesOf } from "./setting.ts";
+import type { Setting, SettingTable, ValuesOf } from "../lib/settings/setting.ts";
 
 const tables = {
   http: httpSettings,

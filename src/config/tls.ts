@@ -2,7 +2,7 @@
 import { faultWords } from "../lib/system_fault.ts";
 import type { Result } from "../lib/result.ts";
 import type { ConfigProblem } from "./problem.ts";
-import { parseCertificates, parsePrivateKey, type SettingParser } from "./parsers.ts";
+import { parseCertificates, parsePrivateKey, type SettingParser } from "../lib/settings/parsers.ts";
 
 /** What https is served with, as PEM. */
 export interface TlsConfig {

@@ -7,8 +7,8 @@ import {
   parseServerUrl,
   parseText,
   parseTrustedProxies,
-} from "../config/parsers.ts";
-import { optional, required } from "../config/setting.ts";
+} from "../lib/settings/parsers.ts";
+import { optional, required } from "../lib/settings/setting.ts";
 
 /** Settings under the heading Address. */
 export const httpSettings = {

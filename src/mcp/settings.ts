@@ -1,6 +1,6 @@
 /** How MCP is spoken, and to whom. */
-import { parseChoice, parseInteger } from "../config/parsers.ts";
-import { day, required } from "../config/setting.ts";
+import { parseChoice, parseInteger } from "../lib/settings/parsers.ts";
+import { day, required } from "../lib/settings/setting.ts";
 
 export const mcpSettings = {
   compatibility: required({

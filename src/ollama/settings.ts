@@ -1,6 +1,6 @@
 /** Where Ollama is, and what agents may ask of it. */
-import { parseInteger, parseList, parseText, type SettingParser } from "../config/parsers.ts";
-import { optional, required } from "../config/setting.ts";
+import { parseInteger, parseList, parseText, type SettingParser } from "../lib/settings/parsers.ts";
+import { optional, required } from "../lib/settings/setting.ts";
 import { success } from "../lib/result.ts";
 import { parseOllamaHost } from "./host.ts";
 

@@ -1,6 +1,6 @@
 /** Settings under the heading Rate limits. */
-import { parseInteger } from "../config/parsers.ts";
-import { required } from "../config/setting.ts";
+import { parseInteger } from "../lib/settings/parsers.ts";
+import { required } from "../lib/settings/setting.ts";
 
 export const rateLimitSettings = {
   toolCallsPerMinute: required({

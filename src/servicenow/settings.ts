@@ -1,6 +1,6 @@
 /** Settings under the heading ServiceNow. */
-import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText } from "../config/parsers.ts";
-import { optional, required } from "../config/setting.ts";
+import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText } from "../lib/settings/parsers.ts";
+import { optional, required } from "../lib/settings/setting.ts";
 
 export const servicenowSettings = {
   instance: optional({

@@ -1,7 +1,7 @@
 /** What the server keeps, and where. */
 import { parseDatabaseUrl } from "./database_url.ts";
-import { parseMasterKey, parseText } from "../config/parsers.ts";
-import { optional, required, type ValuesOf } from "../config/setting.ts";
+import { parseMasterKey, parseText } from "../lib/settings/parsers.ts";
+import { optional, required, type ValuesOf } from "../lib/settings/setting.ts";
 
 /** Settings under the heading Storage. */
 export const storageSettings = {

@@ -1,6 +1,6 @@
 /** Settings under the heading Metrics. */
-import { parseListenAddress } from "../config/parsers.ts";
-import { optional } from "../config/setting.ts";
+import { parseListenAddress } from "../lib/settings/parsers.ts";
+import { optional } from "../lib/settings/setting.ts";
 
 export const telemetrySettings = {
   metricsAddress: optional({

@@ -1,6 +1,6 @@
 /** The directory that agents work in, and its bounds. */
-import { parseChoice, parseInteger, parseList, parseText } from "../config/parsers.ts";
-import { mebibyte, optional, required, type ValuesOf } from "../config/setting.ts";
+import { parseChoice, parseInteger, parseList, parseText } from "../lib/settings/parsers.ts";
+import { mebibyte, optional, required, type ValuesOf } from "../lib/settings/setting.ts";
 
 /** Settings under the heading Workspace. */
 export const workspaceSettings = {

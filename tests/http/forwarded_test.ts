@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseTrustedProxies } from "../../src/config/parsers.ts";
+import { parseTrustedProxies } from "../../src/lib/settings/parsers.ts";
 import { clientAddress } from "../../src/http/proxy/client_address.ts";
 import { parseForwarded, parseXForwardedFor } from "../../src/http/proxy/forwarded.ts";
 

@@ -1,7 +1,7 @@
 /** `config`: the settings in force, each with its value and its source. */
 import { describeProblems } from "../../config/describe_problems.ts";
 import { type FoundSetting, shownText } from "../../config/find_setting.ts";
-import { acceptedText, type Setting } from "../../config/setting.ts";
+import { acceptedText, type Setting } from "../../lib/settings/setting.ts";
 import { settingSections } from "../../config/settings.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";

@@ -1,7 +1,7 @@
 /** `connect`: prints the configuration with which a client reaches this server. */
 import type { Config } from "../../config/config.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
-import { parseServerUrl } from "../../config/parsers.ts";
+import { parseServerUrl } from "../../lib/settings/parsers.ts";
 import { didYouMean } from "../../lib/closest_word.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { serverUrlFor } from "../../composition/server_url.ts";

@@ -3,7 +3,7 @@ import { mcpLimits } from "../../mcp/limits.ts";
 import { ownerId, users } from "../../authorization_server/records/user.ts";
 import type { Config } from "../../config/config.ts";
 import { describeFormerSettings } from "../../config/former_settings.ts";
-import { isLoopbackHost } from "../../config/parsers.ts";
+import { isLoopbackHost } from "../../lib/settings/parsers.ts";
 import { examineCertificate } from "./certificate.ts";
 import type { Check } from "./check.ts";
 import { examineMetadata } from "./metadata.ts";

@@ -1,7 +1,7 @@
 /** Whether clients elsewhere can reach the address that SERVER_URL names: its name, addresses, port and certificate. */
 import { lookup } from "node:dns/promises";
 import { isPublicAddress } from "../../authorization_server/documents/public_address.ts";
-import { isLoopbackHost } from "../../config/parsers.ts";
+import { isLoopbackHost } from "../../lib/settings/parsers.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import type { Check } from "./check.ts";
 

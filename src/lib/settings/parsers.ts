@@ -1,8 +1,8 @@
 /** Parsers for single settings: text in, a typed value or a hint out. Pure. */
 import { Buffer } from "node:buffer";
-import { parseIpNetwork } from "../lib/network/ip_address.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import type { TrustedProxies } from "../lib/network/trusted_proxies.ts";
+import { parseIpNetwork } from "../network/ip_address.ts";
+import { failure, type Result, success } from "../result.ts";
+import type { TrustedProxies } from "../network/trusted_proxies.ts";
 
 /** Gives the value, or a hint that says what would be accepted. */
 export type SettingParser<T> = (text: string) => Result<T, string>;
