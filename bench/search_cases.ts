@@ -78,9 +78,13 @@ export function searchCases(root: string): readonly Case[] {
     search("search: one line, any case", { query: "NEEDLE IN", ignore_case: true }, ["-iF", "NEEDLE IN"], true),
     search("search: expression with a text", { query: "ne+dle\\s+in", regex: true }, ["-E", "ne+dle\\s+in"], true),
     search("search: expression, rare start", { query: "[0-9]{3}x", regex: true }, ["-E", "[0-9]{3}x"], false),
-    search("search: expression, common start", { query: "\\w+\\s+[0-9]+\\w", regex: true }, [
+    search("search: expression, rare end", { query: "\\w+\\s+[0-9]+\\w", regex: true }, [
       "-E",
       "\\w+\\s+[0-9]+\\w",
+    ], false),
+    search("search: expression, rare middle", { query: "\\w+\\s+[0-9]+\\s+\\w+", regex: true }, [
+      "-E",
+      "\\w+\\s+[0-9]+\\s+\\w+",
     ], false),
     {
       name: "search: the first 10 of very many lines",

@@ -4,11 +4,19 @@
  * but the bytes of one character, so no text makes it slow.
  */
 import { toByteCharacters } from "./byte_text.ts";
-import { acceptsByte, closureOf, follow, holdsMatch, lineEnd, lineStart, type Program } from "./expression_program.ts";
+import {
+  acceptsByte,
+  closureOf,
+  holdsMatch,
+  isCharacter,
+  lineEnd,
+  lineStart,
+  type Program,
+} from "./expression_program.ts";
 
 /** How much of a match a screen looks for: in the worst text, each byte is compared with so many. */
 const maxCharacters = 16;
-const maxStartCharacters = 12;
+const maxScreenedCharacters = 12;
 const asciiBytes = Array.from({ length: 0x80 }, (_, byte) => byte).filter((byte) => byte !== 10);
 const firstByteBeyond = 0xc2;
 /** The bytes of one character. */
@@ -31,17 +39,39 @@ export function createStartScreen(program: Program): RegExp | null {
   let source = "";
   // a match may end with its line at any of these characters
   let reached = closureOf(program, [program.start], lineStart | lineEnd);
-  for (let count = 0; count < maxStartCharacters && !holdsMatch(program, reached); count++) {
-    const accepted = asciiBytes.filter((byte) => reached.some((index) => acceptsByte(program, index, byte)));
-    const goesBeyond = reached.some((index) => acceptsByte(program, index, firstByteBeyond));
-    const ascii = accepted.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
-    source += goesBeyond ? `(?:[${ascii}]|${beyondAscii})` : `[${ascii}]`;
-    const outs = [...accepted, ...goesBeyond ? [firstByteBeyond] : []].flatMap((byte) =>
-      follow(program, reached, byte)
-    );
-    reached = closureOf(program, outs, lineEnd);
+  for (let count = 0; count < maxScreenedCharacters && !holdsMatch(program, reached); count++) {
+    source += toCharacter(program, reached);
+    const taken = reached.filter((index) => isCharacter(program, index));
+    reached = closureOf(program, taken.map((index) => program.inst[index]?.out ?? 0), lineEnd);
   }
   return source === "" ? null : new RegExp(source);
+}
+
+/** The same for the last characters. */
+export function createEndScreen(program: Program): RegExp | null {
+  const anywhere = lineStart | lineEnd;
+  const first = new Set(closureOf(program, [program.start], anywhere));
+  if (holdsMatch(program, [...first])) return null;
+  const characters = program.inst.flatMap((instruction, index) =>
+    isCharacter(program, index) ? [{ index, next: closureOf(program, [instruction.out], anywhere) }] : []
+  );
+  let source = "";
+  let level = characters.filter(({ next }) => holdsMatch(program, next));
+  for (let count = 0; count < maxScreenedCharacters; count++) {
+    const indexes = new Set(level.map(({ index }) => index));
+    source = toCharacter(program, [...indexes]) + source;
+    if (level.some(({ index }) => first.has(index))) break; // a match may begin here
+    level = characters.filter(({ next }) => next.some((index) => indexes.has(index)));
+  }
+  return new RegExp(source);
+}
+
+/** A character that one of the instructions accepts. */
+function toCharacter(program: Program, indexes: readonly number[]): string {
+  const accepted = asciiBytes.filter((byte) => indexes.some((index) => acceptsByte(program, index, byte)));
+  const ascii = accepted.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+  const goesBeyond = indexes.some((index) => acceptsByte(program, index, firstByteBeyond));
+  return goesBeyond ? `(?:[${ascii}]|${beyondAscii})` : `[${ascii}]`;
 }
 
 /** Of letters of ASCII only two fold with others: the Kelvin sign (E2 84 AA) and the long s (C5 BF). */

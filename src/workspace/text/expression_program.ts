@@ -63,6 +63,12 @@ export function holdsMatch({ inst }: Program, indexes: readonly number[]): boole
   return indexes.some((index) => inst[index]?.op === operation.match);
 }
 
+/** Whether the instruction accepts characters. */
+export function isCharacter({ inst }: Program, index: number): boolean {
+  const { op = 0 } = inst[index] ?? {};
+  return op >= operation.rune && op <= lastRuneOperation;
+}
+
 /** Whether the byte goes on inside a character beyond ASCII. */
 export function isInside(byte: number): boolean {
   return byte >= 0x80 && byte < 0xc0;

@@ -7,7 +7,7 @@ import { endOfLine, startOfLine } from "./byte_text.ts";
 import { createTextFinder } from "./finder.ts";
 import { type Program, requiredText, type Requirement } from "./expression_program.ts";
 import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
-import { createCaselessScreen, createStartScreen, createTextScreen } from "./byte_screen.ts";
+import { createCaselessScreen, createEndScreen, createStartScreen, createTextScreen } from "./byte_screen.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
@@ -76,7 +76,11 @@ async function createExpressionPattern(
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
     const program = expression.re2Input.prog as Program;
     const required = requiredText(expression.re2Input.prefilter as Requirement | null);
-    const screens = [required === null ? null : createTextScreen(required), createStartScreen(program)];
+    const screens = [
+      required === null ? null : createTextScreen(required),
+      createStartScreen(program),
+      createEndScreen(program),
+    ];
     return success({
       findCandidate: screenLines(screens.filter((screen) => screen !== null), createLineAutomaton(program)),
       // of lines without end, as in minified files, only the start is searched
