@@ -15,7 +15,7 @@ import {
 } from "../storage/data_directory/data_directory.ts";
 import { dataFiles } from "../storage/data_directory/data_files.ts";
 import type { AbsentStorage } from "../storage/bind_master_key.ts";
-import { openStorage, type StorageBounds } from "../storage/open_storage.ts";
+import { openStorage, type OpenStorageOptions, type StorageBounds } from "../storage/open_storage.ts";
 import type { StorageSettings } from "../storage/settings.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
@@ -29,6 +29,7 @@ interface StorageOptions {
   /** For a server, which goes on while its database is lost. */
   readonly log?: Log;
   readonly bounds?: StorageBounds;
+  readonly watchCommits?: OpenStorageOptions["watchCommits"];
 }
 
 /** Opens what a configuration names, making the data directory and the database on the first start. */
@@ -90,7 +91,7 @@ export async function examineInstallation(
 export async function openStorageOf(
   { database, dataDir }: StorageSettings,
   clock: Clock,
-  { log, bounds = {} }: StorageOptions = {},
+  { log, watchCommits, bounds = {} }: StorageOptions = {},
 ): Promise<Result<Storage, Problem>> {
   return await openStorage({
     ...(database === undefined ? {} : { location: database }),
@@ -98,6 +99,7 @@ export async function openStorageOf(
     clock,
     log,
     bounds,
+    watchCommits,
   });
 }
 

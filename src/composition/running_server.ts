@@ -69,17 +69,21 @@ export async function startServer(
   config: Config,
   options: StartServerOptions,
 ): Promise<Result<RunningServer, Problem>> {
-  const { log, clock, team, bounds = {} } = options;
+  const { log, clock, team, bounds = {}, kernel } = options;
   const isFirst = team === undefined || team.opensPort;
   const unchecked = await hashProblem(config.authorizationServer, isFirst ? log : null);
   if (unchecked !== null) return failure(unchecked);
   if (isFirst) {
     warnOfSettings(config, log);
-    tellConfinement(config.workspace, options.kernel, log);
+    tellConfinement(config.workspace, kernel, log);
   }
   const telemetry = startTelemetry(config, { version, log });
   if (!telemetry.ok) return telemetry;
-  const installation = await openInstallation(config.storage, clock, { log, bounds: bounds.storage ?? {} });
+  const installation = await openInstallation(config.storage, clock, {
+    log,
+    bounds: bounds.storage ?? {},
+    ...(kernel?.available ? { watchCommits: kernel.watchCommits } : {}),
+  });
   if (!installation.ok) return installation;
   options.onInstallationOpen();
   const opened: OpenedParts = { app: null, server: null, metricsServer: null };

@@ -8,7 +8,7 @@ import { type GuardedStorage, guardStorage } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres/connection.ts";
 import type { SqliteStorageOptions } from "./sqlite/sqlite_storage.ts";
 
-interface OpenStorageOptions {
+export interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
   readonly location?: DatabaseLocation;
   /** Where the SQLite file lies, or is made. */
@@ -17,6 +17,7 @@ interface OpenStorageOptions {
   /** Is told when the database is lost and when it is back; for those that go on meanwhile. */
   readonly log?: Log | undefined;
   readonly bounds?: StorageBounds;
+  readonly watchCommits?: SqliteStorageOptions["watchCommits"] | undefined;
 }
 
 /** Bounds of the drivers; what is left out keeps its default. */
@@ -31,7 +32,7 @@ const hangMs = 1_000;
 
 /** Drivers are loaded when they are asked for: most installations need one. */
 export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, Problem>> {
-  const { location, sqlitePath, clock, log, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
+  const { location, sqlitePath, clock, log, watchCommits, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
   const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
   try {
     if (location?.kind === "postgres") {
@@ -54,7 +55,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
         hangMs,
       }));
     }
-    return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log));
+    return success(await openGuardedSqlite({ path: sqlitePath, clock, watchCommits, ...busy }, log));
   } catch (error) {
     if (!(error instanceof UnusableError)) throw error;
     return failure(error);

@@ -28,6 +28,8 @@ export interface SqliteStorageOptions {
   readonly busyTimeoutMs?: number;
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
+  /** Finds a way to notice commits that is cheaper than asking SQLite; see `WatchCommits` of kernel/commit_watch.ts. */
+  readonly watchCommits?: ((path: string) => (() => boolean) | null) | undefined;
   /** How often a watch polls. Default 100 ms. */
   readonly watchIntervalMs?: number;
 }
@@ -59,9 +61,10 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const removeExpired = database.prepare(
     `DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE expires_at <= ? LIMIT ${sweepAtOnce})`,
   );
+  const hasCommitted = options.watchCommits?.(path) ?? null;
   // Moves when another connection commits, in this process or another; our own commits are counted beside it.
   const dataVersion = database.prepare("PRAGMA data_version");
-  // Asked for every call, so without an object and its names. Deno has the method, its type library does not yet.
+  // Asked for every call where there is no cheaper way, so without an object and its names. Deno has the method, its type library does not yet.
   (dataVersion as ReturnsArrays).setReturnArrays(true);
   let seenDataVersion: unknown;
   let changes = 0;
@@ -139,6 +142,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     commit: (batch) => writes.run(() => apply(batch)),
     consume: (key) => writes.run(() => consume(key)),
     changeCount() {
+      if (hasCommitted !== null) return hasCommitted() ? ++changes : changes;
       try {
         const [found] = dataVersion.get() as unknown as [number];
         if (found !== seenDataVersion) changes += 1;

@@ -1,0 +1,59 @@
+/**
+ * Notices commits to a SQLite database without asking SQLite. In WAL mode each commit rewrites the header of the WAL
+ * index, the `-shm` file that all connections share (sqlite.org/walformat.html §2.1); SQLite itself compares these bytes
+ * to learn whether another connection has committed.
+ */
+import { EntryStatus, statusBytes } from "./entry_status.ts";
+import type { Libc } from "./libc.ts";
+import { AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS } from "./numbers.ts";
+
+/**
+ * Returns a function that says whether anything may have been committed since its last call: `true` at the first, and
+ * where that is unknown. `null` unless this process has the database at `path` open in WAL mode. Not for use after it
+ * has closed the database.
+ */
+export type WatchCommits = (path: string) => (() => boolean) | null;
+
+/** One of the header's two copies: the one that a commit writes last. */
+const headerBytes = 48n;
+const walIndexVersion = 3_007_000;
+const maxDescriptors = 65_536;
+
+/** Binds the watch to the library. Code that gets it learns of a file only whether such a header has changed. */
+export function createCommitWatch(libc: Libc): WatchCommits {
+  const encoder = new TextEncoder();
+
+  // SQLite's own descriptor: POSIX drops a process's locks on a file when it closes any descriptor of that file.
+  const findDescriptor = (path: string): number | null => {
+    const bytes = encoder.encode(`${path}-shm\0`);
+    if (libc.statx(AT_FDCWD, bytes, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, statusBytes) !== 0) return null;
+    const wanted = new EntryStatus();
+    for (let number = 0; number < maxDescriptors; number++) {
+      if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) continue;
+      const found = new EntryStatus();
+      if (found.ino === wanted.ino && found.dev === wanted.dev) return number;
+    }
+    return null;
+  };
+
+  return (path) => {
+    const descriptor = findDescriptor(path);
+    if (descriptor === null) return null;
+    const header = new Int32Array(Number(headerBytes) / 4);
+    const last = new Int32Array(header.length);
+    const read = (): boolean =>
+      libc.pread(descriptor, header, headerBytes, 0n) === Number(headerBytes) && header[0] === walIndexVersion;
+    if (!read()) return null;
+    return () => {
+      if (!read()) return true;
+      for (let at = 0; at < header.length; at++) {
+        if (header[at] === last[at]) continue;
+        last.set(header);
+        return true;
+      }
+      return false;
+    };
+  };
+}
+
+const noPath = new Uint8Array(1);
