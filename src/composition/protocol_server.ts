@@ -86,6 +86,7 @@ export function createProtocolServer(
     clock,
     timers,
     toolTimeoutMs: config.mcp.toolTimeoutSeconds * 1_000,
+    structuredResults: config.mcp.structuredResults,
     limits: dependencies.bounds?.mcp,
   });
 }

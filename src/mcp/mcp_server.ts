@@ -12,6 +12,7 @@ import { createChangeHub } from "./streams/change_hub.ts";
 import type { Exchange } from "./exchange.ts";
 import { createInFlight } from "./calls/in_flight.ts";
 import type { Storage } from "../storage/port.ts";
+import type { StructuredResults } from "./sessions/result_form.ts";
 import { createMessageHandler } from "./messages/message_handler.ts";
 import { createMethodTable } from "./messages/method_table.ts";
 import { createRequestObserver } from "./messages/observe_request.ts";
@@ -63,6 +64,8 @@ export interface McpServerOptions {
   readonly limits?: Partial<McpLimits> | undefined;
   /** A call that takes longer is aborted and answered as failed. */
   readonly toolTimeoutMs: number;
+  /** Default: `auto`. */
+  readonly structuredResults?: StructuredResults;
 }
 
 export interface McpServer {
@@ -143,6 +146,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     streams,
     tasks,
     admit: options.admit,
+    structuredResults: options.structuredResults ?? "auto",
     questions: createPendingQuestions({ storage, secretBox, clock, timers, log, ...limits }),
     inFlight: createInFlight({ storage, clock, timers, log }),
     stopping: stopping.signal,

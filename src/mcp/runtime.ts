@@ -8,6 +8,7 @@ import type { Timers } from "../lib/time/timers.ts";
 import type { Tracer } from "../lib/tracer.ts";
 import type { McpLimits } from "./limits.ts";
 import type { InFlight } from "./calls/in_flight.ts";
+import type { StructuredResults } from "./sessions/result_form.ts";
 import type { PendingQuestions } from "./questions/pending_questions.ts";
 import type { StreamTable } from "./streams/stream_table.ts";
 import type { Tasks } from "./tasks/tasks.ts";
@@ -29,6 +30,7 @@ export interface Runtime {
   readonly inFlight: InFlight;
   readonly tasks: Tasks;
   readonly admit: Admit;
+  readonly structuredResults: StructuredResults;
   /** Fires when the server is about to give up the calls that still run. */
   readonly stopping: AbortSignal;
 }

@@ -9,6 +9,13 @@ export const mcpSettings = {
     parse: parseChoice(["auto", "spec", "servicenow"]),
     help: "whose habits answers follow where ServiceNow's differ from the specification; auto looks at each client",
   }),
+  structuredResults: required({
+    env: "STRUCTURED_RESULTS",
+    default: "auto",
+    parse: parseChoice(["auto", "always", "never"]),
+    help:
+      "who gets structuredContent beside the text of results; auto leaves it out for clients that would drop the text for it",
+  }),
   toolFailures: required({
     env: "TOOL_FAILURES",
     default: "result",

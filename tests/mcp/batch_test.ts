@@ -21,7 +21,7 @@ Deno.test("2025-03-26 answers a batch with an array of its responses, and one wi
       {
         jsonrpc: "2.0",
         id: 2,
-        result: { content: [{ type: "text", text: "hi" }], structuredContent: {}, isError: false },
+        result: { content: [{ type: "text", text: "hi" }], structuredContent: { text: "hi" }, isError: false },
       },
       { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid JSON-RPC version" } },
     ]);
@@ -70,7 +70,7 @@ Deno.test("a batch's answers have a budget: requests over it are refused by id, 
     input: z.object({}),
     run: () => {
       runs++;
-      return { ok: true, content: [{ type: "text", text: "\u0001".repeat(1_000_000) }] };
+      return { ok: true, content: [{ type: "text", text: "\u0001".repeat(1_000_000) }], structuredContent: {} };
     },
   })]);
   const { post, audit } = createHarness({ tools, limits: { maxBatchLength: 50 } });

@@ -458,7 +458,7 @@ Deno.test("a client that reads nothing holds a bounded queue, and loses progress
 Deno.test("complete streams are kept for resumption up to a budget, the newest ones", async () => {
   const talking = tool("talk", (context) => {
     context.progress({ progress: 1 });
-    return { ok: true, content: [{ type: "text", text: "x".repeat(1_000) }] };
+    return { ok: true, content: [{ type: "text", text: "x".repeat(1_000) }], structuredContent: {} };
   });
   const limits = { maxReplayCharacters: 2_000, resumeAnswerMs: 10 };
   const harness = createHarness({ tools: createToolRegistry([talking]), limits });

@@ -322,7 +322,7 @@ Deno.test("a task keeps a result that is larger than a stored value, and fails h
     tool(name, async (context) => {
       await context.handOut();
       context.progress({ progress: 1, message: "x".repeat(600_000) });
-      return { ok: true, content: [{ type: "text", text: answer }] };
+      return { ok: true, content: [{ type: "text", text: answer }], structuredContent: {} };
     });
   const tools = createToolRegistry([answers("large", text), answers("huge", "x".repeat(16_000_001))]);
   const here = createHarness({ tools, storage });
@@ -345,7 +345,7 @@ Deno.test("a task keeps a result that is larger than a stored value, and fails h
 Deno.test("large results of one person's tasks are kept up to a sum, then refused in words; listening reads none", async () => {
   const tools = createToolRegistry([tool("large", async (context) => {
     await context.handOut();
-    return { ok: true, content: [{ type: "text", text: "x".repeat(15_000_000) }] };
+    return { ok: true, content: [{ type: "text", text: "x".repeat(15_000_000) }], structuredContent: {} };
   })]);
   const storage = createMemoryStorage();
   const read: string[] = [];

@@ -18,7 +18,7 @@ Deno.test("tools/call answers a quick tool and honours defaults", async () => {
   assert.deepEqual(await response.json(), {
     jsonrpc: "2.0",
     id: 'a"b',
-    result: { content: [{ type: "text", text: "hi" }], structuredContent: {}, isError: false },
+    result: { content: [{ type: "text", text: "hi" }], structuredContent: { text: "hi" }, isError: false },
   });
   assert.equal(audit.length, 1);
   const { time, durationMs, ...entry } = audit[0] ?? assert.fail();
@@ -57,7 +57,7 @@ Deno.test("tools/call hides why a tool threw, at once or later, and logs it", as
   for (const args of [undefined, { later: true }]) {
     assert.deepEqual(await resultOf(await post(toolCall("crash", args))), {
       content: [{ type: "text", text: "Internal error in tool crash" }],
-      structuredContent: {},
+      structuredContent: { text: "Internal error in tool crash" },
       isError: true,
     });
   }
@@ -144,7 +144,7 @@ Deno.test("tools/call says per revision what is wrong with the arguments (SEP-13
     }
     assert.deepEqual(await resultOf(await post(toolCall("echo", args), v2025_11_25)), {
       content: [{ type: "text", text: message }],
-      structuredContent: {},
+      structuredContent: { text: message },
       isError: true,
     });
   }

@@ -5,6 +5,7 @@ import type { JsonAnswer, McpAnswer } from "../answer.ts";
 import type { AuditOutcome } from "../audit.ts";
 import type { Exchange, PublicExchange } from "../exchange.ts";
 import { errorText, refusalCode, resultText, type RpcRequest } from "../messages/jsonrpc.ts";
+import type { ResultForm } from "../sessions/result_form.ts";
 import type { ResultType, Revision } from "../revisions/revision.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Session } from "../sessions/session.ts";
@@ -26,6 +27,7 @@ export interface Call extends PublicCall {
   readonly exchange: Exchange;
   readonly principal: Principal;
   readonly session: Session | null;
+  readonly resultForm: ResultForm;
   /** Whether the call is alone in its body: only then can its answer become a stream. */
   readonly isSingle: boolean;
   /** Gives the answer, where that begins before the response is there. */

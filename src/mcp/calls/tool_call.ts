@@ -65,9 +65,8 @@ export function missingScopes(tools: ToolRegistry, message: unknown, principal: 
 }
 
 function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutcome): McpAnswer {
-  const { revision, exchange: { profile } } = call;
   if (!outcome.ok) {
-    if (profile.toolFailureIsProtocolError) {
+    if (call.exchange.profile.toolFailureIsProtocolError) {
       const texts = outcome.partial?.content.map((block) => block.type === "text" ? block.text : "") ?? [];
       const told = [outcome.message, ...texts].join("\n\n");
       const answer = answerError(call, rpcErrorCode.internalError, `Tool execution failed: ${told}`);
@@ -78,7 +77,7 @@ function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutc
     call.outcome = "tool_error";
     call.code = outcome.code;
   }
-  return answerResult(call, toToolResultText(registered, outcome, revision, profile));
+  return answerResult(call, toToolResultText(registered, outcome, call));
 }
 
 /** The failure of a call that was stopped, with what its tool handed over then. */

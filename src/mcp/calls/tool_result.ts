@@ -1,6 +1,7 @@
 /** A tool's outcome as the text of a `CallToolResult`. */
 import type { Profile } from "../sessions/profile.ts";
 import type { Revision } from "../revisions/revision.ts";
+import type { Call } from "./call.ts";
 import type { RegisteredTool } from "../offers/tool_registry.ts";
 import type { ContentBlock, ToolOutcome } from "../tool.ts";
 
@@ -17,29 +18,42 @@ export function conformsToOutput({ tool }: RegisteredTool, outcome: ToolOutcome)
 }
 
 /**
- * The JSON text of the result. `isError` is always there, `content` is never empty, and `structuredContent` is `{}`
- * where no schema describes it. An error that has a schema but no part of an answer leaves it out, because clients would
- * check it against the schema.
+ * The JSON text of the result. `isError` is always there, `content` is never empty. An error of a tool with a schema but
+ * no part of an answer has no `structuredContent`, because clients would check it against the schema.
  */
 export function toToolResultText(
   { outputSchema }: RegisteredTool,
   outcome: ToolOutcome,
-  revision: Revision,
-  profile: Profile,
+  { revision, exchange: { profile }, resultForm }: Pick<Call, "revision" | "exchange" | "resultForm">,
 ): string {
-  if (!outcome.ok) {
-    const { message, partial } = outcome;
-    const content = encodeBlocks([{ type: "text", text: message }, ...partial?.content ?? []], revision, profile);
-    const structured = partial?.structuredContent ?? (outputSchema === undefined ? {} : undefined);
-    return structured === undefined
-      ? `{"content":${content},"isError":true}`
-      : `{"content":${content},"structuredContent":${JSON.stringify(structured)},"isError":true}`;
+  const answer = outcome.ok ? outcome : outcome.partial;
+  const own = answer?.structuredContent;
+  const blocks: readonly ContentBlock[] = outcome.ok
+    ? outcome.content
+    : [{ type: "text", text: outcome.message }, ...answer?.content ?? []];
+  const content = blocks.length > 0
+    ? encodeBlocks(blocks, revision, profile)
+    : JSON.stringify([{ type: "text", text: JSON.stringify(own ?? {}) }]); // MCP 2025-06-18, server/tools
+  const isError = `"isError":${!outcome.ok}`;
+  const lacksSchema = outcome.ok || outputSchema === undefined;
+  if (resultForm === "text" || (own === undefined && !lacksSchema)) return `{"content":${content},${isError}}`;
+  const structured = own ?? (resultForm === "structured_or_empty" ? {} : { text: blocks.map(wordsOf).join("\n") });
+  return `{"content":${content},"structuredContent":${JSON.stringify(structured)},${isError}}`;
+}
+
+/** A block for callers that read nothing but structured content. */
+function wordsOf(block: ContentBlock): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "resource":
+      return block.resource.text ?? `(${block.resource.uri})`;
+    case "resource_link":
+      return `${block.name}: ${block.uri}`;
+    case "image":
+    case "audio":
+      return `(${block.type}, ${block.mimeType})`;
   }
-  const structured = outcome.structuredContent === undefined ? "{}" : JSON.stringify(outcome.structuredContent);
-  const content = outcome.content.length > 0
-    ? encodeBlocks(outcome.content, revision, profile)
-    : JSON.stringify([{ type: "text", text: structured }]); // MCP 2025-06-18, server/tools: structured content
-  return `{"content":${content},"structuredContent":${structured},"isError":false}`;
 }
 
 function encodeBlocks(blocks: readonly ContentBlock[], revision: Revision, profile: Profile): string {

@@ -18,6 +18,7 @@ import type { ObserveRequest } from "./observe_request.ts";
 import type { Revision } from "../revisions/revision.ts";
 import type { Runtime } from "../runtime.ts";
 import { noteInitialized } from "../sessions/initialize.ts";
+import { resultFormOf } from "../sessions/result_form.ts";
 
 /** What is known of a message before it is read. */
 type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle">;
@@ -48,6 +49,11 @@ export function createMessageHandler({ runtime, methods, observe }: {
       runtime,
       isSingle,
       beginAnswer: resolve,
+      resultForm: resultFormOf(
+        runtime.structuredResults,
+        exchange.profile,
+        revision.readsTextAlone(request, session),
+      ),
       outlet: null,
       tool: null,
       scopes: [],

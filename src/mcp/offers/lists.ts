@@ -6,12 +6,11 @@ import { answerError, answerResult, type Call } from "../calls/call.ts";
 import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import { pageAt, pageStart } from "./paging.ts";
-import type { Profile } from "../sessions/profile.ts";
 import type { Prompt } from "../prompt.ts";
 import type { Registry } from "./registry.ts";
 import type { ResourceFamily } from "../resource.ts";
 import { resourcesPage } from "./resource_paging.ts";
-import type { CacheHint, Revision } from "../revisions/revision.ts";
+import type { CacheHint } from "../revisions/revision.ts";
 import type { RegisteredTool } from "./tool_registry.ts";
 import { toFlatSchema } from "./tool_schema.ts";
 
@@ -25,8 +24,12 @@ export function createToolsList(tools: Registry<never, RegisteredTool>): ListHan
     entries: () => tools.all(),
     nameOf: ({ tool }) => tool.name,
     scopesOf: ({ tool }) => tool.scopes,
-    encode: (entry, { revision, exchange: { profile } }) =>
-      revision.encodeTool(profile.flatParameters ? { ...entry, inputSchema: toFlatSchema(entry.inputSchema) } : entry),
+    encode: (entry, { revision, resultForm, exchange: { profile } }) =>
+      revision.encodeTool({
+        ...entry,
+        ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema) } : {}),
+        ...(resultForm === "text" ? { outputSchema: undefined } : {}),
+      }),
   });
 }
 
@@ -78,10 +81,10 @@ interface ListOptions<Entry> {
   readonly encode: (entry: Entry, call: Call) => unknown;
 }
 
-/** A list as tokens of the same scopes see it, with the pages that were encoded, by where they start. */
+/** A list as tokens of the same scopes see it, with the pages that were encoded, by form and where they start. */
 interface View<Entry> {
   readonly entries: readonly Entry[];
-  readonly texts: Map<Profile, Map<Revision, Map<number, string>>>;
+  readonly texts: Map<string, string>;
 }
 
 /** Combinations of scopes for which a list is kept as text. */
@@ -124,13 +127,10 @@ function createKeptList<Entry>(
       ? 0
       : pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursor);
     if (start === null) return answerError(call, rpcErrorCode.invalidParams, "Invalid cursor");
-    const { revision, exchange: { profile } } = call;
-    let byRevision = texts.get(profile);
-    if (byRevision === undefined) texts.set(profile, byRevision = new Map());
-    let pages = byRevision.get(revision);
-    if (pages === undefined) byRevision.set(revision, pages = new Map());
-    let text = pages.get(start);
-    if (text === undefined) pages.set(start, text = render(call, visible, start));
+    const { revision, resultForm, exchange: { profile } } = call;
+    const key = `${profile.name} ${revision.version} ${resultForm} ${start}`;
+    let text = texts.get(key);
+    if (text === undefined) texts.set(key, text = render(call, visible, start));
     return answerResult(call, text);
   };
 }

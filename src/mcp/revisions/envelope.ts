@@ -12,7 +12,8 @@ export const protocolVersionKey = "io.modelcontextprotocol/protocolVersion";
 export const clientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 /** The key of the least log level that the client wants to hear. */
 export const logLevelKey = "io.modelcontextprotocol/logLevel";
-const clientInfoKey = "io.modelcontextprotocol/clientInfo";
+/** The key of who the client is. */
+export const clientInfoKey = "io.modelcontextprotocol/clientInfo";
 
 /** Whether a message claims to be modern, well-formed or not. */
 export function claimsModern(message: unknown): boolean {

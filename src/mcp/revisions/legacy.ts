@@ -32,6 +32,9 @@ function errorStatus(code: number): number {
   }
 }
 
+/** Claude Code cuts longer answers of a tool at 50,000 characters (code.claude.com/docs/en/mcp: raise the limit). */
+const maxResultKey = "anthropic/maxResultSizeChars";
+
 /** Links to resources came with 2025-06-18; before, their address is told as text. */
 function encodeContentWithoutLinks(block: ContentBlock): unknown {
   return block.type === "resource_link" ? { type: "text", text: `${block.name}: ${block.uri}` } : block;
@@ -60,6 +63,7 @@ const revision20250326: Revision = {
   encodeResult: (result) => result,
   withCacheHint: (result) => result,
   capabilitiesOf: (_call, session) => session?.capabilities ?? noCapabilities,
+  readsTextAlone: (_call, session) => session?.readsTextAlone ?? false,
   logLevelOf: (_call, session) => session?.logLevel ?? null,
 };
 
@@ -77,6 +81,7 @@ const revision20250618: Revision = {
     inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
+    ...(tool.maxResultCharacters === undefined ? {} : { _meta: { [maxResultKey]: tool.maxResultCharacters } }),
   }),
   encodeContent: (block) => block,
   encodeServerInfo: ({ name, title, version }) => ({ name, title, version }),

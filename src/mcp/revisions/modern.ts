@@ -1,8 +1,10 @@
 /** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
 import { parseClientCapabilities } from "../sessions/client_capabilities.ts";
+import { isObject } from "../../lib/json.ts";
+import { readsTextAlone } from "../sessions/text_readers.ts";
 import { mcpErrorCode, metaOf, refusalCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 import { isLoggingLevel } from "../log_level.ts";
-import { clientCapabilitiesKey, logLevelKey, modernVersion } from "./envelope.ts";
+import { clientCapabilitiesKey, clientInfoKey, logLevelKey, modernVersion } from "./envelope.ts";
 import { defaultLegacyRevision, latestLegacyRevision } from "./legacy.ts";
 import type { Revision, ServerInfo } from "./revision.ts";
 
@@ -69,6 +71,10 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     },
     withCacheHint: (result, { ttlMs, cacheScope }) => ({ ...result, ttlMs, cacheScope }),
     capabilitiesOf: ({ params }) => parseClientCapabilities(metaOf(params)?.[clientCapabilitiesKey]),
+    readsTextAlone({ params }) {
+      const info = metaOf(params)?.[clientInfoKey];
+      return isObject(info) && readsTextAlone(info["name"]);
+    },
     logLevelOf({ params }) {
       const level = metaOf(params)?.[logLevelKey];
       return isLoggingLevel(level) ? level : null;

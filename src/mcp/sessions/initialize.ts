@@ -11,6 +11,7 @@ import { latestLegacyRevision, legacyRevisions } from "../revisions/legacy.ts";
 import type { CacheHint, ServerInfo } from "../revisions/revision.ts";
 import { encodeModernCapabilities, encodeServerCapabilities, type ServerFeatures } from "./server_capabilities.ts";
 import type { Sessions } from "./session.ts";
+import { readsTextAlone } from "./text_readers.ts";
 
 export interface OpeningOptions {
   readonly serverInfo: ServerInfo;
@@ -39,8 +40,9 @@ export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswe
   const hasSession = profile.streams && exchange.acceptsStream;
   const { revision, answer } = openWith(options, call, principal.subject, hasSession);
   if (!hasSession) return answer;
-  const abilities = parseClientCapabilities(isObject(params) ? params["capabilities"] : undefined);
-  return { ...answer, sessionId: options.sessions.begin(principal, revision, abilities) };
+  const capabilities = parseClientCapabilities(isObject(params) ? params["capabilities"] : undefined);
+  const client = { capabilities, readsTextAlone: readsTextAlone(name) };
+  return { ...answer, sessionId: options.sessions.begin(principal, revision, client) };
 }
 
 /** The same for a caller without a token, which gets no session: it begins anew once it has signed in. */

@@ -4,6 +4,7 @@
  */
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Principal } from "../../lib/principal.ts";
+import { readsTextAlone } from "./text_readers.ts";
 
 export interface Profile {
   readonly name: "spec" | "servicenow";
@@ -15,6 +16,8 @@ export interface Profile {
   readonly addsMediaType: boolean;
   /** Whether tools are listed without their optional lists and objects. */
   readonly flatParameters: boolean;
+  /** Whether the client reads text only where there is no structured content, by the name in its registration. */
+  readonly readsTextAlone: boolean;
   /** Whether the client is offered sessions, streams and change notices. */
   readonly streams: boolean;
   /** Whether a tool that fails is the JSON-RPC error -32603, as the guide has it, instead of a result with `isError`. */
@@ -29,10 +32,13 @@ export const specProfile: Profile = {
   endsListsWithEmptyCursor: false,
   addsMediaType: false,
   flatParameters: false,
+  readsTextAlone: false,
   streams: true,
   toolFailureIsProtocolError: false,
   answerWithinMs: null,
 };
+
+const textProfile: Profile = { ...specProfile, readsTextAlone: true };
 
 /** Of the 30 s after which ServiceNow's client gives up. */
 const serviceNowAnswerWithinMs = 25_000;
@@ -43,6 +49,7 @@ export const serviceNowProfile: Profile = {
   endsListsWithEmptyCursor: true,
   addsMediaType: true,
   flatParameters: true,
+  readsTextAlone: false,
   streams: false,
   toolFailureIsProtocolError: false,
   answerWithinMs: serviceNowAnswerWithinMs,
@@ -54,11 +61,17 @@ const serviceNowHost = /(^|\.)service-now\.com$/i;
 
 const maxRememberedClients = 10_000;
 
+/** What a registration, or a client's metadata document, says. */
+interface RegisteredClient {
+  readonly name?: string;
+  readonly redirectHosts: readonly string[];
+}
+
 export interface ProfileOptions {
   /** `auto` looks at the client, and takes a caller without a token for ServiceNow's. */
   readonly compatibility: "spec" | "servicenow" | "auto";
   /** Reads a client's registration; `null` when there is none. Asked once per client and process. */
-  readonly findClient: (clientId: string) => Promise<{ readonly redirectHosts: readonly string[] } | null>;
+  readonly findClient: (clientId: string) => Promise<RegisteredClient | null>;
   /** ServiceNow's clients get -32603 for a tool that fails. */
   readonly toolFailureIsProtocolError: boolean;
   /** How many clients' choices are remembered. */
@@ -82,8 +95,7 @@ export function createProfiles(
     return { of: () => Promise.resolve(profile), publicProfile: profile, noteName: () => profile };
   }
   const chosen = boundedMap<string, Profile>(maxClients);
-  const choose = (clientId: string, isServiceNow: boolean): Profile => {
-    const profile = isServiceNow ? serviceNow : specProfile;
+  const choose = (clientId: string, profile: Profile): Profile => {
     chosen.set(clientId, profile);
     return profile;
   };
@@ -93,10 +105,11 @@ export function createProfiles(
       const known = chosen.get(clientId);
       if (known !== undefined) return known;
       const client = await findClient(clientId);
-      return choose(clientId, client?.redirectHosts.some((host) => serviceNowHost.test(host)) ?? false);
+      if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
+      return choose(clientId, readsTextAlone(client?.name) ? textProfile : specProfile);
     },
     noteName({ clientId }, clientName) {
-      if (clientName !== null && serviceNowName.test(clientName)) return choose(clientId, true);
+      if (clientName !== null && serviceNowName.test(clientName)) return choose(clientId, serviceNow);
       return chosen.get(clientId) ?? specProfile;
     },
   };

@@ -37,7 +37,11 @@ interface SessionOptions extends Pick<McpLimits, "sessionLifetimeMs" | "maxCache
 /** The sessions of all clients. */
 export interface Sessions {
   /** Begins a session and gives the id for the client. */
-  begin(principal: Principal, revision: Revision, capabilities: ClientCapabilities): string;
+  begin(
+    principal: Principal,
+    revision: Revision,
+    client: Pick<SessionState, "capabilities" | "readsTextAlone">,
+  ): string;
   /** The session with this id, if it is this principal's and has not ended. */
   find(id: string, principal: Principal): Promise<Session | null>;
   end(session: Session): Promise<void>;
@@ -49,6 +53,8 @@ export interface Sessions {
 }
 
 const purpose = "mcp-session";
+/** Stands among the abilities in the id of a client that reads text alone. Versions that do not know it pass it over. */
+const textWord = "text";
 /** Addresses of all that a session watches, together: they lie in one stored value. */
 const maxSubscriptionCharacters = 200_000;
 /** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
@@ -90,12 +96,15 @@ export function createSessions(options: SessionOptions): Sessions {
     const revision = legacyRevisions.get(version);
     if (revision === undefined || ownSubject !== subject || ownClientId !== clientId) return null;
     const state = { ended: false, logLevel: null, subscriptions: nothing, checkedAt: -1 };
-    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), ...state };
+    const readsTextAlone = abilities.split(" ").includes(textWord);
+    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), readsTextAlone, ...state };
   };
   const shared = (abilities: string): ClientCapabilities => {
     let set = capabilitySets.get(abilities);
     if (set === undefined) {
-      set = new Set(abilities.split(" ").filter((ability) => ability !== "") as ClientAbility[]);
+      set = new Set(
+        abilities.split(" ").filter((ability) => ability !== "" && ability !== textWord) as ClientAbility[],
+      );
       capabilitySets.set(abilities, set);
     }
     return set;
@@ -130,11 +139,11 @@ export function createSessions(options: SessionOptions): Sessions {
   };
 
   return {
-    begin({ subject, clientId }, { version }, capabilities) {
+    begin({ subject, clientId }, { version }, { capabilities, readsTextAlone }) {
       const sealed: z.infer<typeof sealedShape> = [
         randomBytes(12).toString("base64url"),
         version,
-        [...capabilities].sort().join(" "),
+        [...capabilities, ...readsTextAlone ? [textWord] : []].sort().join(" "),
         subject,
         clientId,
         clock() + options.sessionLifetimeMs,

@@ -25,6 +25,9 @@ const maxFiles = 50;
 /** A name that is repeated in an answer: longer ones are no path. */
 const maxNameCharacters = 4096;
 
+/** The most that Claude Code lets a server ask for. */
+const maxResultCharacters = 500_000;
+
 const lineNumber = z.int().min(1).optional();
 const input = z.object({
   filename: filenameInput.describe(
@@ -72,6 +75,7 @@ export function fileReadTool(source: WorkspaceSource): Tool {
     aliases: { path: "filename", file_path: "filename", head: "end_line", offset: "start_line" },
     input,
     output,
+    maxResultCharacters,
     run(request, { principal }) {
       const workspace = workspaceOf(source, principal);
       const { files = [], embed } = request;
