@@ -105,6 +105,7 @@ async function runScene(base: string, milliseconds: number, mode: Mode, variant:
 /** Becomes the measuring process, from which the kernel keeps everything but the workspace and the program. */
 function becomeLandlocked([, base = "", milliseconds = "", mode = ""]: readonly string[]): void {
   const libc = loadLibc();
+  if (libc === null) throw new Error("no C library");
   const read = ["/lib", "/lib64", "/usr/lib", "/usr/local/lib", "/etc/ld.so.cache", "/proc", "/sys", "/dev/urandom"];
   restrictFiles(libc, [
     ...read.map((path) => ({ path, use: "execute" as const })),

@@ -19,8 +19,8 @@ export const allCommands: readonly ListedCommand[] = [
   },
   {
     name: "harden",
-    summary: "start the server under Landlock (Linux, from source)",
-    isAvailable: () => !Deno.build.standalone && Deno.build.os === "linux",
+    summary: "start the server under Landlock (Linux)",
+    isAvailable: () => Deno.build.os === "linux",
     load: async () => (await import("./commands/harden.ts")).hardenCommand,
   },
   {

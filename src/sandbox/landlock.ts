@@ -2,7 +2,7 @@
  * Landlock (Linux): takes files away from this thread and from all that it starts, for good. The kernel decides by what
  * a path leads to at the moment of use, so that neither a link nor a race leads past it.
  */
-import { addressOf, cString, type Libc } from "./libc.ts";
+import { cString, type Libc } from "./libc.ts";
 
 /** What a path is needed for. */
 type FileUse = "read" | "execute" | "change";
@@ -17,11 +17,10 @@ export interface FileRule {
 const createRuleset = 444n;
 const addRule = 445n;
 const restrictSelf = 446n;
-const versionFlag = 1n;
-const pathBeneath = 1n;
-/** From linux/prctl.h, by its number on each architecture. */
-const prctl = Deno.build.arch === "aarch64" ? 167n : 157n;
-const setNoNewPrivileges = 38n;
+const versionFlag = 1;
+const pathBeneath = 1;
+/** From linux/prctl.h. */
+const setNoNewPrivileges = 38;
 /** From fcntl.h, the same where Deno runs: O_PATH | O_CLOEXEC. */
 const openPathOnly = 0x280000;
 
@@ -50,30 +49,29 @@ const rights: Readonly<Record<FileUse, bigint>> = {
 export const leastLandlockVersion = 3;
 
 /** The kernel's version of Landlock; 0 where it has none or it is switched off. */
-export function landlockVersion({ syscall }: Libc): number {
-  return Math.max(0, Number(syscall(createRuleset, 0n, 0n, versionFlag, 0n, 0n)));
+export function landlockVersion(libc: Libc | null): number {
+  return libc === null ? 0 : Math.max(0, libc.createRuleset(createRuleset, null, 0n, versionFlag));
 }
 
 /** Leaves this thread nothing but what the rules grant. Paths that are not there grant nothing. Throws when it fails. */
 export function restrictFiles(libc: Libc, rules: readonly FileRule[]): void {
-  const { syscall, open } = libc;
   const attributes = new BigUint64Array([everyRight]);
-  const ruleset = syscall(createRuleset, addressOf(attributes), 8n, 0n, 0n, 0n);
-  if (ruleset < 0n) throw new Error("Landlock made no rule set");
+  const ruleset = libc.createRuleset(createRuleset, attributes, 8n, 0);
+  if (ruleset < 0) throw new Error("Landlock made no rule set");
   for (const { path, use } of rules) {
-    const descriptor = open(cString(path), openPathOnly);
+    const descriptor = libc.open(cString(path), openPathOnly);
     if (descriptor < 0) continue;
     const add = (allowed: bigint): boolean => {
       const rule = new DataView(new ArrayBuffer(12)); // struct landlock_path_beneath_attr, packed
       rule.setBigUint64(0, allowed, true);
       rule.setInt32(8, descriptor, true);
-      return syscall(addRule, ruleset, pathBeneath, addressOf(rule), 0n, 0n) === 0n;
+      return libc.addRule(addRule, ruleset, pathBeneath, rule, 0) === 0;
     };
     // The rights on directories are refused for a file.
     if (!add(rights[use]) && !add(rights[use] & rightsOnFiles)) {
       throw new Error(`Landlock did not take the rule for ${path}`);
     }
   }
-  syscall(prctl, setNoNewPrivileges, 1n, 0n, 0n, 0n);
-  if (syscall(restrictSelf, ruleset, 0n, 0n, 0n, 0n) !== 0n) throw new Error("Landlock did not take effect");
+  libc.prctl(setNoNewPrivileges, 1n, 0n, 0n, 0n);
+  if (libc.restrictSelf(restrictSelf, ruleset, 0) !== 0) throw new Error("Landlock did not take effect");
 }

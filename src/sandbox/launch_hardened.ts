@@ -47,22 +47,22 @@ const systemRules: readonly FileRule[] = [
 
 /** What {@link launchHardened} starts. */
 interface HardenedProgram {
-  /** The directory of the program's sources and its configuration file; read only. */
-  readonly root: string;
-  /** The program and its arguments, as `deno run` takes them after the flags. */
+  /** What the program itself reads: its sources and Deno's cache of packages, or nothing where it is compiled. */
+  readonly reads: readonly string[];
+  /** Its arguments, with those of `deno` where it is not compiled. */
   readonly args: readonly string[];
-  /** Deno's cache of packages; read only. */
-  readonly denoDir: string;
+}
+
+/** A program that Deno runs: `root` holds its sources and configuration file, `denoDir` is Deno's cache. */
+export function sourceProgram(root: string, denoDir: string, args: readonly string[]): HardenedProgram {
+  return { reads: [root, denoDir], args: ["run", ...startFlags, ...args] };
 }
 
 /** Becomes the server: returns only when that fails, with the reason in words. */
-export function launchHardened(config: Config, { root, args, denoDir }: HardenedProgram): string {
+export function launchHardened(config: Config, { reads, args }: HardenedProgram): string {
   if (Deno.build.os !== "linux") return "Landlock is a part of Linux; this system has none";
-  // A compiled program holds no FFI, and would have to be started another way.
-  if (Deno.permissions.querySync({ name: "ffi" }).state !== "granted") {
-    return "the launcher needs FFI, which only `deno task start:hardened` gives it";
-  }
   const libc = loadLibc();
+  if (libc === null) return "the launcher needs the C library, which `deno task start:hardened` permits it";
   if (landlockVersion(libc) < leastLandlockVersion) {
     return "this kernel has no Landlock of version 3 (Linux 6.2), or has it switched off";
   }
@@ -74,15 +74,15 @@ export function launchHardened(config: Config, { root, args, denoDir }: Hardened
   restrictFiles(libc, [
     ...systemRules,
     { path: Deno.execPath(), use: "execute" },
-    { path: root, use: "read" },
-    { path: denoDir, use: "read" },
-    ...[...config.http.tls?.files ?? [], ...config.configFile === undefined ? [] : [config.configFile]].map((path) => ({
+    ...[...reads, ...config.http.tls?.files ?? [], ...config.configFile === undefined ? [] : [config.configFile]].map((
+      path,
+    ) => ({
       path,
       use: "read" as const,
     })),
     ...read.filter((path) => !write.includes(path)).map((path) => ({ path, use: "read" as const })),
     ...write.map((path) => ({ path, use: "change" as const })),
   ]);
-  becomeProgram(libc, Deno.execPath(), ["run", ...startFlags, ...args]);
-  return "Deno could not be started under Landlock";
+  becomeProgram(libc, Deno.execPath(), args);
+  return "the server could not be started under Landlock";
 }

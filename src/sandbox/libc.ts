@@ -1,16 +1,28 @@
-/** The few calls of Linux that Deno does not offer, by FFI. Only the launcher imports this: the server holds no FFI. */
+/** The few calls of Linux that Deno does not offer, by FFI, for the launcher of Landlock: the server does not import it. */
+import { permittedLibraries } from "../kernel/library_paths.ts";
 
-const symbols = {
-  syscall: { parameters: ["i64", "i64", "i64", "i64", "i64", "i64"], result: "i64" },
+const functions = {
+  createRuleset: { name: "syscall", parameters: ["i64", "buffer", "usize", "u32"], result: "i32" },
+  addRule: { name: "syscall", parameters: ["i64", "i32", "u32", "buffer", "u32"], result: "i32" },
+  restrictSelf: { name: "syscall", parameters: ["i64", "i32", "u32"], result: "i32" },
+  prctl: { parameters: ["i32", "u64", "u64", "u64", "u64"], result: "i32" },
   open: { parameters: ["buffer", "i32"], result: "i32" },
+  strdup: { parameters: ["buffer"], result: "u64" },
   execv: { parameters: ["buffer", "buffer"], result: "i32" },
 } as const;
 
-export type Libc = Deno.DynamicLibrary<typeof symbols>["symbols"];
+export type Libc = Deno.DynamicLibrary<typeof functions>["symbols"];
 
-/** Loads glibc, the only C library that Deno runs on. Needs the permission for FFI. */
-export function loadLibc(): Libc {
-  return Deno.dlopen("libc.so.6", symbols).symbols;
+/** Loads glibc, the only C library that Deno runs on; `null` where the permission or the library is missing. */
+export function loadLibc(): Libc | null {
+  for (const path of permittedLibraries()) {
+    try {
+      return Deno.dlopen(path, functions).symbols;
+    } catch {
+      continue; // not where this distribution keeps it
+    }
+  }
+  return null;
 }
 
 /** Text as C has it. */
@@ -18,14 +30,9 @@ export function cString(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`${text}\0`);
 }
 
-/** The address of a buffer, which the caller keeps alive until the call is over. */
-export function addressOf(buffer: BufferSource): bigint {
-  return Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer));
-}
-
 /** Becomes another program, in this process: same id, streams and environment. Returns only when it cannot. */
 export function becomeProgram(libc: Libc, path: string, args: readonly string[]): void {
-  const strings = [path, ...args].map(cString);
-  const addresses = new BigUint64Array([...strings.map(addressOf), 0n]);
+  // with a list of libraries, Deno tells no buffer's address: C's own copies have one
+  const addresses = BigUint64Array.from([...[path, ...args].map((text) => libc.strdup(cString(text))), 0n]);
   libc.execv(cString(path), new Uint8Array(addresses.buffer));
 }

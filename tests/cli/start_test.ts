@@ -48,7 +48,7 @@ Deno.test("the program starts without packages, databases and the modules of Nod
 });
 
 Deno.test("the server starts without what only another configuration uses", async () => {
-  const loaded = [...await loadedWith("src/composition/workers/server_worker.ts")];
+  const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
   assert.ok(loaded.includes("src/tools/files/file_read.ts"), "the graph was read");
   const unused = [
     /^src\/servicenow\/(?!port|failure|tables|limits)/,

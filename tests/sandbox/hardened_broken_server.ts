@@ -2,12 +2,12 @@
 import { readFileSync, writeSync } from "node:fs";
 import process from "node:process";
 import { loadConfig } from "../../src/config/config.ts";
-import { launchHardened } from "../../src/sandbox/launch_hardened.ts";
+import { launchHardened, sourceProgram } from "../../src/sandbox/launch_hardened.ts";
 
 const config = loadConfig({ flags: {}, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
 if (!config.ok) throw new Error(JSON.stringify(config.error));
 const [, , denoDir = ""] = Deno.args;
 const root = new URL("../..", import.meta.url).pathname;
-const problem = launchHardened(config.value, { root, args: ["tests/sandbox/broken_server.ts"], denoDir });
+const problem = launchHardened(config.value, sourceProgram(root, denoDir, ["tests/sandbox/broken_server.ts"]));
 writeSync(process.stderr.fd, problem);
 process.exit(1);

@@ -1,7 +1,8 @@
 /** The server under Landlock. Where the kernel has none, the suite is skipped and says so. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
+import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
 import { startFlags } from "../../src/sandbox/launch_hardened.ts";
 import { loadLibc } from "../../src/sandbox/libc.ts";
@@ -9,7 +10,7 @@ import type { Targets } from "./attempts.ts";
 import { call, createToken } from "./call.ts";
 
 const ignore = Deno.build.os !== "linux" || landlockVersion(loadLibc()) < leastLandlockVersion;
-const launcherFlags = ["--no-prompt", "--allow-env", "--allow-read", "--allow-write", "--allow-sys", "--allow-ffi"];
+const launcherFlags = ["--no-prompt", "--allow-env", "--allow-read", "--allow-write", "--allow-sys", libraryFlag];
 const env = { PORT: "0", OLLAMA_HOST: "127.0.0.1:1" };
 
 async function denoDir(): Promise<string> {
@@ -35,10 +36,15 @@ Deno.test("harden starts the server with the flags of `deno task start`", async 
 
 Deno.test("harden without the permission for FFI says how to start it, and starts nothing", async () => {
   await using place = await makeServerPlace();
-  const { code, stdout, stderr } = await runCommand(["harden", "--data-dir", place.dataDir]);
+  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const output = await new Deno.Command(Deno.execPath(), {
+    args: ["run", ...launcherFlags.filter((flag) => flag !== libraryFlag), main, "harden", "--data-dir", place.dataDir],
+  }).output();
+  const { code } = output;
+  const [stdout, stderr] = [output.stdout, output.stderr].map((bytes) => new TextDecoder().decode(bytes));
   assert.equal(code, 1);
   assert.equal(stdout, "");
-  if (Deno.build.os === "linux") assert.match(stderr, /^error: .*`deno task start:hardened`.*\nhint: /);
+  if (Deno.build.os === "linux") assert.match(stderr ?? "", /^error: .*`deno task start:hardened`.*\nhint: /);
 });
 
 /** What a tool gets that goes, by Deno's calls alone, through a link that somebody planted in the workspace. */

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { loadKernel } from "../../src/kernel/kernel.ts";
+import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
 import { loadLibc } from "../../src/sandbox/libc.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
@@ -101,7 +102,7 @@ Deno.test({
     withFileServer({
       command: "harden",
       program: "main.ts",
-      flags: ["--no-prompt", "--allow-env", "--allow-read", "--allow-write", "--allow-sys", "--allow-ffi"],
+      flags: ["--no-prompt", "--allow-env", "--allow-read", "--allow-write", "--allow-sys", libraryFlag],
       fill(root) {
         for (const directory of [`${root}/d`, `${root}/../outside`]) Deno.mkdirSync(directory);
         for (const path of ["d/f", "g"]) Deno.writeTextFileSync(`${root}/${path}`, "inside");

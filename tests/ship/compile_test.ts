@@ -1,8 +1,10 @@
 /** What a release is made of: the bundle, its permissions, and the program compiled from it. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { bundledFiles, bundleProgram, root } from "../../scripts/bundle.ts";
+import { dirname, join } from "node:path";
+import { bundledFiles, bundleProgram, root, workerName } from "../../scripts/bundle.ts";
 import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
+import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
 
@@ -22,10 +24,35 @@ Deno.test("the bundle is the same bytes wherever it is made, holds the commit, a
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("the compiled program's permissions: no process, no library, no prompt", () => {
+Deno.test("the compiled program's permissions: no process, no library but C's, no prompt", () => {
   const permissions = compiledPermissions();
   assert.ok(permissions.includes("--no-prompt"));
-  assert.ok(!permissions.some((flag) => /allow-(all|run|ffi|import|sys$)/.test(flag)), permissions.join(" "));
+  const others = permissions.filter((flag) => flag !== libraryFlag);
+  assert.equal(others.length, permissions.length - 1);
+  assert.ok(!others.some((flag) => /allow-(all|run|ffi|import|sys$)/.test(flag)), permissions.join(" "));
+});
+
+Deno.test("in the bundle, the worker evaluates the binding to the kernel and no other module while it may load libraries", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
+  try {
+    await bundleProgram(directory, null);
+    const pieces = new Map<string, string>();
+    const pending = [join(directory, workerName)];
+    for (let path; (path = pending.pop()) !== undefined;) {
+      if (pieces.has(path)) continue;
+      const text = await Deno.readTextFile(path);
+      pieces.set(path, text);
+      for (const [, specifier = ""] of text.matchAll(/(?:import|from)\s*"([^"]+)"/g)) {
+        assert.match(specifier, /^\./, "a module of Node or a package");
+        pending.push(join(dirname(path), specifier));
+      }
+    }
+    const whole = [...pieces.values()].join("");
+    assert.match(whole, /dlopen/);
+    assert.ok(whole.length < 20_000, `${whole.length} characters are more than the binding`);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
 });
 
 for (const form of ["bundle", "binary"] as const) {

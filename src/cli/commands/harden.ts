@@ -7,7 +7,9 @@ import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 /** Takes the settings that `serve` takes; `deno task start:hardened` has the permissions that it needs. */
 export const hardenCommand: CommandWork = {
   usage: ["harden [FLAGS]"],
-  remarks: ["Needs Linux 6.2 or later. `deno task start:hardened` runs it with the permissions that it needs."],
+  remarks: [
+    "Needs Linux 6.2 or later. From source, `deno task start:hardened` runs it with the permissions that it needs.",
+  ],
   takesNoWords: true,
   flags: {},
   run: harden,
@@ -20,20 +22,24 @@ async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitS
     return 2;
   }
   const { launchHardened } = await import("../../sandbox/launch_hardened.ts");
-  const denoDir = Deno.env.get("DENO_DIR") ?? cacheOf(homedir()); // Deno's own variable, no setting of ours
-  if (denoDir === null) {
+  const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
+  const program = Deno.build.standalone ? { reads: [], args: ["serve", ...settings] } : await fromSource(settings);
+  if (program === null) {
     say("error: this user has no home directory\nhint: set HOME, or DENO_DIR to the cache that Deno uses\n");
     return 1;
   }
-  const root = new URL("../../..", import.meta.url).pathname;
-  const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
-  const problem = launchHardened(config.value, {
-    root,
-    args: [join(root, "main.ts"), "serve", ...settings],
-    denoDir,
-  });
-  say(`error: ${problem}\nhint: start it without: deno task start\n`);
+  const problem = launchHardened(config.value, program);
+  say(`error: ${problem}\nhint: start it without: serve\n`);
   return 1;
+}
+
+/** The program as Deno runs it from its sources; `null` where Deno's cache cannot be found. */
+async function fromSource(settings: readonly string[]) {
+  const { sourceProgram } = await import("../../sandbox/launch_hardened.ts");
+  const denoDir = Deno.env.get("DENO_DIR") ?? cacheOf(homedir()); // Deno's own variable, no setting of ours
+  if (denoDir === null) return null;
+  const root = new URL("../../..", import.meta.url).pathname;
+  return sourceProgram(root, denoDir, [join(root, "main.ts"), "serve", ...settings]);
 }
 
 function cacheOf(home: string | null): string | null {
