@@ -2,13 +2,18 @@
 import assert from "node:assert/strict";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
+import { loadKernel } from "../../src/kernel/kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
+
+const isConfinedByKernel = loadKernel().available;
 
 Deno.test({
   ...skippedUnless(
     ownMounts !== null,
     "this machine lets nobody mount",
-    "another file system in the workspace is refused; a second mount can be read and not changed",
+    `another file system in the workspace is refused; a second mount ${
+      isConfinedByKernel ? "too" : "can be read and not changed"
+    }`,
   ),
   fn: () =>
     withFileServer({
@@ -39,6 +44,24 @@ Deno.test({
       assert.doesNotMatch((await done("file_search", { query: "hidden" })).text, /other\/file\.txt/);
 
       await refused("file_read", { filename: "denied/file.txt" });
+      if (isConfinedByKernel) {
+        for (
+          const [tool, input] of [["file_read", { filename: "read/file.txt" }], ["file_list", {
+            path: "read",
+          }]] as const
+        ) {
+          assert.match(await refused(tool, input), /another file system/);
+        }
+        const all = (await done("file_list", { depth: 5, show: "details" })).structured["entries"];
+        const told = JSON.stringify(all);
+        assert.ok(!told.includes("file.txt"), told);
+        const details = (all as { name: string; modified_at?: string }[]).filter(({ name }) =>
+          /^(other|read|changed)\b/.test(name)
+        );
+        assert.equal(details.length, 3);
+        for (const each of details) assert.equal(each.modified_at, undefined, "nothing is told of what is mounted");
+        return;
+      }
       assert.match((await done("file_read", { filename: "read/file.txt" })).text, /^mounted twice\n/);
       await refused("file_write", { filename: ".git/config", content: "changed" });
       assert.match(await refused("file_write", { filename: "changed/config", content: "new" }), /another file system/);
