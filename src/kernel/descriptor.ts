@@ -86,6 +86,8 @@ const maxPathBytes = 4_096;
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
 const maxWriteAtOnceBytes = 65_536;
 const entriesBytes = 65_536;
+const slash = 0x2f;
+const dot = 0x2e;
 /** How often a call is made again that a signal, or a rename elsewhere, has interrupted. */
 const maxInterruptions = 100;
 
@@ -103,7 +105,8 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
   const openHow = (purpose: number, mode: number, resolve: number): BigUint64Array<ArrayBuffer> =>
     BigUint64Array.of(BigInt(purpose | flags.O_CLOEXEC), BigInt(mode), BigInt(resolve));
   const noFollow = flags.O_NOFOLLOW | flags.O_NOCTTY;
-  const hows: Readonly<Record<Purpose, BigUint64Array<ArrayBuffer>>> = {
+  const hows: Readonly<Record<Purpose, BigUint64Array<ArrayBuffer>>> & { readonly __proto__: null } = {
+    __proto__: null, // a purpose that is not here is none
     path: openHow(flags.O_PATH | flags.O_NOFOLLOW, 0, confined),
     directory: openHow(flags.O_PATH | flags.O_DIRECTORY | flags.O_NOFOLLOW, 0, confined),
     // without waiting: should it be a pipe, there may be no writer
@@ -115,6 +118,9 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
   };
   const rootHow = openHow(flags.O_PATH | flags.O_DIRECTORY, 0, 0);
   const pathBytes = new Uint8Array(maxPathBytes);
+  /** The path that was asked for last: of a workspace's directory, before each call. */
+  const rootPathBytes = new Uint8Array(maxPathBytes);
+  let rootPath = "";
   const otherPathBytes = new Uint8Array(maxPathBytes);
   const linkBytes = new Uint8Array(maxPathBytes);
   const entries = new Uint8Array(entriesBytes);
@@ -123,6 +129,11 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
   const encodeInto = encoder.encodeInto.bind(encoder);
   const decoder = new TextDecoder();
   const decode = decoder.decode.bind(decoder);
+  const toBigInt = BigInt;
+  const { apply } = Reflect;
+  const lengthGetter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), "byteLength")?.get;
+  if (lengthGetter === undefined) throw new TypeError("no byteLength");
+  const lengthOf = (bytes: Uint8Array): number => apply(lengthGetter, bytes, []);
   const maker = Symbol("the right to make a descriptor");
 
   const cPath = (path: string, buffer = pathBytes): Uint8Array<ArrayBuffer> => {
@@ -133,18 +144,18 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     return buffer;
   };
   const cBytes = (name: Uint8Array, buffer: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
-    if (name.byteLength >= maxPathBytes) throw new KernelError("ENAMETOOLONG");
-    for (let at = 0; at < name.byteLength; at++) {
-      if ((buffer[at] = name[at] ?? 0) === 0) throw new KernelError("EINVAL");
-    }
-    buffer[name.byteLength] = 0;
+    const length = lengthOf(name);
+    if (length >= maxPathBytes) throw new KernelError("ENAMETOOLONG");
+    for (let at = 0; at < length; at++) if ((buffer[at] = name[at] ?? 0) === 0) throw new KernelError("EINVAL");
+    buffer[length] = 0;
     return buffer;
   };
+  // The bytes are judged: code that was loaded later may have replaced the methods of texts.
   const cName = (name: string | Uint8Array, buffer = pathBytes): Uint8Array<ArrayBuffer> => {
     const bytes = typeof name === "string" ? cPath(name, buffer) : cBytes(name, buffer);
-    const isDots = bytes[0] === 46 && (bytes[1] === 0 || (bytes[1] === 46 && bytes[2] === 0));
+    const isDots = bytes[0] === dot && (bytes[1] === 0 || (bytes[1] === dot && bytes[2] === 0));
     if (bytes[0] === 0 || isDots) throw new KernelError("EINVAL");
-    for (let at = 0; bytes[at] !== 0; at++) if (bytes[at] === 47) throw new KernelError("EINVAL");
+    for (let at = 0; bytes[at] !== 0; at++) if (bytes[at] === slash) throw new KernelError("EINVAL");
     return bytes;
   };
   const must = (result: number): void => {
@@ -193,7 +204,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     readLink(name: string): string | null {
-      const length = libc.readlinkat(this.#open(), cName(name), linkBytes, BigInt(maxPathBytes));
+      const length = libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(maxPathBytes));
       must(length);
       const target = decode(linkBytes.subarray(0, length));
       return target.includes("\ufffd") ? null : target;
@@ -202,7 +213,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     readEntries(): readonly DirectoryEntry[] {
       const found: DirectoryEntry[] = [];
       while (found.length === 0) {
-        const length = libc.getdents64(this.#open(), entries, BigInt(entriesBytes));
+        const length = libc.getdents64(this.#open(), entries, toBigInt(entriesBytes));
         must(length);
         if (length === 0) break;
         for (let at = 0; at < length;) {
@@ -246,23 +257,23 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     read(buffer: Uint8Array<ArrayBuffer>, position: number): number {
-      const count = libc.pread(this.#open(), buffer, BigInt(buffer.byteLength), BigInt(position));
+      const count = libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), toBigInt(position));
       must(count);
       return count;
     }
 
     async readLater(buffer: Uint8Array<ArrayBuffer>, position: number): Promise<number> {
-      const count = await libc.preadLater(this.#open(), buffer, BigInt(buffer.byteLength), BigInt(position));
+      const count = await libc.preadLater(this.#open(), buffer, toBigInt(lengthOf(buffer)), toBigInt(position));
       return count < 0 ? this.read(buffer, position) : count; // again here, where the reason can be asked for
     }
 
     async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
       let rest = bytes;
-      while (rest.byteLength > 0) {
-        let count = rest.byteLength <= maxWriteAtOnceBytes
-          ? libc.write(this.#open(), rest, BigInt(rest.byteLength))
-          : await libc.writeLater(this.#open(), rest, BigInt(rest.byteLength));
-        if (count < 0) must(count = libc.write(this.#open(), rest, BigInt(rest.byteLength)));
+      while (lengthOf(rest) > 0) {
+        let count = lengthOf(rest) <= maxWriteAtOnceBytes
+          ? libc.write(this.#open(), rest, toBigInt(lengthOf(rest)))
+          : await libc.writeLater(this.#open(), rest, toBigInt(lengthOf(rest)));
+        if (count < 0) must(count = libc.write(this.#open(), rest, toBigInt(lengthOf(rest))));
         rest = rest.subarray(count);
       }
     }
@@ -323,6 +334,12 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       must(number);
       return new OpenDescriptor(maker, number);
     },
-    statusOf: (path) => statusAt(AT_FDCWD, cPath(path)),
+    statusOf(path) {
+      if (path !== rootPath) {
+        cPath(path, rootPathBytes);
+        rootPath = path;
+      }
+      return statusAt(AT_FDCWD, rootPathBytes);
+    },
   };
 }

@@ -35,14 +35,14 @@ export const openFlags: Readonly<Record<Architecture, OpenFlags>> = {
 };
 
 /** From asm/unistd.h: a call without a function in glibc. New calls have one number everywhere. */
-export const SYS_openat2 = 437n;
+export const SYS_openat2 = 437;
 
 /** From linux/openat2.h. `struct open_how` is flags, mode and resolve, 64 bits each. */
 export const RESOLVE_NO_XDEV = 0x01;
 export const RESOLVE_NO_MAGICLINKS = 0x02;
 export const RESOLVE_NO_SYMLINKS = 0x04;
 export const RESOLVE_BENEATH = 0x08;
-export const openHowBytes = 24n;
+export const openHowBytes = 24;
 
 /** From fcntl.h, linux/fs.h and sys/file.h. */
 export const AT_FDCWD = -100;

@@ -130,6 +130,31 @@ test("a descriptor is not made from a number, nor taken from another class", (ro
   assert.deepEqual(Object.keys(root), []);
 });
 
+test("code that replaces the language's own methods, or lies about a buffer, gets nothing more", (root, path) => {
+  Deno.mkdirSync(`${path}/d`);
+  const inner = root.open("d", "directory");
+  const anywhere = BigUint64Array.of(0x80000n, 0n, 0n); // O_CLOEXEC, and no restriction of where a path leads
+  const { includes } = String.prototype;
+  try {
+    Object.defineProperty(Object.prototype, "anything", { value: anywhere, configurable: true });
+    String.prototype.includes = () => false;
+    assert.throws(() => inner.tryOpen("/etc/passwd", "anything" as "read"));
+    for (const name of ["../d", "/etc/passwd"]) fails(() => inner.statusOf(name), "EINVAL");
+  } finally {
+    String.prototype.includes = includes;
+    Reflect.deleteProperty(Object.prototype, "anything");
+  }
+  Deno.writeTextFileSync(`${path}/f`, "0123456789");
+  const file = root.open("f", "read");
+  const whole = new Uint8Array(8);
+  const part = whole.subarray(0, 4);
+  Object.defineProperty(part, "byteLength", { value: 8 });
+  assert.equal(file.read(part, 0), 4);
+  assert.deepEqual([...whole.subarray(4)], [0, 0, 0, 0]);
+  file.close();
+  inner.close();
+});
+
 Deno.test({
   name: "strace(1) sees the same calls: each open is beneath, without links, magic links and other mounts",
   ignore: !kernel.available || !isThere("strace"),
