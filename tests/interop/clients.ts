@@ -10,6 +10,7 @@ import { openaiAgents } from "./libraries/openai_agents.ts";
 import { mcpRemoteClient } from "./mcp_remote.ts";
 import { mcporter, mcporterTraits } from "./mcporter.ts";
 import { giveUpCall } from "./python/given_up_call.ts";
+import { checkModelView } from "./model_view.ts";
 import { pythonClient } from "./python/story_client.ts";
 import { type MakeClient, tellStory, type Traits } from "./story.ts";
 import { useMcp, useMcpTraits } from "./use_mcp.ts";
@@ -59,5 +60,8 @@ export const clients: readonly InteropClient[] = [
   client("Codex", agentClient(codex), { ...agent, cancels: false }),
   client("OpenCode", agentClient(openCode), { ...agent, cancels: false }),
   client("Gemini CLI", agentClient(geminiCli), { ...agent, cancels: false }),
+  { name: "Claude Code, answers", story: () => checkModelView(claudeCode, { wholeCharacters: 300_000 }) },
+  { name: "Codex, answers", story: () => checkModelView(codex, { wholeCharacters: 8_000 }) },
+  { name: "OpenCode, answers", story: () => checkModelView(openCode, { wholeCharacters: 40_000 }) },
   client("use-mcp in Chromium", useMcp, useMcpTraits),
 ];
