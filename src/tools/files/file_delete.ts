@@ -4,6 +4,7 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { showName } from "../../workspace/file_display.ts";
+import { suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 /** Deletes entries of the workspace. */
@@ -35,8 +36,9 @@ export function fileDeleteTool(source: WorkspaceSource): Tool {
       if (text === "") return toPathFailure("path", "empty");
       const path = parseDirectoryPath(text);
       if (!path.ok) return toPathFailure("path", path.error, text);
-      const removed = await workspaceOf(source, principal).remove(path.value, { recursive });
-      if (!removed.ok) return toFailure("delete", path.value, removed.error);
+      const workspace = workspaceOf(source, principal);
+      const removed = await workspace.remove(path.value, { recursive });
+      if (!removed.ok) return await suggestNear(workspace, path.value, toFailure("delete", path.value, removed.error));
       const { entries } = removed.value;
       const words = `Deleted ${showName(path.value.text)}${entries === 1 ? "" : ` (${entries} entries)`}`;
       return {

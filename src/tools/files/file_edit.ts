@@ -6,6 +6,7 @@ import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspa
 import { editAnswer, editRefusal } from "./edit_answer.ts";
 import { planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
 import { filenameInput, ifVersionInput, sha256Output, versionOutput } from "./input.ts";
+import { suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 const action = "edit file";
@@ -115,7 +116,7 @@ async function editFiles(
   const planned: PlannedFile[] = [];
   for (const { path, edits } of files) {
     const plan = await planFile(workspace, path, edits);
-    if (!plan.ok) return toProblem(path, plan.error, isOne);
+    if (!plan.ok) return await suggestNear(workspace, path, toProblem(path, plan.error, isOne));
     planned.push(plan.value);
   }
   if (dryRun) return await editAnswer(planned, null);

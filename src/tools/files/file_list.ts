@@ -11,6 +11,7 @@ import { listPage } from "./list_page.ts";
 import { listSorted } from "./list_sorted.ts";
 import { summarize } from "./list_summary.ts";
 import { matcherOf, skippedOutput } from "./list_walk.ts";
+import { suggestNear } from "./near_names.ts";
 import { toPathFailure } from "./refusal.ts";
 
 const maxDepth = 64;
@@ -102,10 +103,14 @@ export function fileListTool(
         ignored: depth === 1 || request.include_ignored ? undefined : await createIgnored(workspace, path.value),
         isOver: () => clock() > deadline || context.signal.aborted,
       };
-      if (show === "summary") return await summarize(listing);
-      if (show === "duplicates") return await listDuplicates(listing);
-      if (sort !== "name") return await listSorted(listing, sort);
-      return await listPage(listing, { details: show === "details" || modifiedAfter !== null, after });
+      const answer = show === "summary"
+        ? await summarize(listing)
+        : show === "duplicates"
+        ? await listDuplicates(listing)
+        : sort !== "name"
+        ? await listSorted(listing, sort)
+        : await listPage(listing, { details: show === "details" || modifiedAfter !== null, after });
+      return await suggestNear(workspace, path.value, answer);
     },
   });
 }

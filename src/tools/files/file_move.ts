@@ -5,6 +5,7 @@ import { showName } from "../../workspace/file_display.ts";
 import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
+import { suggestNear } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 
 /** Moves, copies and makes entries of the workspace. */
@@ -45,9 +46,10 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const from = path === "" ? parseFilePath("") : parseDirectoryPath(path);
       if (!from.ok) return toPathFailure("path", from.error, path);
       const pair = { from: from.value, to: to.value };
-      return copy
+      const outcome = copy
         ? await copyEntry(workspace, pair, { overwrite, signal })
         : await moveEntry(workspace, pair, { overwrite });
+      return await suggestNear(workspace, pair.from, outcome);
     },
   });
 }

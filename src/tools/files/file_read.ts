@@ -18,10 +18,13 @@ import { filenameInput, pageBytes, sha256Output, untrustedOutput, versionOutput 
 import { combineReads, type FileRead, mediaRead, refusedRead, textRead } from "./read_answer.ts";
 import { type LineRequest, parseNamedLines } from "./read_request.ts";
 import { readTextPart, selectText, type TextProblem, type TextRequest } from "./read_text.ts";
+import { suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
+/** Files of one call of which near names are looked for. */
+const maxSearchedNames = 5;
 /** A name that is repeated in an answer: longer ones are no path. */
 const maxNameCharacters = 4096;
 
@@ -82,7 +85,7 @@ export function fileReadTool(source: WorkspaceSource): Tool {
       const fault = faultOf(request);
       if (fault !== null) return { ok: false, code: "invalid_arguments", message: `Failed to read file: ${fault}` };
       if (embed) return readEmbedded(workspace, request.filename);
-      const first = readOne(workspace, request.filename, request, request.max_bytes);
+      const first = readNamed(workspace, request.filename, request, request.max_bytes);
       if (files.length === 0) return first instanceof Promise ? first.then(alone) : alone(first);
       return readFurther(workspace, request, files, first);
     },
@@ -113,12 +116,30 @@ async function readFurther(
   let room = request.max_bytes - (reads[0]?.textBytes ?? 0);
   for (const filename of files) {
     const read = room > 0
-      ? await readOne(workspace, filename, request, room)
+      ? await (reads.length < maxSearchedNames ? readNamed : readOne)(workspace, filename, request, room)
       : refusedRead(shortName(filename), "this answer is full; read it in a call of its own");
     room -= read.textBytes;
     reads.push(read);
   }
   return combineReads(reads);
+}
+
+/** Reads one file; if it is not there, the refusal names the nearest that are. */
+function readNamed(
+  workspace: Workspace,
+  name: string,
+  request: Input,
+  maxBytes: number,
+): FileRead | Promise<FileRead> {
+  const read = readOne(workspace, name, request, maxBytes);
+  return read instanceof Promise ? read.then(orNear) : orNear(read);
+
+  function orNear(read: FileRead): FileRead | Promise<FileRead> {
+    const path = read.code === "not_found" ? parseFilePath(parseNamedLines(name)?.filename ?? name) : null;
+    if (path === null || !path.ok) return read;
+    return suggestNear(workspace, path.value, { code: "not_found", message: read.notice })
+      .then(({ code, message }) => refusedRead(path.value.text, message, code));
+  }
 }
 
 /** Reads one file: text from memory where one read holds it, else in parts; or a picture or sound. */
@@ -203,7 +224,7 @@ async function readEmbedded(workspace: Workspace, filename: string): Promise<Too
   const path = parseFilePath(filename);
   if (!path.ok) return toPathFailure("filename", path.error, filename);
   const read = await workspace.read(path.value);
-  if (!read.ok) return toFailure("read file", path.value, read.error);
+  if (!read.ok) return await suggestNear(workspace, path.value, toFailure("read file", path.value, read.error));
   const { sizeBytes, modifiedAt, sha256, bytes } = read.value;
   const resource = toResourceContents(path.value, bytes);
   return combineReads([mediaRead(path.value, { type: "resource", resource }, { sizeBytes, modifiedAt, sha256 })]);

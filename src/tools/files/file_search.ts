@@ -15,6 +15,7 @@ import { toSearchCursor } from "./cursor.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { untrustedOutput } from "./input.ts";
 import { matcherOf, skippedOutput } from "./list_walk.ts";
+import { suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { search } from "./search_run.ts";
 
@@ -94,7 +95,9 @@ export function fileSearchTool(
       }
       const workspace = workspaceOf(source, context.principal);
       const there = path.value.text === "" ? null : await workspace.stat(path.value);
-      if (there !== null && !there.ok) return toFailure("search", path.value, there.error);
+      if (there !== null && !there.ok) {
+        return await suggestNear(workspace, path.value, toFailure("search", path.value, there.error));
+      }
       const isFile = there?.value.kind === "file";
       const started = clock();
       const deadline = started + maxSearchMilliseconds;

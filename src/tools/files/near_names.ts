@@ -1,0 +1,118 @@
+/** What a caller may have meant by a path that is not there: its refusal names the nearest paths that are. */
+import { closestWord } from "../../lib/closest_word.ts";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../../workspace/file_display.ts";
+import { createIgnored } from "../../workspace/ignored.ts";
+import { foldName } from "../../workspace/name_folding.ts";
+import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../../workspace/path.ts";
+import type { Workspace } from "../../workspace/port.ts";
+import { walk } from "../../workspace/walk.ts";
+
+const maxSuggestions = 3;
+/** Names of one directory that are compared. */
+const maxNames = 5_000;
+/** Entries of the tree that are visited for the same name elsewhere, those of one name that are compared, and levels. */
+const maxVisits = 5_000;
+const maxNamesakes = 20;
+const maxDepth = 32;
+const maxMilliseconds = 300;
+/** Deeper paths are no slip of the pen. */
+const maxSegments = 32;
+
+/** The outcome of a call on `path`; if nothing is there, with the nearest paths that are. */
+export async function suggestNear<Outcome extends ToolOutcome | { readonly code: string; readonly message: string }>(
+  workspace: Workspace,
+  path: WorkspacePath,
+  outcome: Outcome,
+  clock: Clock = systemClock,
+): Promise<Outcome> {
+  if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
+  const near = await nearPaths(workspace, path, clock);
+  const shown = near.filter((text) => parseDirectoryPath(text).ok).map(showName);
+  if (shown.length === 0) return outcome;
+  const words = shown.length === 1 ? shown[0] : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
+  return { ...outcome, message: `${outcome.message}; did you mean ${words}?` };
+}
+
+/** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */
+async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock): Promise<readonly string[]> {
+  const deadline = clock() + maxMilliseconds;
+  const isOver = (): boolean => clock() > deadline;
+  const { segments } = path;
+  let directory = rootPath;
+  for (const [index, name] of segments.entries()) {
+    const isLast = index === segments.length - 1;
+    if (!isLast && (await workspace.stat(childPath(directory, [name]))).ok) {
+      directory = childPath(directory, [name]);
+      continue;
+    }
+    const near = nearNames(name, await namesIn(workspace, directory, isOver));
+    const [nearest] = near;
+    if (nearest === undefined) break;
+    if (isLast) return near.map((each) => childPath(directory, [each]).text);
+    directory = childPath(directory, [nearest]);
+  }
+  return await namesakes(workspace, segments, isOver);
+}
+
+async function namesIn(workspace: Workspace, path: WorkspacePath, isOver: () => boolean): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (let hasMore = true; hasMore && names.length < maxNames && !isOver();) {
+    const after = names.at(-1);
+    const listing = await workspace.list(path, after === undefined ? {} : { after });
+    if (!listing.ok || listing.value.entries.length === 0) break;
+    for (const { name } of listing.value.entries) names.push(name);
+    hasMore = listing.value.hasMore;
+  }
+  return names;
+}
+
+/** The same but for case, Unicode form and dashes; else with another suffix; else with a typing mistake or two. */
+function nearNames(name: string, names: readonly string[]): readonly string[] {
+  const wanted = fold(name);
+  const folded = names.map((each) => ({ name: each, folded: fold(each) }));
+  const those = (isNear: (folded: string) => boolean): string[] =>
+    folded.filter((each) => isNear(each.folded)).map((each) => each.name).slice(0, maxSuggestions);
+  const same = those((each) => each === wanted);
+  if (same.length > 0) return same;
+  const otherSuffix = those((each) => [wanted, stem(wanted)].includes(stem(each)) || each === stem(wanted));
+  if (otherSuffix.length > 0) return otherSuffix;
+  const closest = closestWord(wanted, folded.map((each) => each.folded));
+  return closest === null ? [] : those((each) => each === closest);
+}
+
+/** Where else entries have the path's last name; those first that share most of what leads to it. */
+async function namesakes(
+  workspace: Workspace,
+  segments: readonly string[],
+  isOver: () => boolean,
+): Promise<readonly string[]> {
+  const wanted = segments.map(fold);
+  const found: { readonly text: string; readonly shared: number }[] = [];
+  let visits = 0;
+  const ignored = await createIgnored(workspace, rootPath);
+  for await (const step of walk(workspace, rootPath, { depth: maxDepth, ignored })) {
+    if (!step.ok || ++visits > maxVisits || found.length >= maxNamesakes || isOver()) break;
+    const there = step.value.segments;
+    const shared = sharedEnd(there.map(fold), wanted);
+    if (shared > 0) found.push({ text: there.join("/"), shared });
+  }
+  return found.sort((a, b) => b.shared - a.shared).slice(0, maxSuggestions).map(({ text }) => text);
+}
+
+function sharedEnd(a: readonly string[], b: readonly string[]): number {
+  let count = 0;
+  while (count < a.length && count < b.length && a.at(-1 - count) === b.at(-1 - count)) count++;
+  return count;
+}
+
+function fold(name: string): string {
+  return foldName(name).replace(/\p{Pd}/gu, "-");
+}
+
+/** The name without its suffix. */
+function stem(name: string): string {
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? name.slice(0, dot) : name;
+}

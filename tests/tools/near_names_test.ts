@@ -1,0 +1,184 @@
+/** A refusal of a path that is not there names the nearest that are, in every tool and both kinds of workspace. */
+import assert from "node:assert/strict";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { suggestNear } from "../../src/tools/files/near_names.ts";
+import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { makeConfinedBase } from "../workspace/confined_base.ts";
+import { at } from "../workspace/contract.ts";
+import { answerOf, failureOf } from "./with_workspace.ts";
+
+const access = { denied: ["*.pem", "/hidden"] };
+const composed = "caf\u00e9.md";
+const files = [
+  "README.md",
+  "docs/guide.md",
+  "packages/web/src/price.ts",
+  "packages/api/src/price.ts",
+  "packages/web/src/cart.tsx",
+  "packages/web/report\u20132026.md",
+  `notes/${composed.normalize("NFD")}`,
+  "keys/server.pem",
+  "hidden/secret.txt",
+  "node_modules/lib/only_here.js",
+  ".gitignore",
+  "build/made.js",
+];
+
+const cases: readonly (readonly [given: string, suggested: string | null])[] = [
+  ["readme.md", "README.md"],
+  ["README", "README.md"],
+  ["README.txt", "README.md"],
+  ["REDME.md", "README.md"],
+  ["Docs/Guide.md", "docs/guide.md"],
+  ["doc/guide.md", "docs/guide.md"],
+  ["packages/web/src/prices.ts", "packages/web/src/price.ts"],
+  ["packages/web/src/cart.ts", "packages/web/src/cart.tsx"],
+  ["packages/web/report-2026.md", "packages/web/report\u20132026.md"],
+  ["src/price.ts", "packages/api/src/price.ts or packages/web/src/price.ts"],
+  ["web/src/price.ts", "packages/web/src/price.ts or packages/api/src/price.ts"],
+  ["old/place/guide.md", "docs/guide.md"],
+  ["nothing-like-it.xyz", null],
+  // what is denied or ignored is never named
+  ["keys/serve.pdf", null],
+  ["server.txt", null],
+  ["secret.txt", null],
+  ["hiden/secret.txt", null],
+  ["only_here.js", null],
+  ["made.js", null],
+];
+
+const tools: readonly (readonly [(workspace: Workspace) => Tool, (path: string) => unknown, words: RegExp])[] = [
+  [fileReadTool, (filename) => ({ filename }), /^Failed to read file: no such file or directory \(/],
+  [fileReadTool, (filename) => ({ filename, embed: true }), /^Failed to read file: no such file or directory \(/],
+  [fileReadTool, (filename) => ({ filename: `${filename}:1-2` }), /^Failed to read file: no such file or directory \(/],
+  [fileListTool, (path) => ({ path }), /^Failed to list directory: no such file or directory \(/],
+  [fileSearchTool, (path) => ({ path, query: "x" }), /^Failed to search: no such file or directory \(/],
+  [
+    fileEditTool,
+    (path) => ({ path, old_text: "a", new_text: "b" }),
+    /^Failed to edit file: no such file or directory \(/,
+  ],
+  [fileMoveTool, (path) => ({ path, destination: "new" }), /^Failed to move: no such file or directory \(/],
+  [fileMoveTool, (path) => ({ path, destination: "new", copy: true }), /^Failed to copy: no such file or directory \(/],
+  [fileDeleteTool, (path) => ({ path }), /^Failed to delete: no such file or directory \(/],
+];
+
+type Opened = { readonly workspace: Workspace; close(): Promise<void> };
+
+const kinds: Readonly<Record<string, () => Promise<Opened>>> = {
+  async disk() {
+    const { root, remove } = makeConfinedBase();
+    await fill(openDiskWorkspace({ root }));
+    const workspace = openDiskWorkspace({ root, access });
+    return {
+      workspace,
+      async close() {
+        await workspace.close();
+        remove();
+      },
+    };
+  },
+  async store() {
+    const directory = await Deno.makeTempDir();
+    const storage = openSqliteStorage({ path: `${directory}/store.sqlite`, clock: systemClock });
+    await fill(openStoreWorkspace({ storage, name: "shared" }));
+    const workspace = openStoreWorkspace({ storage, name: "shared", access });
+    return {
+      workspace,
+      async close() {
+        await workspace.close();
+        await storage.close();
+        await Deno.remove(directory, { recursive: true });
+      },
+    };
+  },
+};
+
+async function fill(workspace: Workspace): Promise<void> {
+  for (const name of files) {
+    const text = name === ".gitignore" ? "build/\n" : "x\n";
+    const written = await workspace.write(at(name), new TextEncoder().encode(text));
+    assert.ok(written.ok, name);
+  }
+  await workspace.close();
+}
+
+for (const [kind, open] of Object.entries(kinds)) {
+  Deno.test(`a path that is not there brings the nearest that are: ${kind}`, async () => {
+    const { workspace, close } = await open();
+    try {
+      for (const [given, suggested] of cases) {
+        const { code, message } = await failureOf(fileReadTool(workspace), { filename: given });
+        assert.equal(code, "not_found");
+        const end = suggested === null ? "" : `; did you mean ${suggested}?`;
+        assert.equal(message, `Failed to read file: no such file or directory (${given})${end}`);
+      }
+      const { message } = await failureOf(fileReadTool(workspace), { filename: `Notes/${composed.toUpperCase()}` });
+      assert.match(message, /did you mean notes\//);
+    } finally {
+      await close();
+    }
+  });
+
+  Deno.test(`every file tool names the nearest path, after the words it always had: ${kind}`, async () => {
+    const { workspace, close } = await open();
+    try {
+      for (const [make, input, words] of tools) {
+        const { message } = await failureOf(make(workspace), input("doc/guide.md"));
+        assert.match(message, words);
+        assert.match(message, /; did you mean docs\/guide\.md\?$/);
+      }
+    } finally {
+      await close();
+    }
+  });
+}
+
+Deno.test("one of several files that is not there is named with the nearest, and the others are read", async () => {
+  const { workspace, close } = await (kinds["disk"] ?? assert.fail)();
+  try {
+    const { texts } = await answerOf(fileReadTool(workspace), { filename: "docs/guide.md", files: ["readme.md"] });
+    assert.ok(texts.some((text) => /\(readme\.md\); did you mean README\.md\?/.test(text)), texts.join("\n"));
+  } finally {
+    await close();
+  }
+});
+
+Deno.test("the look for near names ends with its time and its visits", async () => {
+  let listings = 0;
+  const endless = Array.from({ length: 1_000 }, (_, index) => ({ name: `d${index}`, kind: "directory" as const }));
+  const { workspace, close } = await (kinds["store"] ?? assert.fail)();
+  const large: Workspace = {
+    ...workspace,
+    stat: () => ({ ok: false, error: { reason: "not_found" } }),
+    list() {
+      listings++;
+      return Promise.resolve({ ok: true, value: { entries: endless, hasMore: true } });
+    },
+  };
+  const failure = { code: "not_found", message: "No" };
+  try {
+    assert.deepEqual(await suggestNear(large, at("zzzzzzzzzzzz"), failure), failure);
+    assert.ok(listings < 100, `${listings} listings`);
+    let now = 0;
+    listings = 0;
+    assert.deepEqual(await suggestNear(large, at("zzzzzzzzzzzz"), failure, () => now += 1_000), failure);
+    assert.ok(listings <= 2, `${listings} listings`);
+    const deep = at(Array(40).fill("d").join("/"));
+    listings = 0;
+    assert.deepEqual(await suggestNear(large, deep, failure), failure);
+    assert.equal(listings, 0);
+  } finally {
+    await close();
+  }
+});
