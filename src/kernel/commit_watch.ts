@@ -5,12 +5,19 @@
  */
 import { EntryStatus, statusBytes } from "./entry_status.ts";
 import type { Libc } from "./libc.ts";
-import { AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS } from "./numbers.ts";
+import {
+  AT_EMPTY_PATH,
+  AT_FDCWD,
+  AT_SYMLINK_NOFOLLOW,
+  MAP_FAILED,
+  MAP_SHARED,
+  PROT_READ,
+  STATX_BASIC_STATS,
+} from "./numbers.ts";
 
 /**
- * Returns a function that says whether anything may have been committed since its last call: `true` at the first, and
- * where that is unknown. `null` unless this process has the database at `path` open in WAL mode. Not for use after it
- * has closed the database.
+ * Returns a function that says whether anything may have been committed since its last call; `true` at the first.
+ * `null` unless this process has the database at `path` open in WAL mode.
  */
 export type WatchCommits = (path: string) => (() => boolean) | null;
 
@@ -28,6 +35,7 @@ export function createCommitWatch(libc: Libc): WatchCommits {
     const bytes = encoder.encode(`${path}-shm\0`);
     if (libc.statx(AT_FDCWD, bytes, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, statusBytes) !== 0) return null;
     const wanted = new EntryStatus();
+    if (wanted.size < headerBytes) return null; // to read beyond the end of a mapped file ends the process
     for (let number = 0; number < maxDescriptors; number++) {
       if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) continue;
       const found = new EntryStatus();
@@ -36,16 +44,18 @@ export function createCommitWatch(libc: Libc): WatchCommits {
     return null;
   };
 
+  // The mapping stays for as long as the process: there is one for each time that a server starts.
   return (path) => {
     const descriptor = findDescriptor(path);
     if (descriptor === null) return null;
     const header = new Int32Array(Number(headerBytes) / 4);
     const last = new Int32Array(header.length);
-    const read = (): boolean =>
-      libc.pread(descriptor, header, headerBytes, 0n) === Number(headerBytes) && header[0] === walIndexVersion;
-    if (!read()) return null;
+    const address = libc.mmap(0n, headerBytes, PROT_READ, MAP_SHARED, descriptor, 0n);
+    if (address === MAP_FAILED) return null;
+    libc.copyMapped(header, address, headerBytes);
+    if (header[0] !== walIndexVersion) return null;
     return () => {
-      if (!read()) return true;
+      libc.copyMapped(header, address, headerBytes);
       for (let at = 0; at < header.length; at++) {
         if (header[at] === last[at]) continue;
         last.set(header);

@@ -26,6 +26,8 @@ const functions = {
   close: { parameters: ["i32"], result: "i32" },
   errnoLocation: { name: "__errno_location", parameters: [], result: "pointer" },
   memcpy: { parameters: ["buffer", "pointer", "usize"], result: "void" },
+  mmap: { parameters: ["usize", "usize", "i32", "i32", "i32", "i64"], result: "isize" },
+  copyMapped: { name: "memcpy", parameters: ["buffer", "usize", "usize"], result: "void" },
 } as const;
 
 /** The functions by name. */

@@ -55,6 +55,11 @@ export const LOCK_EX = 2;
 export const LOCK_NB = 4;
 export const LOCK_UN = 8;
 
+/** From sys/mman.h. */
+export const PROT_READ = 1;
+export const MAP_SHARED = 1;
+export const MAP_FAILED = -1n;
+
 /** From linux/stat.h: `struct statx`, with offsets in bytes. */
 export const statxLayout = {
   bytes: 256,

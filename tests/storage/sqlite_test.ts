@@ -66,9 +66,11 @@ if (kernel.available) {
     assert.equal(watchCommits(place.path), null);
     await (await place.open()).close();
     assert.equal(watchCommits(place.path), null);
-    Deno.writeTextFileSync(`${place.path}-shm`, "x".repeat(100));
-    using _open = Deno.openSync(`${place.path}-shm`);
-    assert.equal(watchCommits(place.path), null);
+    for (const length of [0, 1, 100, 40_000]) {
+      Deno.writeTextFileSync(`${place.path}-shm`, "x".repeat(length));
+      using _open = Deno.openSync(`${place.path}-shm`);
+      assert.equal(watchCommits(place.path), null);
+    }
   });
 }
 testStorageContract("guarded sqlite", async () => {
