@@ -2,6 +2,7 @@
  * Where the time of a read goes, in one process: the bare Deno call, the confined workspace, the tool with the encoding
  * of its result. What a call over stdio costs beyond that is the protocol and the pipe.
  */
+import { loadKernel } from "../src/kernel/kernel.ts";
 import { fileReadTool } from "../src/tools/files/file_read.ts";
 import { openDiskWorkspace } from "../src/workspace/disk/disk_workspace.ts";
 import { parseFilePath } from "../src/workspace/path.ts";
@@ -28,7 +29,9 @@ const context: ToolContext = {
 
 /** Measures reads below `root` and prints a line for each size. */
 export async function measureLayers(root: string, print: (text: string) => void): Promise<void> {
-  const workspace = openDiskWorkspace({ root, limits: { maxReadBytes: 16 * 1024 * 1024 } });
+  const kernel = loadKernel();
+  const confined = kernel.available ? { kernel: kernel.roots } : {};
+  const workspace = openDiskWorkspace({ root, limits: { maxReadBytes: 16 * 1024 * 1024 }, ...confined });
   const tool = fileReadTool(workspace);
   print("\na read in one process, medians in microseconds, and how many times the bare call\n\n");
   print(

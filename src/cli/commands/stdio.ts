@@ -36,8 +36,9 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     say(problemText(installation.error));
     return 1;
   }
-  const { loadKernel } = await import("../../kernel/kernel.ts");
-  const kernel = loadKernel();
+  const { loadWorkspaceKernel } = await import("../../sandbox/load_workspace_kernel.ts");
+  const { realPathOf } = await import("../../sandbox/permissions.ts");
+  const kernel = loadWorkspaceKernel(realPathOf(config.value.workspace.dir));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");

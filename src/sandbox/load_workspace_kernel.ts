@@ -1,0 +1,10 @@
+/** Has the kernel confine one directory: the workspace's. */
+import { confineRoots } from "../kernel/confined_roots.ts";
+import { type KernelAccess, loadKernel } from "../kernel/kernel.ts";
+
+/** Loads the library, and gives up the permission: what is left opens `directory`, by its real path, and what is below. */
+export function loadWorkspaceKernel(directory: string): KernelAccess {
+  const loaded = loadKernel();
+  Deno.permissions.revokeSync({ name: "ffi" });
+  return loaded.available ? { ...loaded, roots: confineRoots(loaded.roots, directory) } : loaded;
+}
