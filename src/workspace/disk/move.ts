@@ -3,7 +3,7 @@ import { failure, success } from "../../lib/result.ts";
 import { makeParents, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { identityOf } from "./directory.ts";
-import { toRefusal } from "./refusal.ts";
+import { errorCode, toRefusal } from "./refusal.ts";
 import { findRemovable } from "./remove.ts";
 import { type Found, resolveInside } from "./resolve.ts";
 import { walkTree } from "./tree.ts";
@@ -28,7 +28,9 @@ export async function moveDiskEntry(
     const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { overwrite, segments })));
     return moved.ok ? moved.value : refusedAt("both", moved);
   } catch (error) {
-    return refusedAt("both", failure(toRefusal(error)));
+    // rename(2): a directory that the file system takes for one above the destination, whatever their names
+    const isInside = errorCode(error) === "EINVAL";
+    return refusedAt("both", failure(isInside ? { reason: "into_itself" } : toRefusal(error)));
   }
 }
 
