@@ -1,6 +1,7 @@
 /** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
+import { instructionsFor } from "./instructions.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -70,8 +71,7 @@ export function createProtocolServer(
     ...(watchToken === undefined ? {} : { watchToken }),
     serverInfo: dependencies.serverInfo ?? ownServerInfo,
     ...(dependencies.extensions === undefined ? {} : { extensions: dependencies.extensions }),
-    instructions:
-      "Files live in one workspace; paths are relative to it. llm_generate asks a model on the owner's machine.",
+    instructions: (principal) => instructionsFor(tools, principal),
     admit: (principal) => toolCalls.take(callerKey(principal)),
     audit(entry) {
       const { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId } = entry;

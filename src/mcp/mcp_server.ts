@@ -38,8 +38,8 @@ export interface McpServerOptions {
   readonly serverInfo: ServerInfo;
   /** Extensions that this installation has around the protocol, such as those of its authorization server. */
   readonly extensions?: readonly string[];
-  /** One or two sentences for the model. */
-  readonly instructions: string;
+  /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
+  readonly instructions: (principal: Principal | null) => string;
   readonly tools: ToolRegistry;
   /** Without it, the server has no prompts. */
   readonly prompts?: PromptRegistry;

@@ -67,7 +67,7 @@ export function startConformanceServer(
   const log = { write: () => {}, flush: () => {} };
   const mcp = createMcpServer({
     serverInfo: { name: "portcullis-conformance", title: "Portcullis conformance server", version: "1.0.0" },
-    instructions: "Fixtures of the conformance suite.",
+    instructions: () => "Fixtures of the conformance suite.",
     tools,
     prompts: promptRegistry,
     resources: createResourceRegistry([testResources]),

@@ -143,7 +143,7 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     secretBox: createSecretBox(new Uint8Array(32)),
     storage: createMemoryStorage(),
     serverInfo: { name: "portcullis", title: "Portcullis", version: "0.0.0" },
-    instructions: "Use the files.",
+    instructions: () => "Use the files.",
     ...options,
     toolTimeoutMs: options.toolTimeoutMs ?? 5_000,
     limits: { maxBatchLength: 5, ...options.limits },

@@ -23,7 +23,7 @@ Deno.test("server/discover tells versions, capabilities and identity, with a cac
     extensions: { "io.modelcontextprotocol/tasks": {} },
   });
   assert.deepEqual(result._meta["io.modelcontextprotocol/serverInfo"].name, "portcullis");
-  assert.equal(result.cacheScope, "public");
+  assert.equal(result.cacheScope, "private"); // its instructions follow from the token's scopes
 });
 
 Deno.test("every modern result has a resultType and says who answers; lists say how long they keep", async () => {

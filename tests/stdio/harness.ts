@@ -45,7 +45,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
   const mcp = createMcpServer({
     tools,
     serverInfo: { name: "portcullis", title: "Portcullis", version: "0.0.0" },
-    instructions: "",
+    instructions: () => "",
     admit: () => ({ ok: true }),
     audit: () => {},
     log,

@@ -15,8 +15,8 @@ import { readsTextAlone } from "./text_readers.ts";
 
 export interface OpeningOptions {
   readonly serverInfo: ServerInfo;
-  /** One or two sentences for the model. */
-  readonly instructions: string;
+  /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
+  readonly instructions: (principal: Principal | null) => string;
   readonly features: ServerFeatures;
   readonly sessions: Sessions;
   /** Takes note of a client's name and returns the profile to use from here on. */
@@ -38,7 +38,7 @@ export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswe
   const { name } = clientIdentity(params);
   const profile = options.noteClient?.(principal, name) ?? exchange.profile;
   const hasSession = profile.streams && exchange.acceptsStream;
-  const { revision, answer } = openWith(options, call, principal.subject, hasSession);
+  const { revision, answer } = openWith(options, call, principal, hasSession);
   if (!hasSession) return answer;
   const capabilities = parseClientCapabilities(isObject(params) ? params["capabilities"] : undefined);
   const client = { capabilities, readsTextAlone: readsTextAlone(name) };
@@ -50,7 +50,7 @@ export function answerPublicInitialize(options: OpeningOptions, call: PublicCall
   return openWith(options, call, null, false).answer;
 }
 
-function openWith(options: OpeningOptions, call: PublicCall, subject: string | null, hasSession: boolean) {
+function openWith(options: OpeningOptions, call: PublicCall, principal: Principal | null, hasSession: boolean) {
   const { request: { params }, exchange, runtime: { log } } = call;
   const { protocolVersion } = isObject(params) ? params : {};
   const asked = typeof protocolVersion === "string" ? protocolVersion : null;
@@ -58,7 +58,7 @@ function openWith(options: OpeningOptions, call: PublicCall, subject: string | n
   const client = clientIdentity(params);
   log.write("info", "client_initialized", {
     requestId: exchange.requestId,
-    subject,
+    subject: principal?.subject ?? null,
     client: client.name,
     clientVersion: client.version,
     asked: asked?.slice(0, 40),
@@ -68,7 +68,7 @@ function openWith(options: OpeningOptions, call: PublicCall, subject: string | n
     protocolVersion: revision.version,
     capabilities: encodeServerCapabilities(options.features, hasSession),
     serverInfo: revision.encodeServerInfo(options.serverInfo),
-    instructions: options.instructions,
+    instructions: options.instructions(principal),
   };
   return { revision, answer: answerResult(call, JSON.stringify(result)) };
 }
@@ -81,12 +81,12 @@ export function noteInitialized(log: Log, { requestId, profile }: PublicExchange
 
 /** Answers `server/discover`. */
 export function answerDiscover(options: OpeningOptions, call: Call): JsonAnswer {
-  const { revision, runtime: { limits } } = call;
-  const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "public" };
+  const { revision, principal, runtime: { limits } } = call;
+  const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
   const result = {
     supportedVersions: [revision.version],
     capabilities: encodeModernCapabilities(options.features),
-    instructions: options.instructions,
+    instructions: options.instructions(principal),
   };
   return answerResult(call, JSON.stringify(revision.withCacheHint(result, hint)));
 }
