@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { toObjectSchema } from "../../src/mcp/offers/tool_schema.ts";
-import { createHarness, rpc } from "./harness.ts";
+import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const another = defineTool({
   name: "another",
@@ -54,8 +54,8 @@ Deno.test("tools/list shows each tool as its revision has it", async () => {
     assert.deepEqual(tools[0]?.["inputSchema"], {
       type: "object",
       properties: {
-        text: { type: "string", maxLength: 100, description: "What to say" },
-        times: { type: "integer", minimum: 1, maximum: 3, default: 1, description: "How often" },
+        text: { type: "string", description: "What to say" },
+        times: { type: "integer", default: 1, description: "How often" },
       },
       required: ["text"],
     });
@@ -99,6 +99,41 @@ Deno.test("tools/list follows the registry while the server runs", async () => {
   stop();
   tools.add(another);
   assert.equal(changes, 2);
+});
+
+Deno.test("tools/list leaves out bounds and unlisted parameters, which calls have all the same", async () => {
+  const { post, tools } = createHarness();
+  tools.add(defineTool({
+    ...another,
+    name: "brief",
+    input: z.object({
+      open: z.boolean().default(false).describe("Listed"),
+      size: z.int().min(1).max(3).default(2).describe("Listed"),
+      secret: z.string().optional().meta({ unlisted: true }),
+      options: z.strictObject({ depth: z.int().max(9).optional().meta({ unlisted: true }) }).optional(),
+    }),
+    run: (input) => ({ ok: true, content: [{ type: "text", text: JSON.stringify(input) }] }),
+  }));
+  const listed = (await list(post)).tools.find(({ name }) => name === "brief") ?? assert.fail();
+  assert.deepEqual(listed["inputSchema"], {
+    type: "object",
+    properties: {
+      open: { type: "boolean", description: "Listed" },
+      size: { type: "integer", default: 2, description: "Listed" },
+      options: { type: "object" },
+    },
+  });
+  const call = async (input: Record<string, unknown>) => {
+    const { result, error } = await (await post(toolCall("brief", input))).json();
+    return error?.message ?? result.content[0].text;
+  };
+  assert.equal(
+    await call({ secret: "a", options: { depth: "9" } }),
+    '{"open":false,"size":2,"secret":"a","options":{"depth":9}}',
+  );
+  assert.match(await call({ size: 4 }), /size must be at most 3/);
+  assert.match(await call({ options: { width: 1 } }), /width/);
+  assert.match(await call({ secrt: "a" }), /did you mean secret\?/);
 });
 
 Deno.test("a tool's schema is closed only where zod's is, and must be an object that clients keep", () => {

@@ -154,3 +154,28 @@ Deno.test("concurrent edits of different lines all take effect; of one version e
     );
     assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
   }));
+
+Deno.test("an edit in a list takes what it leaves out from beside the list, but no other file's version", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const edit = fileEditTool(workspace);
+    for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "cat cats cat\n");
+    const shared = { old_text: "cat", new_text: "dog", whole_word: true, replace_all: true };
+    await answerOf(edit, { ...shared, edits: [{ path: "a" }, { path: "b", whole_word: false }] });
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "dog cats dog\n");
+    assert.equal(Deno.readTextFileSync(`${root}/b`), "dog dogs dog\n");
+    const { structured } = await answerOf(edit, { path: "a", old_text: "cats", new_text: "c" });
+    await answerOf(edit, {
+      path: "a",
+      if_version: structured["version"],
+      edits: [{ old_text: "c", new_text: "e", whole_word: true }, { path: "b", old_text: "dogs", new_text: "d" }],
+    });
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "dog e dog\n");
+    assert.equal(Deno.readTextFileSync(`${root}/b`), "dog d dog\n");
+    for (
+      const [input, words] of [
+        [{ edits: [{ old_text: "dog", new_text: "x" }] }, "give path, or a path in each of edits"],
+        [{ path: "a", edits: [{ old_text: "dog" }] }, "give old_text and new_text together"],
+        [{ path: "a" }, "give path, old_text and new_text, or edits"],
+      ] as const
+    ) assert.equal((await failureOf(edit, input)).message, `Failed to edit file: ${words}`);
+  }));

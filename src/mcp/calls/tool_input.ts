@@ -40,12 +40,12 @@ export function parseToolInput(
   registered: RegisteredTool,
   given: Readonly<Record<string, unknown>>,
 ): Result<unknown, string> {
-  const { tool, inputSchema } = registered;
+  const { tool, wholeSchema } = registered;
   const input = withoutAliases(tool.aliases, given);
   const unknown = unknownArguments(registered, input);
   const parsed = tool.input.safeParse(input, parseOptions);
   if (parsed.success) return unknown.length === 0 ? success(parsed.data) : failure(unknown.join("; "));
-  const again = tool.input.safeParse(asSchemaTypes(inputSchema, input), parseOptions);
+  const again = tool.input.safeParse(asSchemaTypes(wholeSchema, input), parseOptions);
   if (again.success && unknown.length === 0) return success(again.data);
   const faults = again.success ? [] : again.error.issues.map(({ message }) => message);
   return failure([...unknown, ...new Set(faults)].slice(0, maxFaults).join("; "));
@@ -83,10 +83,11 @@ function renamed(
 
 /** A sentence for each argument that the tool does not have; none where its schema is open. */
 function unknownArguments(
-  { tool, inputSchema, parameters }: RegisteredTool,
+  { tool, wholeSchema, parameters }: RegisteredTool,
   input: Readonly<Record<string, unknown>>,
 ): readonly string[] {
-  if (inputSchema["additionalProperties"] !== undefined && inputSchema["additionalProperties"] !== false) return [];
+  const additionalProperties = wholeSchema["additionalProperties"];
+  if (additionalProperties !== undefined && additionalProperties !== false) return [];
   const faults: string[] = [];
   for (const name of Object.keys(input)) {
     if (parameters.has(name) || protocolArguments.has(name)) continue;

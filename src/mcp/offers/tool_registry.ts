@@ -2,11 +2,14 @@
 import { createRegistry, type Registry } from "./registry.ts";
 import { findHeaderParameters, type HeaderParameter } from "./header_parameters.ts";
 import type { Tool } from "../tool.ts";
-import { type ObjectSchema, toObjectSchema } from "./tool_schema.ts";
+import { type ObjectSchema, toListedSchema, toObjectSchema } from "./tool_schema.ts";
 
 /** A tool with its schemas. */
 export interface RegisteredTool {
   readonly tool: Tool;
+  /** What arguments are held against. */
+  readonly wholeSchema: ObjectSchema;
+  /** What clients see of it. */
   readonly inputSchema: ObjectSchema;
   readonly outputSchema: ObjectSchema | undefined;
   /** The names of the input's properties. */
@@ -27,12 +30,13 @@ export function createToolRegistry(tools: Iterable<Tool>): ToolRegistry {
 
 function registerTool(tool: Tool): RegisteredTool {
   if (!namePattern.test(tool.name)) throw new TypeError(`Tool name "${tool.name}" is malformed`);
-  const inputSchema = tool.inputSchema ?? toObjectSchema(tool.input, "input");
+  const wholeSchema = tool.inputSchema ?? toObjectSchema(tool.input, "input");
   return {
     tool,
-    inputSchema,
+    wholeSchema,
+    inputSchema: tool.inputSchema ?? toListedSchema(wholeSchema),
     outputSchema: tool.output === undefined ? undefined : toObjectSchema(tool.output, "output"),
-    parameters: new Set(Object.keys(inputSchema["properties"] ?? {})),
-    headerParameters: findHeaderParameters(inputSchema),
+    parameters: new Set(Object.keys(wholeSchema["properties"] ?? {})),
+    headerParameters: findHeaderParameters(wholeSchema),
   };
 }

@@ -38,6 +38,40 @@ function sayPlainly(schema: z.core.JSONSchema.BaseSchema): void {
   delete schema.const;
 }
 
+/** A refusal names these when they matter; in each list they would cost the model tokens. */
+const unlistedKeywords: ReadonlySet<string> = new Set([
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern"],
+  ...["minItems", "maxItems"],
+]);
+
+/**
+ * The schema as `tools/list` shows it: without bounds, without the default `false`, and without the properties that are
+ * marked `unlisted`, which are taken all the same.
+ */
+export function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(schema: Schema): Schema {
+  const listed = Object.fromEntries(
+    Object.entries(schema).filter(([keyword, value]) =>
+      !unlistedKeywords.has(keyword) && !(keyword === "default" && value === false) &&
+      !(keyword === "additionalProperties" && isObject(value) && Object.keys(value).length === 0)
+    ),
+  );
+  const { properties, items, required } = schema;
+  if (isObject(items)) listed["items"] = toListedSchema(items);
+  if (!isObject(properties)) return listed as Schema;
+  const kept = Object.entries(properties).filter(([, property]) =>
+    !isObject(property) || property["unlisted"] !== true
+  );
+  const shown = kept.map(([name, property]) =>
+    [name, isObject(property) ? toListedSchema(property) : property] as const
+  );
+  listed["properties"] = Object.fromEntries(shown);
+  if (kept.length === Object.keys(properties).length) return listed as Schema;
+  delete listed["additionalProperties"];
+  if (kept.length === 0) delete listed["properties"];
+  if (Array.isArray(required)) listed["required"] = required.filter((name) => kept.some(([each]) => each === name));
+  return listed as Schema;
+}
+
 /** The schema without its optional lists and objects, which ServiceNow's agents cannot fill in. */
 export function toFlatSchema(schema: ObjectSchema): ObjectSchema {
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];

@@ -12,9 +12,7 @@ export function fileDeleteTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_delete",
     title: "Delete",
-    description:
-      "Deletes a file, a link (not what it leads to) or an empty directory in the workspace; a directory with " +
-      "all that is in it only if recursive is set. It cannot be undone.",
+    description: "Deletes a file, a link (not its target) or a directory. It cannot be undone.",
     scopes: ["files:write"],
     annotations: {
       title: "Delete",
@@ -25,8 +23,8 @@ export function fileDeleteTool(source: WorkspaceSource): Tool {
     },
     aliases: { filename: "path" },
     input: z.object({
-      path: z.string().describe("The path in the workspace of what to delete"),
-      recursive: z.boolean().default(false).describe("Delete a directory with all that is in it"),
+      path: z.string().describe("What to delete"),
+      recursive: z.boolean().default(false).describe("A directory with all that is in it"),
     }),
     output: z.object({
       path: z.string().describe("The path that was deleted"),

@@ -5,7 +5,7 @@ import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { editAnswer, editRefusal } from "./edit_answer.ts";
 import { planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
-import { filenameInput, ifVersionInput, sha256Output, versionOutput } from "./input.ts";
+import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
@@ -16,26 +16,28 @@ const maxEditedFiles = 20;
 /** Others may write between our reading and writing; the edit is then made anew. */
 const maxAttempts = 20;
 
-const replaceAll = z.boolean().optional().describe("Replace each occurrence; else there must be one");
-const wholeWord = z.boolean().optional().describe("Only where no letter, digit or _ is next to it");
+const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
 const edit = z.object({
-  path: z.string().optional().describe("Default: the path above"),
-  old_text: z.string(),
-  new_text: z.string(),
-  replace_all: replaceAll,
-  whole_word: wholeWord,
-  if_version: ifVersionInput,
+  path: z.string().optional(),
+  old_text: z.string().optional(),
+  new_text: z.string().optional(),
+  replace_all: z.boolean().optional().meta(unlisted),
+  whole_word: z.boolean().optional().meta(unlisted),
+  if_version: ifVersionInput.meta(unlisted),
 });
 const input = z.object({
-  path: filenameInput,
-  old_text: z.string().optional().describe("Exact text to replace; line ends match whatever the file has"),
-  new_text: z.string().optional().describe("What to put in its place; empty to delete"),
-  replace_all: replaceAll,
-  whole_word: wholeWord,
+  path: z.string().optional().describe("File"),
+  old_text: z.string().optional().describe("Exact text; line ends match any"),
+  new_text: z.string().optional().describe("Empty to delete"),
+  replace_all: z.boolean().optional().describe("Else old_text must be there once"),
+  whole_word: z.boolean().optional().describe("Not in longer words"),
   if_version: ifVersionInput,
-  edits: z.array(edit).max(maxEdits).optional().describe("Several edits, made in this order, also in other files"),
-  dry_run: z.boolean().default(false).describe("Only show what would change"),
+  edits: z.array(edit).max(maxEdits).optional().describe(
+    "In order; what one leaves out is as beside edits",
+  ),
+  dry_run: z.boolean().default(false).describe("Only show"),
 });
+type EditInput = z.output<typeof edit>;
 type Input = z.output<typeof input>;
 
 const oneFile = {
@@ -54,8 +56,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
     name: "file_edit",
     title: "Edit files",
     description:
-      "Replaces exact text in one or several files, all of it or nothing (sed, patch). Each old_text must be " +
-      "there once unless replace_all is set. Encoding and line ends stay the file's. Answers with the difference.",
+      "Replaces exact text (sed, patch), with edits in many places or files: all of them or none. Keeps encoding and " +
+      "line ends. Answers with the difference.",
     scopes: ["files:write"],
     annotations: {
       title: "Edit files",
@@ -86,23 +88,27 @@ export function fileEditTool(source: WorkspaceSource): Tool {
   });
 }
 
-/** The edits in their order, or what is wrong with the request. */
+/** The edits in their order, or what is wrong with the request. What an edit leaves out is as it is beside `edits`. */
 function wantedEdits(request: Input): readonly WantedEdit[] | string {
   const { path, old_text: oldText, new_text: newText, edits = [] } = request;
-  const alone = oldText === undefined && newText === undefined ? [] : [request];
-  if (alone.length > 0 && (oldText === undefined || newText === undefined)) {
-    return "give old_text and new_text together";
+  const isEdit = path !== undefined && (oldText !== undefined || newText !== undefined);
+  const wanted: WantedEdit[] = [];
+  for (const each of [...(isEdit ? [{}] : []), ...edits]) {
+    const edit: EditInput = { ...request, ...each };
+    if (edit.path === undefined) return "give path, or a path in each of edits";
+    if (edit.old_text === undefined || edit.new_text === undefined) return "give old_text and new_text together";
+    const isOther = edit.path !== path; // a version is that of one file
+    wanted.push({
+      number: wanted.length + 1,
+      path: edit.path,
+      oldText: edit.old_text,
+      newText: edit.new_text,
+      all: edit.replace_all ?? false,
+      wholeWord: edit.whole_word ?? false,
+      ifVersion: isOther ? each.if_version : edit.if_version,
+    });
   }
-  if (alone.length + edits.length === 0) return "give old_text and new_text, or edits";
-  const wanted = [...alone, ...edits].map((each, index): WantedEdit => ({
-    number: index + 1,
-    path: each.path ?? path,
-    oldText: each.old_text ?? "",
-    newText: each.new_text ?? "",
-    all: each.replace_all ?? false,
-    wholeWord: each.whole_word ?? false,
-    ifVersion: each.if_version,
-  }));
+  if (wanted.length === 0) return "give path, old_text and new_text, or edits";
   const isText = wanted.every((each) => each.oldText.isWellFormed() && each.newText.isWellFormed());
   return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
 }

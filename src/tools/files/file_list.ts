@@ -20,18 +20,18 @@ const maxPageEntries = 10_000;
 const maxExcludes = 20;
 
 const input = z.object({
-  path: z.string().default(".").describe("Directory in the workspace; the workspace itself if absent"),
-  pattern: z.string().optional().describe("Only entries that match: *.txt for names, src/**/*.{ts,js} for paths below"),
-  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns of entries to leave out"),
-  depth: z.int().min(1).max(maxDepth).optional().describe("Levels; 1 for a plain listing, else all"),
+  path: z.string().default(".").describe("Directory"),
+  pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths"),
+  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+  depth: z.int().min(1).max(maxDepth).optional().describe("Levels; default 1 for a plain listing, else all"),
   show: z.enum(["names", "details", "summary", "duplicates"]).default("names").describe(
-    "details: size and time; summary: files, bytes and lines by extension; duplicates: equal files",
+    "details: size, time; summary: files, bytes, lines by extension; duplicates: equal files",
   ),
-  sort: z.enum(["name", "size", "modified"]).default("name").describe("size: largest first; modified: newest first"),
-  modified_after: z.string().optional().describe("Only files changed since, such as 2026-11-20 or 2026-11-20T09:00Z"),
-  limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries at most"),
-  include_ignored: z.boolean().default(false).describe("Enter .git, node_modules and what .gitignore names"),
-  cursor: z.string().optional().describe("Goes on where an earlier answer ended"),
+  sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
+  modified_after: z.string().optional().describe("Such as 2026-11-20 or 2026-11-20T09:00Z"),
+  limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries"),
+  include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
+  cursor: z.string().optional().describe("To go on"),
 });
 
 const entry = z.object({
@@ -70,8 +70,9 @@ export function fileListTool(
   return defineTool({
     name: "file_list",
     title: "List files",
-    description: "Lists a directory, or the tree below it, indented (ls, tree, find, du, wc); sorts by size or time, " +
-      "filters by name and time, counts lines, finds equal files. Directories end in a slash.",
+    description:
+      "Lists a directory, or the tree below it, indented (ls, tree, find, du, wc): by size, time or name, with " +
+      "counts of lines, or only equal files.",
     scopes: ["files:read"],
     annotations: { title: "List files", readOnlyHint: true, openWorldHint: false },
     aliases: { filename: "path", directory: "path", glob: "pattern" },

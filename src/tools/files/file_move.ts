@@ -13,9 +13,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_move",
     title: "Move, rename, copy",
-    description:
-      "Moves or renames a file, directory or link in one step, or copies a file or directory (mv, cp); makes a " +
-      "directory where path is absent (mkdir). What is at the destination is kept unless overwrite is set.",
+    description: "Moves, renames or copies a file or directory (mv, cp), or makes a directory (mkdir).",
     scopes: ["files:write"],
     annotations: {
       title: "Move, rename, copy",
@@ -26,10 +24,10 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
     },
     aliases: { filename: "path", from: "path", source: "path", to: "destination" },
     input: z.object({
-      path: z.string().optional().describe("What to move or copy; absent to make the directory destination"),
-      destination: z.string().describe("New path, with the name itself; directories that lead to it are made"),
-      copy: z.boolean().default(false).describe("Copy instead of move"),
-      overwrite: z.boolean().default(false).describe("Replace a file that is at the destination"),
+      path: z.string().optional().describe("What to move; absent to make the directory destination"),
+      destination: z.string().describe("New path, name included"),
+      copy: z.boolean().default(false).describe("Keep the original"),
+      overwrite: z.boolean().default(false).describe("Replace a file that is there"),
     }),
     output: z.object({
       path: z.string().optional(),

@@ -22,20 +22,20 @@ import { search } from "./search_run.ts";
 const maxExcludes = 20;
 
 const input = z.object({
-  query: z.string().optional().describe("Text to find in lines; absent to find files by pattern alone"),
-  regex: z.boolean().default(false).describe("query is a regular expression (RE2)"),
-  path: z.string().default(".").describe("Directory or file to search; the whole workspace if absent"),
-  pattern: z.string().optional().describe("Only files that match: *.md for names, src/**/*.{ts,js} for paths"),
-  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns of files and directories to leave out"),
-  ignore_case: z.boolean().default(false),
-  whole_word: z.boolean().default(false),
-  show: z.enum(["lines", "files", "count"]).default("lines").describe("files: only their names; count: hits by file"),
-  context: z.int().min(0).max(10).default(0).describe("Lines around each hit"),
-  last: z.boolean().default(false).describe("The last hits instead of the first"),
-  newest_first: z.boolean().default(false).describe("Files in the order of change"),
-  include_ignored: z.boolean().default(false).describe("Also .git, node_modules and what .gitignore names"),
-  limit: z.int().min(1).max(1000).default(100).describe("Hits at most"),
-  cursor: z.string().optional().describe("Goes on where an earlier answer ended"),
+  query: z.string().optional().describe("Text in a line; absent to find files by pattern"),
+  regex: z.boolean().default(false).describe("RE2 syntax"),
+  path: z.string().default(".").describe("Directory or file"),
+  pattern: z.string().optional().describe("*.md for names, src/**/*.{ts,js} for paths"),
+  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+  ignore_case: z.boolean().default(false).describe("Any case"),
+  whole_word: z.boolean().default(false).describe("Not in longer words"),
+  show: z.enum(["lines", "files", "count"]).default("lines").describe("files: names alone; count: hits by file"),
+  context: z.int().min(0).max(10).default(0).describe("Lines around"),
+  last: z.boolean().default(false).describe("The last hits, not the first"),
+  newest_first: z.boolean().default(false).describe("Recently changed files first"),
+  include_ignored: z.boolean().default(false).describe("Also .git, node_modules and what .gitignore has"),
+  limit: z.int().min(1).max(1000).default(100).describe("Hits"),
+  cursor: z.string().optional().describe("To go on"),
 });
 
 const output = z.object({
@@ -72,8 +72,8 @@ export function fileSearchTool(
     name: "file_search",
     title: "Search files",
     description:
-      "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Passes over .git, " +
-      "node_modules and what .gitignore names, and says what else it did not search, and why.",
+      "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Says what it " +
+      "passed over, such as node_modules, and why.",
     scopes: ["files:read"],
     annotations: { title: "Search files", readOnlyHint: true, openWorldHint: false },
     aliases: { filename: "path", glob: "pattern" },

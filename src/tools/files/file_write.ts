@@ -37,8 +37,7 @@ export function fileWriteTool(source: WorkspaceSource): Tool {
     name: "file_write",
     title: "Write files",
     description:
-      "Creates a file or replaces it whole; adds at its end with mode append. Missing directories are made. " +
-      "UTF-16 files stay UTF-16. Readers see the old content or the new, never a mix.",
+      "Creates a file or replaces it whole, and says which; append adds at its end. Makes missing directories.",
     scopes: ["files:write"],
     annotations: {
       title: "Write files",
@@ -50,13 +49,13 @@ export function fileWriteTool(source: WorkspaceSource): Tool {
     aliases: { path: "filename", if_match: "if_version" },
     input: z.object({
       filename: filenameInput,
-      content: z.string().describe("The text to write"),
+      content: z.string().describe("Text"),
       mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe(
         "create refuses what is there",
       ),
       if_version: ifVersionInput,
       files: z.array(z.object({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
-        "Further files to write in the same mode",
+        "More of them",
       ),
     }),
     output: z.object({

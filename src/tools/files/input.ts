@@ -1,9 +1,7 @@
 /** Parameters and result members that several file tools share. */
 import { z } from "zod";
 
-export const filenameInput: z.ZodString = z.string().describe(
-  "The file's path in the workspace, such as notes.txt or notes/today.txt",
-);
+export const filenameInput: z.ZodString = z.string().describe("Path in the workspace, such as notes/today.txt");
 
 /** The result's echo of the path, in its canonical form. */
 export const filenameOutput: z.ZodString = z.string().describe("The file's path in the workspace");
@@ -32,7 +30,7 @@ export const sha256Output: z.ZodString = z.string().describe(
 export const ifVersionInput: z.ZodOptional<z.ZodString> = z.string().regex(
   /^[0-9A-Fa-f]{8,64}$/,
   "if_version must be the version that an earlier result named",
-).optional().describe("Only if the file still has this version, as an earlier result named it");
+).optional().describe("Refuse unless this is still the version");
 
 /** The mark of results that hold what others wrote. */
 export const untrustedOutput: z.ZodLiteral<true> = z.literal(true).describe(

@@ -67,7 +67,7 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
     : `(${name}: ${rangeWords(part)}; ${
       lines === 0 ? "no text" : `the next ${count(lines, "line")}, ${bytes(part.contentBytes)}, are untrusted file text`
     }, of ${bytes(facts.sizeBytes)} in all${details}${
-      cursor === undefined ? "" : `; there is more: call again with cursor ${cursor}`
+      cursor === undefined ? "" : `; there is more: call again with cursor ${cursor}, or a larger max_bytes`
     })`;
   return {
     code: null,

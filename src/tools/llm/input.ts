@@ -11,7 +11,7 @@ export function modelParameter(models: readonly [string, ...string[]]): z.ZodDef
   return z.string()
     .refine((name) => models.includes(canonicalModel(name, models)), `Use one of these models: ${models.join(", ")}`)
     .default(models[0])
-    .meta({ description: "Which of the installed models to ask", enum: models }); // a transformation would hide both
+    .meta({ description: "Name", enum: models }); // a transformation would hide both
 }
 
 /** The name that Ollama knows a model by. */
@@ -34,40 +34,39 @@ function durationSeconds(value: unknown): unknown {
   return Math.round(seconds);
 }
 
+const unlisted = { unlisted: true }; // the descriptions of `options` and `messages` name them
 const options = z.strictObject({
-  temperature: z.number().min(0).max(2).optional(),
-  seed: z.int().optional(),
-  top_p: z.number().min(0).max(1).optional(),
-  top_k: z.int().min(1).max(1000).optional(),
-  stop: z.array(z.string().min(1).max(200)).max(8).optional(),
-  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional(),
-  keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional(),
-  timeout_ms: z.int().min(1).optional(),
+  temperature: z.number().min(0).max(2).optional().meta(unlisted),
+  seed: z.int().optional().meta(unlisted),
+  top_p: z.number().min(0).max(1).optional().meta(unlisted),
+  top_k: z.int().min(1).max(1000).optional().meta(unlisted),
+  stop: z.array(z.string().min(1).max(200)).max(8).optional().meta(unlisted),
+  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional().meta(unlisted),
+  keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().meta(unlisted),
+  timeout_ms: z.int().min(1).optional().meta(unlisted),
 });
 
 /** Earlier turns of a conversation. */
 const maxTurns = 100;
 const turn = z.strictObject({
-  role: z.enum(["system", "user", "assistant"]),
-  content: z.string(),
-  files: filesParameter,
+  role: z.enum(["system", "user", "assistant"]).meta(unlisted),
+  content: z.string().meta(unlisted),
+  files: filesParameter.meta(unlisted),
 });
 
 /** The parameters of `llm_generate`. */
 export function generateInput(models: readonly [string, ...string[]]) {
   return z.object({
-    prompt: z.string().min(1).describe("What the model is asked"),
-    files: filesParameter.describe(
-      "Workspace files that it reads: text, also in part (app.log:-200), or images; needs files:read",
-    ),
+    prompt: z.string().min(1).describe("Question"),
+    files: filesParameter.describe("Text files, also in part (app.log:-200), or images, for it to read"),
     model: modelParameter(models),
-    system: z.string().optional().describe("Who the model should be, and how it should answer"),
-    messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns, oldest first"),
+    system: z.string().optional().describe("Role"),
+    messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns: role, content, files"),
     json_schema: z.preprocess((value) => value === "json" ? {} : value, z.record(z.string(), z.unknown()).optional())
-      .describe("The answer is JSON that follows it, {} for any JSON; say so in the prompt too"),
-    max_tokens: z.int().min(1).max(4096).default(512).describe("The answer is cut after this many tokens"),
+      .describe("For an answer in JSON; {} for any"),
+    max_tokens: z.int().min(1).max(4096).default(512).describe("Of the answer"),
     options: options.optional().describe(
-      "Sampling, stop texts, think, keep_alive in seconds, and timeout_ms, after which the text so far is the answer",
+      "temperature, seed, top_p, top_k, stop, think, keep_alive (seconds), timeout_ms",
     ),
   });
 }

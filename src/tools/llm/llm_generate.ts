@@ -31,8 +31,8 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
     name: "llm_generate",
     title: "Ask the local model",
     description:
-      "Asks a small model on the owner's machine, also about workspace files that need not pass through your " +
-      "context: summarise, classify, extract. It may be wrong; an answer that is cut says so.",
+      "Asks a small model on the owner's machine to summarise, classify or extract, also from files that you need not " +
+      "read. It may be wrong.",
     scopes: ["llm:generate"],
     annotations: {
       title: "Ask the local model",

@@ -26,9 +26,7 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({
     name: "llm_models",
     title: "List the local models",
-    description:
-      "Lists the language models of the owner's machine: which are installed, in memory, and allowed to be " +
-      "asked with llm_generate.",
+    description: "Lists the models for llm_generate: installed, in memory, allowed.",
     scopes: ["llm:generate"],
     annotations: {
       title: "List the local models",
