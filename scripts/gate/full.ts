@@ -75,6 +75,11 @@ async function parts(): Promise<readonly Part[]> {
       command: task("interop", "--form", "start", "--form", "binary", "--form", "container"),
       missing: isInstalled("npm") ? null : "there is no npm",
     },
+    {
+      name: "an agent's jobs in a large workspace",
+      command: task("test", "tests/end_to_end/agent_jobs_test.ts"),
+      env: { AGENT_JOBS: "large" },
+    },
     { name: "conformance", command: task("conformance"), missing: isInstalled("npm") ? null : "there is no npm" },
     { name: "soak", command: task("soak", "--minutes", "10") },
     { name: "soak of a simulated fleet", command: task("soak:fleet", "--seeds", "500", "--minutes", "10") },

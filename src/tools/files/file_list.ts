@@ -15,7 +15,8 @@ import { suggestNear } from "./near_names.ts";
 import { toPathFailure } from "./refusal.ts";
 
 const maxDepth = 64;
-const usualPageEntries = 1000;
+/** At most 2,000 tokens of a tree with usual names. */
+const usualPageEntries = 250;
 const maxPageEntries = 10_000;
 const maxExcludes = 20;
 

@@ -1,0 +1,50 @@
+/** What models pay for the list of tools and for usual answers, in tokens of o200k. */
+import assert from "node:assert/strict";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { llmTools } from "../../src/tools/llm/llm_tools.ts";
+import { makeAgentWorkspace, smallSize } from "../fixtures/agent_jobs/workspace.ts";
+import { startOllama } from "../fixtures/ollama.ts";
+import { testModel } from "../fixtures/ollama_calls.ts";
+import { answerOf, withWorkspace } from "./with_workspace.ts";
+
+const maxListTokens = 1_600;
+const maxHitsTokens = 1_650;
+const maxTreeTokens = 2_000;
+
+Deno.test("the tools for files and the local model are listed in 1,600 tokens, as clients pass them on", () =>
+  withWorkspace(async ({ workspace }) => {
+    await using ollama = await startOllama({ models: [] });
+    using local = testModel(ollama.url);
+    const makers = [
+      ...[fileReadTool, fileSearchTool, fileListTool, fileEditTool, fileWriteTool, fileMoveTool, fileDeleteTool],
+    ];
+    const models = llmTools({ model: local.model, models: ["tinyllama", "phi3"], workspace, clock: systemClock });
+    const tools: readonly Tool[] = [...makers.map((make) => make(workspace)), ...models];
+    const tokens = createToolRegistry(tools).all().reduce(
+      (sum, { tool: { name, description }, inputSchema }) =>
+        sum + countTokens(JSON.stringify({ name, description, inputSchema })),
+      0,
+    );
+    assert.ok(tokens <= maxListTokens, String(tokens));
+  }));
+
+Deno.test("97 hits cost at most 1,650 tokens, a page of a large tree at most 2,000", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    makeAgentWorkspace(root, smallSize);
+    const hits = await answerOf(fileSearchTool(workspace), { query: "payload.issues.push" });
+    assert.equal(hits.structured["hits"], 97);
+    assert.ok(countTokens(hits.texts.join("\n")) <= maxHitsTokens);
+    const page = await answerOf(fileListTool(workspace), { pattern: "**" });
+    assert.match(page.text, /there is more; go on with cursor/);
+    assert.ok(countTokens(page.texts.join("\n")) <= maxTreeTokens);
+  }));
