@@ -53,6 +53,19 @@ Deno.test("llm_generate puts text files before the prompt under their names, who
   });
 });
 
+Deno.test("llm_generate names the nearest file to one that is not there", async () => {
+  await using ollama = await startOllama({ models });
+  await withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/notes.md`, "one\n");
+    using it = toolFor(ollama, workspace);
+    for (const file of ["Notes.md", "notes.txt:2-3"]) {
+      const outcome = await callTool(it.tool, { prompt: "what?", files: [file] }, reader());
+      assert.ok(!outcome.ok);
+      assert.match(outcome.message, /no such file or directory \(.*\); did you mean notes\.md\?/);
+    }
+  });
+});
+
 Deno.test("llm_generate marks files so that no text can end its mark", async () => {
   await using ollama = await startOllama({ models });
   await withWorkspace(async ({ root, workspace }) => {

@@ -13,6 +13,7 @@ import {
   workspaceOf,
   type WorkspaceSource,
 } from "../../workspace/port.ts";
+import { suggestNear } from "../files/near_names.ts";
 import { type LineRequest, parseNamedLines } from "../files/read_request.ts";
 import { readTextPart, selectText } from "../files/read_text.ts";
 import { toFailure, toPathFailure } from "../files/refusal.ts";
@@ -92,7 +93,8 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     if (!path.ok) return failure(toPathFailure("files", path.error));
     const found = named === null && whole !== null ? whole : await workspace.read(path.value);
     const text = await textOf(workspace, path.value, found, named?.lines ?? {});
-    return text.ok ? success({ name: showName(name), ...text.value }) : text;
+    if (!text.ok) return failure(await suggestNear(workspace, path.value, text.error));
+    return success({ name: showName(name), ...text.value });
   };
 
   return async (names = []) => {

@@ -1,0 +1,40 @@
+/** STRUCTURED_RESULTS with the started program: a session keeps its form over restarts, and the setting decides. */
+import assert from "node:assert/strict";
+import { toolCall } from "../fixtures/mcp_call.ts";
+import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+
+Deno.test("a session of Claude Code gets text alone, also after a restart; STRUCTURED_RESULTS changes that for all", async () => {
+  await using place = await makeServerPlace();
+  const env = { DATA_DIR: place.dataDir };
+  const created = await runCommand(["token", "create", "--scope", "files:read", "--scope", "files:write"], { env });
+  const post = (url: string, body: unknown, session?: string): Promise<Response> =>
+    fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${created.stdout.trim()}`,
+        ...(session === undefined ? {} : { "mcp-session-id": session, "mcp-protocol-version": "2025-11-25" }),
+      },
+      body: JSON.stringify(body),
+    });
+  const hasStructured = async (url: string, session?: string): Promise<boolean> => {
+    const { result } = await (await post(url, toolCall("file_list", {}), session)).json();
+    assert.equal(result.isError, false);
+    return "structuredContent" in result;
+  };
+  let session = "";
+  {
+    await using server = await startServer(place, { env });
+    const clientInfo = { name: "claude-code", version: "2.1.330" };
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+    const opened = await post(server.url, { jsonrpc: "2.0", id: 1, method: "initialize", params });
+    await opened.body?.cancel();
+    session = opened.headers.get("mcp-session-id") ?? assert.fail("no session");
+    assert.deepEqual([await hasStructured(server.url, session), await hasStructured(server.url)], [false, true]);
+  }
+  for (const [setting, inSession, alone] of [["auto", false, true], ["always", true, true], ["never", false, false]]) {
+    await using server = await startServer(place, { env: { ...env, STRUCTURED_RESULTS: String(setting) } });
+    assert.deepEqual([await hasStructured(server.url, session), await hasStructured(server.url)], [inSession, alone]);
+  }
+});
