@@ -56,8 +56,12 @@ const typesByExtension: ReadonlyMap<string, string> = new Map([
 
 /** The kind of image or audio that these bytes start, or `null`. */
 export function sniffMedia(bytes: Uint8Array): MediaKind | null {
-  const head = String.fromCharCode(...bytes.subarray(0, 32));
-  return signatures.find(({ at, bytes: signature }) => head.startsWith(signature, at))?.kind ?? null;
+  return signatures.find(({ at, bytes: signature }) => isAt(bytes, at, signature))?.kind ?? null;
+}
+
+function isAt(bytes: Uint8Array, start: number, signature: string): boolean {
+  for (let at = 0; at < signature.length; at++) if (bytes[start + at] !== signature.charCodeAt(at)) return false;
+  return true;
 }
 
 /** The media type that a file's name promises; `application/octet-stream` when it promises none. */

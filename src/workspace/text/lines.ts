@@ -134,7 +134,7 @@ export async function readLastLines(
 /** How many line ends there are. */
 export function countLines(bytes: Uint8Array): number {
   let count = 0;
-  for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count++;
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === newline) count++; // faster than a call for each line
   return count;
 }
 
