@@ -76,7 +76,8 @@ export function createDirectoryNames(clock: Clock): DirectoryNames {
     const found = directory.statusOf(other);
     if (found === null && !isThere(directory, name, entry)) return true; // it disappeared meanwhile: tells nothing
     // with an entry under either spelling the listing decides: network file systems may number one entry twice
-    const folds = found !== null && !namesIn(directory).has(other);
+    const listed = found === null ? null : namesIn(directory);
+    const folds = listed !== null && !(listed.has(name) && listed.has(other));
     if (ino !== null) {
       known.set(ino, { bornAt, isFolding: folds });
       const [oldest] = known.keys();
