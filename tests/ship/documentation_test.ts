@@ -32,6 +32,25 @@ Deno.test("documentation: every link to a file leads to one", async () => {
   assert.ok(links > 10);
 });
 
+Deno.test("documentation: every link to a heading leads to one", () => {
+  const anchorsOf = (text: string): ReadonlySet<string> =>
+    new Set(
+      Array.from(text.matchAll(/^#+ +(.+)$/gm), ([, heading = ""]) =>
+        heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-")),
+    );
+  const broken: string[] = [];
+  let links = 0;
+  for (const [page, text] of texts) {
+    for (const [, target = "", anchor = ""] of text.matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)) {
+      const to = texts.get(target === "" ? page : normalize(join(dirname(page), target)));
+      links += 1;
+      if (to === undefined || !anchorsOf(to).has(anchor)) broken.push(`${page}: ${target}#${anchor}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+  assert.ok(links > 5, String(links));
+});
+
 Deno.test("documentation: every picture is there, in light and dark, small, and described", async () => {
   const readme = texts.get("README.md") ?? "";
   const named = Array.from(readme.matchAll(/(?:srcset|src)="([^"]+)"/g), ([, path = ""]) => path);
