@@ -22,6 +22,10 @@ const moreAttempts: typeof attempts = {
   "open a directory outside by the worker's descriptors": async () => (await kernelOfWorker()).open("/etc"),
   "leave the workspace by the worker's descriptors": async ({ workspaceDir }) =>
     (await kernelOfWorker()).open(`${workspaceDir}/../`),
+  "learn of a file outside by the worker's watch for commits": async ({ secretPath }) => {
+    const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
+    if (!workspaceKernel.available || workspaceKernel.watchCommits(secretPath) === null) throw new Error("nothing");
+  },
   "make a descriptor from a number": async ({ workspaceDir }) => {
     const root = (await kernelOfWorker()).open(workspaceDir);
     return new (root.constructor as new (...args: unknown[]) => unknown)(Symbol(), -100);
