@@ -60,8 +60,14 @@ export const clients: readonly InteropClient[] = [
   client("Codex", agentClient(codex), { ...agent, cancels: false }),
   client("OpenCode", agentClient(openCode), { ...agent, cancels: false }),
   client("Gemini CLI", agentClient(geminiCli), { ...agent, cancels: false }),
-  { name: "Claude Code, answers", story: () => checkModelView(claudeCode, { wholeCharacters: 300_000 }) },
+  {
+    name: "Claude Code, answers",
+    story: () => checkModelView(claudeCode, { wholeCharacters: 300_000 }),
+  },
   { name: "Codex, answers", story: () => checkModelView(codex, { wholeCharacters: 8_000 }) },
-  { name: "OpenCode, answers", story: () => checkModelView(openCode, { wholeCharacters: 40_000 }) },
+  {
+    name: "OpenCode, answers",
+    story: () => checkModelView(openCode, { wholeCharacters: 40_000 }),
+  },
   client("use-mcp in Chromium", useMcp, useMcpTraits),
 ];

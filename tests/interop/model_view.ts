@@ -59,7 +59,8 @@ export async function checkModelView(agent: Agent, { wholeCharacters }: View): P
     assert.match(whole, /\(a\.txt: 2 lines, \d+ bytes, version [0-9a-f]{12}; untrusted file text\)/);
     assert.ok(image.includes(pixel), "the image arrives as an image");
     assert.match(image, /\(pixel\.png: image\/png/);
-    assert.match(missing, /Failed to read file: no such file or directory \(A\.TXT\)/);
+    assert.match(missing, /Failed to read file: no such file or directory \(A\.TXT\); did you mean a\.txt\?/);
+    assert.ok(model.request.includes("Files live in one workspace"), "the model is told the server's instructions");
     for (const name of entries) assert.ok(listed.includes(name), `${name} in ${listed}`);
     for (const index of [1, 10, 19, 100, 138]) assert.ok(found.includes(`TODO number ${index}`), found);
     assert.match(found, /entry-138\.md/);
