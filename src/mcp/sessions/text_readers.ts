@@ -9,12 +9,12 @@ const names: readonly RegExp[] = [
   /^claude[- ]code\b/i,
   // Measured with 0.169.0 by `deno task interop "Codex, answers"`; openai/codex#38287. Also loses images.
   /^codex\b/i,
-  // Prefers structured content, images lost, on purpose: anomalyco/opencode#32074 and #32868.
+  // Versions of June 2026 prefer structured content, images lost (anomalyco/opencode#32074, #32868); 1.18.33 reads text.
   /^opencode\b/i,
   // microsoft/vscode, mcpLanguageModelToolContribution.ts: takes it "in place of any textual description".
   /^visual[- ]studio[- ]code\b/i,
   /^code - oss\b/i,
-  // Copilot's command line: structured content alone in github/copilot-cli#3258, both in #4515.
+  // Copilot's command line: structured content alone in github/copilot-cli#3258, later both (#4515).
   /^github[- ]copilot\b/i,
 ];
 
