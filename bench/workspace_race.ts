@@ -10,7 +10,7 @@
  */
 import process from "node:process";
 import { landlockVersion, leastLandlockVersion, restrictFiles } from "../src/sandbox/landlock.ts";
-import { becomeProgram, loadLibc } from "../src/sandbox/libc.ts";
+import { becomeProgram, loadLauncherLibc } from "../src/sandbox/libc.ts";
 import { confineRoots } from "../src/kernel/confined_roots.ts";
 import { loadKernel } from "../src/kernel/kernel.ts";
 import { type Attempt, measureRaces } from "./race_attempts.ts";
@@ -58,7 +58,9 @@ switch (first) {
 
 async function runMode(mode: Mode, milliseconds: string, variant: Variant): Promise<void> {
   if (mode === "kernel" && !loadKernel().available) return;
-  if (mode === "landlock" && (Deno.build.os !== "linux" || landlockVersion(loadLibc()) < leastLandlockVersion)) return;
+  if (
+    mode === "landlock" && (Deno.build.os !== "linux" || landlockVersion(loadLauncherLibc()) < leastLandlockVersion)
+  ) return;
   const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-race-" }));
   try {
     Deno.mkdirSync(`${base}/ws`);
@@ -104,7 +106,7 @@ async function runScene(base: string, milliseconds: number, mode: Mode, variant:
 
 /** Becomes the measuring process, from which the kernel keeps everything but the workspace and the program. */
 function becomeLandlocked([, base = "", milliseconds = "", mode = ""]: readonly string[]): void {
-  const libc = loadLibc();
+  const libc = loadLauncherLibc();
   if (libc === null) throw new Error("no C library");
   const read = ["/lib", "/lib64", "/usr/lib", "/usr/local/lib", "/etc/ld.so.cache", "/proc", "/sys", "/dev/urandom"];
   restrictFiles(libc, [

@@ -63,12 +63,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   const { agreedClock = createAgreedClock(clock, timers) } = options;
   const isAcceptedResource = createResourceCheck([resource, ...options.resourceAliases]);
   const users = createUserDirectory(storage, options.ownerPasswordHash);
-  const browsers = createBrowsers({
-    issuer,
-    storage,
-    users,
-    clock,
-  });
+  const browsers = createBrowsers({ issuer, storage, users, clock });
   const signingKeys = createSigningKeys(options);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
@@ -86,11 +81,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       storage,
       clock,
       audiences: [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)],
-      keysOf: createClientKeys({
-        clock: timers.elapsed,
-        fetchDocument: options.fetchDocument,
-        directory,
-      }),
+      keysOf: createClientKeys({ clock: timers.elapsed, fetchDocument: options.fetchDocument, directory }),
     }),
   });
   const { servicenow } = options;

@@ -29,7 +29,6 @@ export type Registration =
   | { readonly mode: "token"; readonly token: string }
   | { readonly mode: "off" };
 
-/** What the authorization server is given. */
 export interface AuthorizationServerOptions {
   /** The issuer identifier, without a trailing slash; every URL in the metadata starts with it. */
   readonly issuer: string;

@@ -14,7 +14,6 @@ type BodyProblem =
 
 /** A form, or the JSON of a registration. */
 export const maxOAuthBodyBytes = 65_536;
-/** The query of a request by a browser. */
 export const maxQueryCharacters = 8_192;
 
 /** Parameters of a request. Those without a value are treated as absent (RFC 6749 §3.2). */

@@ -20,7 +20,6 @@ export function commandHelpText(command: Command): string {
   ].join("\n");
 }
 
-/** What a command has of its own. */
 export function ownHelpText(
   { name, summary, usage, remarks = [], flags, switches = {} }: Command,
   program: string,

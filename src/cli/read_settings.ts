@@ -12,10 +12,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { CommandContext } from "./command.ts";
 
 /** Reads when it is first asked, and then says which variables are mistyped. */
-export function readSettings(
-  flags: CommandContext["flags"],
-  say: CommandContext["say"],
-): {
+export function readSettings(flags: CommandContext["flags"], say: CommandContext["say"]): {
   readonly load: () => Result<Config, readonly ConfigProblem[]>;
   readonly find: (setting: Setting<unknown>) => FoundSetting | undefined;
 } {
@@ -35,10 +32,7 @@ export function readSettings(
     if (warning !== null) void say(warning);
     return loadConfig({ ...sources, file });
   };
-  return {
-    load: () => config ??= load(),
-    find: (setting) => findSetting(setting, { ...sources, file }, []),
-  };
+  return { load: () => config ??= load(), find: (setting) => findSetting(setting, { ...sources, file }, []) };
 }
 
 function findConfigFile(path: string | undefined): Result<ConfigFile | null, readonly ConfigProblem[]> {

@@ -107,9 +107,7 @@ export async function openStorageOf(
  * The key from the setting or the data directory; `null` where there is none yet. The directory is not touched when
  * nothing of it is needed.
  */
-function readMasterKey(
-  { masterKey, database, dataDir }: StorageSettings,
-): Result<Uint8Array | null, Problem> {
+function readMasterKey({ masterKey, database, dataDir }: StorageSettings): Result<Uint8Array | null, Problem> {
   if (masterKey !== undefined && database !== undefined) return success(masterKey);
   const directory = masterKey === undefined ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
   return directory.ok ? success(masterKey ?? directory.value.masterKey) : failure(asProblem(directory.error));

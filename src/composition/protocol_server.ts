@@ -53,10 +53,7 @@ export function callerKey({ subject, clientId }: Principal): string {
 }
 
 /** Wires the protocol server over tools; each user and client has its own rate. */
-export function createProtocolServer(
-  config: Config,
-  dependencies: ProtocolServerDependencies,
-): McpServer {
+export function createProtocolServer(config: Config, dependencies: ProtocolServerDependencies): McpServer {
   const { tools, resources, prompts, storage, secrets, log, clock, noteClient, watchToken, countRequest, tracer } =
     dependencies;
   const rate = { count: config.rateLimit.toolCallsPerMinute, windowMs: minute };

@@ -63,12 +63,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const watches = await watchWorkspaces(config.workspace, dependencies);
   const clock = (): number => performance.now();
   const limits = { ...ollamaLimits, ...dependencies.bounds?.ollama };
-  const ollama = createOllamaClient({
-    ...config.ollama,
-    fetch,
-    clock,
-    limits,
-  });
+  const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
   const model = createLocalModel({
     client: tracer.exports ? traceModel(ollama, tracer) : ollama,
     queue: createModelQueue({ maxInFlight: config.ollama.maxConcurrent, clock, limits }),

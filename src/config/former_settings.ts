@@ -142,7 +142,6 @@ export function describeFormerSettings(found: readonly FormerSetting[]): string 
   return `no longer a setting: ${found.map(({ name, now }) => `${name} (now: ${now})`).join(", ")}`;
 }
 
-/** One warning for all of them. */
 export function warnOfFormerSettings(found: readonly FormerSetting[], log: Log): void {
   const problem = describeFormerSettings(found);
   if (problem === null) return;

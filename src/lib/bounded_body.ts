@@ -27,7 +27,6 @@ interface CollectedBytes {
 
 const firstBufferBytes = 16_384;
 
-/** Collects at most `maxBytes`. */
 export function collectBytes(maxBytes: number): CollectedBytes {
   let buffer = new Uint8Array(0);
   let size = 0;

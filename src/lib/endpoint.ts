@@ -11,7 +11,6 @@ export interface Peer {
 /** An endpoint answers at once or by promise; it never throws for anything a client sent. */
 export type Endpoint = (request: Request, peer: Peer) => Response | Promise<Response>;
 
-/** An endpoint, and where and how the router serves it. */
 export interface Route {
   /** The first is its own; others are what older clients look for. */
   readonly paths: readonly [string, ...string[]];

@@ -16,7 +16,6 @@ export interface Principal {
   readonly expiresAt: number;
 }
 
-/** Whether the principal has all of these scopes. */
 export function hasScopes({ scopes: held }: Principal, scopes: readonly string[]): boolean {
   for (const scope of scopes) if (!held.has(scope)) return false;
   return true;

@@ -13,7 +13,6 @@ export interface BodyBounds {
   readonly timeoutMs: number;
 }
 
-/** The `timeoutMs` of every body of a request. */
 export const bodyTimeoutMs = 20_000;
 
 /** What is known of one body, and asked about it. */
@@ -24,7 +23,6 @@ export interface BodyOptions {
   admitMore?(bytes: number): boolean;
 }
 
-/** The length that a request says its body has. */
 export function declaredLength(request: Request): number | null {
   const declared = request.headers.get("content-length");
   return declared === null ? null : Number(declared);

@@ -1,7 +1,6 @@
 /** An expected outcome: a value, or a refusal with a tagged reason. Exceptions are for bugs and lost infrastructure. */
 export type Result<T, E> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: E };
 
-/** Wraps a value as a successful {@link Result}. */
 export function success<T>(value: T): { readonly ok: true; readonly value: T } {
   return { ok: true, value };
 }

@@ -22,6 +22,5 @@ export interface JsonAnswer {
   readonly kind: "json";
   readonly status: number;
   readonly body: string;
-  /** The id of a session that this answer begins. */
   readonly sessionId?: string;
 }

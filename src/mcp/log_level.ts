@@ -5,7 +5,6 @@ export const logLevels = ["debug", "info", "notice", "warning", "error", "critic
 
 export type LoggingLevel = typeof logLevels[number];
 
-/** Whether a value names a level. */
 export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return (logLevels as readonly unknown[]).includes(value);
 }

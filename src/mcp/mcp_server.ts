@@ -41,9 +41,7 @@ export interface McpServerOptions {
   /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
   readonly instructions: (principal: Principal | null) => string;
   readonly tools: ToolRegistry;
-  /** Without it, the server has no prompts. */
   readonly prompts?: PromptRegistry;
-  /** Without it, the server has no resources. */
   readonly resources?: ResourceRegistry;
   readonly secretBox: SecretBox;
   /** Keeps what changes in sessions, and tasks. */
@@ -77,7 +75,6 @@ export interface McpServer {
   openStream(exchange: Exchange): Promise<McpAnswer>;
   /** Answers HTTP's DELETE: the end of a legacy session. */
   endSession(exchange: Exchange): Promise<McpAnswer>;
-  /** How many streams are open. */
   readonly openStreams: number;
   /** Ends the streams that last: calls that run go on. */
   drain(): void;

@@ -40,7 +40,6 @@ export interface Prompt {
 
 export type PromptRegistry = Registry<Prompt, Prompt>;
 
-/** Makes a registry with some prompts in it. */
 export function createPromptRegistry(prompts: Iterable<Prompt>): PromptRegistry {
   return createRegistry((prompt) => prompt.name, (prompt) => prompt, prompts);
 }

@@ -50,7 +50,6 @@ interface ResourceChange {
   readonly isListChanged: boolean;
 }
 
-/** Called when resources changed. */
 export type ResourceListener = (change: ResourceChange) => void;
 
 export interface ResourceFamily {
@@ -89,7 +88,6 @@ export interface ResourceFamily {
 
 export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
 
-/** Makes a registry with some families in it. */
 export function createResourceRegistry(families: Iterable<ResourceFamily>): ResourceRegistry {
   return createRegistry((family) => family.name, (family) => family, families);
 }

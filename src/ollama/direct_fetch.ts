@@ -18,8 +18,5 @@ interface HostFetch {
 export function createHostFetch(host: OllamaHost, fetch: OllamaFetch, avoidProxy: boolean): HostFetch {
   if (!avoidProxy || !host.isLoopback || typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
   const client = Deno.createHttpClient({ proxy: { transport: "tcp", hostname: host.hostname, port: host.port } });
-  return {
-    fetch: (input, init) => fetch(input, { ...init, client }),
-    close: () => client.close(),
-  };
+  return { fetch: (input, init) => fetch(input, { ...init, client }), close: () => client.close() };
 }

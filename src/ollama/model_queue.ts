@@ -13,7 +13,6 @@ import { countBy, type ModelCaller, turnOrder } from "./turn_order.ts";
 /** Why a call was not admitted. `full` may also come later, when a principal with fewer calls needed the place. */
 export type QueueRefusal = "full" | "timed_out" | "cancelled";
 
-/** A place at the model. */
 export interface Place {
   /** Aborts when the call must yield its place to a person who has none. */
   readonly signal: AbortSignal;

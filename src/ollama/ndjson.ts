@@ -14,7 +14,6 @@ interface SplitLines {
 
 /** Turns chunks into lines; empty ones are left out. Not used again after a fault. */
 interface LineSplitter {
-  /** The lines that `chunk` completes. */
   push(chunk: Uint8Array): SplitLines;
   /** What follows the last newline, when the stream has ended. */
   end(): SplitLines;

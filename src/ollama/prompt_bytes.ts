@@ -2,7 +2,6 @@
 import { Buffer } from "node:buffer";
 import type { ChatRequest, EmbedRequest, GenerateRequest } from "./port.ts";
 
-/** Prompt, system prompt and schema. */
 export function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
   return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
 }

@@ -18,10 +18,7 @@ const streamLine = z.object({
   error: z.string().optional(),
   response: z.string().nullish(),
   thinking: z.string().nullish(),
-  message: z.object({
-    content: z.string().nullish(),
-    thinking: z.string().nullish(),
-  }).nullish(),
+  message: z.object({ content: z.string().nullish(), thinking: z.string().nullish() }).nullish(),
   done: z.boolean().nullish(),
   done_reason: z.string().nullish(),
   prompt_eval_count: count,

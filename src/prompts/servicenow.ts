@@ -8,11 +8,7 @@ import type { ToolContext } from "../mcp/tool.ts";
 type PromptArgument = Prompt["arguments"][number];
 type PromptContext = Pick<ToolContext, "principal" | "signal">;
 
-/** Reads a resource, as `resources/read` does. */
-type ReadResource = (
-  uri: string,
-  context: PromptContext,
-) => Promise<{
+type ReadResource = (uri: string, context: PromptContext) => Promise<{
   readonly contents: readonly { readonly uri: string; readonly mimeType: string; readonly text: string }[];
 }>;
 
@@ -21,7 +17,6 @@ const rules =
   "not invent what it does not say. Where a field has a display_value, use that. If the JSON is an error, tell the user " +
   "its detail and stop.";
 
-/** Builds the prompts over the reading of resources. */
 export function servicenowPrompts(read: ReadResource): readonly Prompt[] {
   const aboutRecord = (
     prompt: Pick<Prompt, "name" | "title" | "description">,

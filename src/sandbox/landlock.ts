@@ -2,7 +2,7 @@
  * Landlock (Linux): takes files away from this thread and from all that it starts, for good. The kernel decides by what
  * a path leads to at the moment of use, so that neither a link nor a race leads past it.
  */
-import { cString, type Libc } from "./libc.ts";
+import { cString, type LauncherLibc } from "./libc.ts";
 
 /** What a path is needed for. */
 type FileUse = "read" | "execute" | "change";
@@ -49,12 +49,12 @@ const rights: Readonly<Record<FileUse, bigint>> = {
 export const leastLandlockVersion = 3;
 
 /** The kernel's version of Landlock; 0 where it has none or it is switched off. */
-export function landlockVersion(libc: Libc | null): number {
+export function landlockVersion(libc: LauncherLibc | null): number {
   return libc === null ? 0 : Math.max(0, libc.createRuleset(createRuleset, null, 0n, versionFlag));
 }
 
 /** Leaves this thread nothing but what the rules grant. Paths that are not there grant nothing. Throws when it fails. */
-export function restrictFiles(libc: Libc, rules: readonly FileRule[]): void {
+export function restrictFiles(libc: LauncherLibc, rules: readonly FileRule[]): void {
   const attributes = new BigUint64Array([everyRight]);
   const ruleset = libc.createRuleset(createRuleset, attributes, 8n, 0);
   if (ruleset < 0) throw new Error("Landlock made no rule set");

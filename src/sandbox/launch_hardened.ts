@@ -3,8 +3,8 @@ import { mkdirSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { libraryFlag } from "../kernel/library_paths.ts";
 import { type FileRule, landlockVersion, leastLandlockVersion, restrictFiles } from "./landlock.ts";
-import { becomeProgram, loadLibc } from "./libc.ts";
-import { realPathOf, serverPermissions } from "./permissions.ts";
+import { becomeProgram, loadLauncherLibc } from "./libc.ts";
+import { realPathBelow, serverPermissions } from "./permissions.ts";
 
 /** The flags of `deno task start`, kept the same by a test. */
 export const startFlags: readonly string[] = [
@@ -45,7 +45,6 @@ const systemRules: readonly FileRule[] = [
   { path: "/dev/null", use: "change" },
 ];
 
-/** What {@link launchHardened} starts. */
 interface HardenedProgram {
   /** What the program itself reads: its sources and Deno's cache of packages, or nothing where it is compiled. */
   readonly reads: readonly string[];
@@ -61,7 +60,7 @@ export function sourceProgram(root: string, denoDir: string, args: readonly stri
 /** Becomes the server: returns only when that fails, with the reason in words. */
 export function launchHardened(config: Config, { reads, args }: HardenedProgram): string {
   if (Deno.build.os !== "linux") return "Landlock is a part of Linux; this system has none";
-  const libc = loadLibc();
+  const libc = loadLauncherLibc();
   if (libc === null) return "the launcher needs the C library, which `deno task start:hardened` permits it";
   if (landlockVersion(libc) < leastLandlockVersion) {
     return "this kernel has no Landlock of version 3 (Linux 6.2), or has it switched off";
@@ -70,16 +69,13 @@ export function launchHardened(config: Config, { reads, args }: HardenedProgram)
   // A rule needs something to hold on to.
   const directories = workspace.store === "disk" ? [storage.dataDir, workspace.dir] : [storage.dataDir];
   for (const directory of directories) mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const { read, write } = serverPermissions(config, realPathOf);
+  const { read, write } = serverPermissions(config, realPathBelow);
   restrictFiles(libc, [
     ...systemRules,
     { path: Deno.execPath(), use: "execute" },
     ...[...reads, ...config.http.tls?.files ?? [], ...config.configFile === undefined ? [] : [config.configFile]].map((
       path,
-    ) => ({
-      path,
-      use: "read" as const,
-    })),
+    ) => ({ path, use: "read" as const })),
     ...read.filter((path) => !write.includes(path)).map((path) => ({ path, use: "read" as const })),
     ...write.map((path) => ({ path, use: "change" as const })),
   ]);

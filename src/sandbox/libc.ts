@@ -11,10 +11,10 @@ const functions = {
   execv: { parameters: ["buffer", "buffer"], result: "i32" },
 } as const;
 
-export type Libc = Deno.DynamicLibrary<typeof functions>["symbols"];
+export type LauncherLibc = Deno.DynamicLibrary<typeof functions>["symbols"];
 
 /** Loads glibc, the only C library that Deno runs on; `null` where the permission or the library is missing. */
-export function loadLibc(): Libc | null {
+export function loadLauncherLibc(): LauncherLibc | null {
   for (const path of permittedLibraries()) {
     try {
       return Deno.dlopen(path, functions).symbols;
@@ -25,13 +25,12 @@ export function loadLibc(): Libc | null {
   return null;
 }
 
-/** Text as C has it. */
 export function cString(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`${text}\0`);
 }
 
 /** Becomes another program, in this process: same id, streams and environment. Returns only when it cannot. */
-export function becomeProgram(libc: Libc, path: string, args: readonly string[]): void {
+export function becomeProgram(libc: LauncherLibc, path: string, args: readonly string[]): void {
   // with a list of libraries, Deno tells no buffer's address: C's own copies have one
   const addresses = BigUint64Array.from([...[path, ...args].map((text) => libc.strdup(cString(text))), 0n]);
   libc.execv(cString(path), new Uint8Array(addresses.buffer));

@@ -3,7 +3,6 @@
 /** Every kind of permission that Deno knows. */
 export const permissionNames = ["read", "write", "net", "env", "run", "ffi", "sys", "import"] as const;
 
-/** The name of a kind of permission. */
 type PermissionName = (typeof permissionNames)[number];
 
 /**

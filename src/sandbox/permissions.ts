@@ -6,7 +6,6 @@ import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { dataFiles, presencePaths } from "../storage/data_directory/data_files.ts";
 
-/** The settings that the permissions follow from. */
 type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 
 /** What the worker holds. Environment, subprocesses, system information and code from elsewhere: never. */
@@ -80,10 +79,7 @@ export function listenAddresses(
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
   const { ollama, servicenow: { access }, storage: { database } } = settings;
-  const urls = [
-    ollama.host.baseUrl,
-    ...access === undefined ? [] : [access.instance],
-  ];
+  const urls = [ollama.host.baseUrl, ...access === undefined ? [] : [access.instance]];
   const hosts = urls.map((text) => {
     const { hostname, port, protocol } = new URL(text);
     return hostAndPort(hostname, port === "" ? (protocol === "https:" ? 443 : 80) : Number(port));
@@ -95,14 +91,14 @@ export function upstreamHosts(settings: WallSettings): readonly string[] {
 }
 
 /** The real path of what is there, and of what is not there yet: its nearest parent's, with the rest appended. */
-export function realPathOf(path: string): string {
+export function realPathBelow(path: string): string {
   try {
     return Deno.realPathSync(path);
   } catch (error) {
     const parent = dirname(path);
     const isAbsent = error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
     if (!isAbsent || parent === path) return path;
-    return join(realPathOf(parent), path.slice(parent.length));
+    return join(realPathBelow(parent), path.slice(parent.length));
   }
 }
 

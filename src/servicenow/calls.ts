@@ -15,10 +15,7 @@ import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
 type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);
 
 /** Sends a request with the caller's own token. */
-export type CallAs = (
-  caller: Caller,
-  request: RequestOf,
-) => Promise<Result<UpstreamReply, ServicenowFailure>>;
+export type CallAs = (caller: Caller, request: RequestOf) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
 /** A call with its attempts, its waits and a new token. ServiceNow's agents give up after 30 s, and a tool makes at most two calls. */
 const callTimeoutMs = 14_000;

@@ -15,8 +15,5 @@ interface FetchOnce {
 export function createFetchOnce(fetch: Fetch): FetchOnce {
   if (typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
   const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
-  return {
-    fetch: (input, init) => fetch(input, { ...init, client }),
-    close: () => client.close(),
-  };
+  return { fetch: (input, init) => fetch(input, { ...init, client }), close: () => client.close() };
 }

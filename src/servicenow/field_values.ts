@@ -21,7 +21,6 @@ function toFieldValue({ value, display_value: displayValue }: z.output<typeof pa
   return { value, display_value: displayValue };
 }
 
-/** The stored value of a field, as text. */
 export function storedValue(record: RecordFields, name: string): string {
   const field = record[name];
   if (field === undefined || field === null) return "";

@@ -24,7 +24,6 @@ export function parseInstance(
   return success({ origin: url.origin });
 }
 
-/** The URL of a path on the instance. */
 export function instanceUrl(
   { origin }: ServicenowInstance,
   path: string,

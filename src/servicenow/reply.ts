@@ -52,7 +52,6 @@ export function checkStatus(
   }
 }
 
-/** The `result` of a successful reply, as `schema` has it. */
 export function parseResult<Schema extends z.ZodType>(
   reply: UpstreamReply,
   schema: Schema,

@@ -13,7 +13,6 @@ export interface InstanceClient {
   readonly redirectUri: string;
 }
 
-/** Tokens as the instance gave them. */
 export interface InstanceTokens {
   readonly accessToken: string;
   /** `null` when none came; after a refresh that means that the old one stays good. */

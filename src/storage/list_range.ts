@@ -1,7 +1,7 @@
-/** What {@link ListOptions} mean, the same for every driver. */
+/** What {@link RangeOptions} mean, the same for every driver. */
 import { Buffer } from "node:buffer";
 import { encodeKey, encodeKeyToRead, endOfRange } from "./key_text.ts";
-import type { ListOptions, StorageKey } from "./port.ts";
+import type { RangeOptions, StorageKey } from "./port.ts";
 
 /** Where a listing runs: both ends are left out. */
 interface ListRange {
@@ -11,7 +11,7 @@ interface ListRange {
 }
 
 /** The range of a listing, or `null` when nothing can lie in it. Throws `RangeError` for a limit below 1. */
-export function listRange(prefix: StorageKey, { limit, after }: ListOptions): ListRange | null {
+export function listRange(prefix: StorageKey, { limit, after }: RangeOptions): ListRange | null {
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError("A listing takes at least one entry");
   const below = encodeKeyToRead(prefix);
   if (below === null) return null;

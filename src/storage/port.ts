@@ -46,7 +46,7 @@ export interface Batch {
 }
 
 /** Where {@link Storage.list} starts and stops. */
-export interface ListOptions {
+export interface RangeOptions {
   /** At most this many entries; at least 1. */
   readonly limit: number;
   /** Only entries that sort after this key, to continue a listing. It need not exist (any more). */
@@ -62,7 +62,7 @@ export interface Storage {
   /** The entry, or `null` when it is absent or expired. */
   get(key: StorageKey): Promise<StoredEntry | null>;
   /** The entries strictly below `prefix`, in key order. Each is as it was at some moment of the call. */
-  list(prefix: StorageKey, options: ListOptions): Promise<StoredEntry[]>;
+  list(prefix: StorageKey, options: RangeOptions): Promise<StoredEntry[]>;
   /** Applies the batch if every check holds; `false` and no change otherwise. Batches have one order, as if in turn. */
   commit(batch: Batch): Promise<boolean>;
   /** Takes the entry out; of any number of callers, in any number of processes, exactly one gets it. */

@@ -39,7 +39,6 @@ interface DenoTelemetry {
   readonly tracerProvider: { getTracer(name: string, version: string): SpanSource };
 }
 
-/** Under which key a context has its span. */
 export const spanKey = Symbol.for("OpenTelemetry Context Key SPAN");
 
 /** A status code of OpenTelemetry's JavaScript API. */

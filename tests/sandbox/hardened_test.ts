@@ -5,11 +5,11 @@ import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/runn
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
 import { startFlags } from "../../src/sandbox/launch_hardened.ts";
-import { loadLibc } from "../../src/sandbox/libc.ts";
+import { loadLauncherLibc } from "../../src/sandbox/libc.ts";
 import type { Targets } from "./attempts.ts";
 import { call, createToken } from "./call.ts";
 
-const ignore = Deno.build.os !== "linux" || landlockVersion(loadLibc()) < leastLandlockVersion;
+const ignore = Deno.build.os !== "linux" || landlockVersion(loadLauncherLibc()) < leastLandlockVersion;
 const launcherFlags = ["--no-prompt", "--allow-env", "--allow-read", "--allow-write", "--allow-sys", libraryFlag];
 const env = { PORT: "0", OLLAMA_HOST: "127.0.0.1:1" };
 

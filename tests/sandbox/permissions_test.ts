@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type Config, loadConfig } from "../../src/config/config.ts";
-import { realPathOf, serverPermissions, storagePaths, upstreamHosts } from "../../src/sandbox/permissions.ts";
+import { realPathBelow, serverPermissions, storagePaths, upstreamHosts } from "../../src/sandbox/permissions.ts";
 
 function configOf(env: Record<string, string>): Config {
   const places = { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files" };
@@ -85,7 +85,7 @@ Deno.test("serverPermissions() names a directory under its real path too, also o
     await Deno.mkdir(join(real, "real"));
     await Deno.symlink(join(real, "real"), join(real, "link"));
     const config = configOf({ WORKSPACE_DIR: join(real, "link", "new", "files"), DATA_DIR: join(real, "link") });
-    const { read } = serverPermissions(config, realPathOf);
+    const { read } = serverPermissions(config, realPathBelow);
     assert.deepEqual(read.filter((path) => !path.endsWith("/in-place")), [
       join(real, "link", "new", "files"),
       join(real, "real", "new", "files"),

@@ -7,13 +7,13 @@ import process from "node:process";
 import { loadKernel } from "../../src/kernel/kernel.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
-import { loadLibc } from "../../src/sandbox/libc.ts";
+import { loadLauncherLibc } from "../../src/sandbox/libc.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts } from "../fixtures/own_mounts.ts";
 
 const millisecondsEach = 300;
 const program = new URL("../../bench/workspace_race.ts", import.meta.url).pathname;
-const hasLandlock = Deno.build.os === "linux" && landlockVersion(loadLibc()) >= leastLandlockVersion;
+const hasLandlock = Deno.build.os === "linux" && landlockVersion(loadLauncherLibc()) >= leastLandlockVersion;
 const landlockSkipped = hasLandlock ? "" : " (skipped: this kernel has no Landlock)";
 const mountSkipped = ownMounts === null ? " (skipped: this machine lets nobody mount)" : "";
 

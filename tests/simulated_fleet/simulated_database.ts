@@ -1,5 +1,5 @@
 /** The database of the fleet: one state, changed by one batch after the other, and what was ever written, for the checks. */
-import type { Batch, ListOptions, StorageKey, StoredEntry } from "../../src/storage/port.ts";
+import type { Batch, RangeOptions, StorageKey, StoredEntry } from "../../src/storage/port.ts";
 import { decodeKey, encodeKeyToRead, endOfRange } from "../../src/storage/key_text.ts";
 import { prepareBatch } from "../../src/storage/prepare_batch.ts";
 
@@ -44,7 +44,7 @@ export class SimulatedDatabase {
     return row === null ? null : { key, value: JSON.parse(row.json), version: row.version };
   }
 
-  list(prefix: StorageKey, { limit, after }: ListOptions, now: number): StoredEntry[] {
+  list(prefix: StorageKey, { limit, after }: RangeOptions, now: number): StoredEntry[] {
     const start = encodeKeyToRead(prefix);
     if (start === null) return [];
     const from = after === undefined ? start : encodeKeyToRead(after) ?? start;

@@ -27,7 +27,6 @@ function tokenOf(secrets: SecretBox, browserHash: string): string {
   return secrets.authenticate("form", browserHash);
 }
 
-/** Whether a posted token was made for this browser. */
 export function isCsrfToken(secrets: SecretBox, browser: Browser, token: string): boolean {
   return browser.hashes.some((hash) => equalInConstantTime(token, tokenOf(secrets, hash)));
 }

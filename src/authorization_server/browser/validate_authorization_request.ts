@@ -9,7 +9,6 @@ import { selectRedirectUri } from "../clients/redirect_uri.ts";
 import type { Parameters } from "../request_body.ts";
 import { knownScopes, parseScope } from "../scope.ts";
 
-/** What a valid request asks for. */
 export interface ValidAuthorizationRequest extends ResponseTarget {
   readonly codeChallenge: string;
   readonly scopes: readonly string[];

@@ -1,6 +1,5 @@
 /** Redirect URIs: which may be registered, and when a request's matches a registered one. */
 
-/** What a redirect URI is good for. */
 type RedirectUriKind =
   | "https"
   /** http on this machine, for native clients (RFC 8252 §7.3). */

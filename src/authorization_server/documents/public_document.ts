@@ -35,7 +35,6 @@ export interface SecureConnection extends ByteSource {
   close(): void;
 }
 
-/** Where to connect to. */
 export interface ConnectTarget {
   readonly address: string;
   readonly port: number;

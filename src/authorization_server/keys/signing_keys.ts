@@ -7,7 +7,6 @@ import { randomId } from "../../lib/random_secret.ts";
 import { currentSigningKey, type SigningKey, signingKeys, signingKidAt } from "../records/signing_key.ts";
 import { conflict, retryOnConflict } from "../records/record_family.ts";
 
-/** What signing keys are kept with. */
 export interface SigningKeyOptions {
   readonly storage: Storage;
   readonly secrets: SecretBox;
@@ -26,7 +25,6 @@ interface PublishedKey {
 
 /** The keys of one installation. */
 export interface SigningKeys {
-  /** The key that signs now. */
   current(): Promise<{ readonly kid: string; readonly privateKey: CryptoKey }>;
   /** A published key, or `null` for one that is unknown or retired. */
   find(kid: string): Promise<CryptoKey | null>;

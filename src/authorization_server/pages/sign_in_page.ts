@@ -6,11 +6,9 @@ export interface SignInPage {
   readonly action: string;
   /** What ties the form to this browser: the handle of the request that waits, or a CSRF token. */
   readonly hidden: { readonly name: "request" | "csrf"; readonly value: string };
-  /** What the sign-in is for. */
   readonly purpose:
     | { readonly kind: "request"; readonly clientName: string }
     | { readonly kind: "grants" | "servicenowLink" };
-  /** Ask for a user name too. */
   readonly askUserName: boolean;
   readonly userName?: string;
   readonly problem?: string;

@@ -10,7 +10,4 @@ const setUpCodeSchema = z.object({ codeHash: z.string(), seed: z.string() });
 export type SetUpCode = z.output<typeof setUpCodeSchema>;
 
 /** `["set_up_code", "current"]`, expiring. */
-export const setUpCodes: RecordFamily<SetUpCode> = defineRecordFamily(
-  "set_up_code",
-  setUpCodeSchema,
-);
+export const setUpCodes: RecordFamily<SetUpCode> = defineRecordFamily("set_up_code", setUpCodeSchema);

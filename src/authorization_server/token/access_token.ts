@@ -41,7 +41,6 @@ export interface AccessTokenClaims {
   readonly expiresAt: number;
 }
 
-/** Why a token is no access token of ours. */
 export type AccessTokenProblem =
   | "malformed_token"
   | "foreign_token_header"

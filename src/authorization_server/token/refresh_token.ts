@@ -8,7 +8,6 @@ import type { Lifetimes } from "../context.ts";
 import { equalInConstantTime, hashSecret, matchesHash, randomSecret } from "../../lib/random_secret.ts";
 import type { Grant } from "../records/grant.ts";
 
-/** The refresh half of a grant that has one. */
 export type RefreshFamily = NonNullable<Grant["refresh"]>;
 
 /** What the text of a refresh token names. */

@@ -24,7 +24,6 @@ export type GrantType = (
   peer: Peer,
 ) => Promise<Result<IssuedTokens, RefusalReason>>;
 
-/** The names of the grant types that exist. */
 export type GrantTypeName = Client["grantTypes"][number];
 
 export function createTokenEndpoint(

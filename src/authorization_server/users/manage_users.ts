@@ -26,7 +26,6 @@ export type UserSummary = Omit<User, "passwordHash" | "epoch">;
 
 const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
 
-/** No stored user has this name. */
 export function noSuchUser(name: string): UserProblem {
   const message = name === ownerId
     ? "there is no owner yet; start the server and open the set-up link that it prints"

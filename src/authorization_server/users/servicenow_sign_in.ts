@@ -37,7 +37,6 @@ export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
   };
 }
 
-/** Builds `/servicenow/callback`. */
 export function createServicenowCallback(options: InstanceOptions): Endpoint {
   const { instance, browsers, log, issuer } = options;
   return async (request, peer) => {

@@ -38,13 +38,7 @@ export async function issueSetUpLink(options: SetUpOptions, isShared: boolean): 
     const code = secrets.authenticate("set-up-link", seed);
     const issued = await storage.commit({
       checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
-      puts: [
-        setUpCodes.put(
-          "current",
-          { codeHash: hashSecret(code), seed },
-          clock() + setUpLinkLifetimeMs,
-        ),
-      ],
+      puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
     });
     if (issued) return `${issuer}/setup?code=${code}`;
   }

@@ -80,7 +80,6 @@ async function create(
   return 0;
 }
 
-/** The request, or the error in its flags. */
 async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
   const { name = "", scope = "", grant = "client_credentials", jwks } = flags;
   const grants = itemsOf(grant);

@@ -18,10 +18,7 @@ const clientNames = clientFormats.map(({ name }) => name);
 
 /** With a client's name, standard output is the configuration alone, to be redirected to a file. */
 export const connectCommand: CommandWork = {
-  usage: [
-    "connect [CLIENT] [--url URL] [--token-variable NAME]",
-    "connect [CLIENT] --transport stdio",
-  ],
+  usage: ["connect [CLIENT] [--url URL] [--token-variable NAME]", "connect [CLIENT] --transport stdio"],
   remarks: [`CLIENT is one of: ${clientNames.join(", ")}`],
   words: clientNames,
   flags: {

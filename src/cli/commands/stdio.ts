@@ -37,8 +37,8 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     return 1;
   }
   const { loadWorkspaceKernel } = await import("../../sandbox/load_workspace_kernel.ts");
-  const { realPathOf } = await import("../../sandbox/permissions.ts");
-  const kernel = loadWorkspaceKernel(realPathOf(config.value.workspace.dir));
+  const { realPathBelow } = await import("../../sandbox/permissions.ts");
+  const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");

@@ -31,11 +31,7 @@ type Outcome = Awaited<ReturnType<Users["disableUser"]>>;
 
 const actions: readonly Action[] = [
   { name: "list", words: [], run: administered(load, list) },
-  {
-    name: "add",
-    words: ["NAME"],
-    run: withPassphrase(({ addUser }) => addUser, "may sign in now", true),
-  },
+  { name: "add", words: ["NAME"], run: withPassphrase(({ addUser }) => addUser, "may sign in now", true) },
   {
     name: "reset",
     words: ["NAME"],
@@ -51,11 +47,7 @@ const actions: readonly Action[] = [
     run: change(({ disableUser }) => disableUser, "is locked out; sessions, grants and tokens are ended"),
   },
   { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
-  {
-    name: "sign-in-link",
-    words: ["NAME"],
-    run: administered(loadSignInLinks, printSignInLink),
-  },
+  { name: "sign-in-link", words: ["NAME"], run: administered(loadSignInLinks, printSignInLink) },
 ];
 
 /** For a person in a new browser while the throttle on guessed passphrases holds. */
@@ -86,11 +78,7 @@ async function list(users: Users, installation: OpenInstallation, context: Comma
   return 0;
 }
 
-function withPassphrase(
-  pick: (users: Users) => Users["addUser"],
-  done: string,
-  isNew: boolean,
-): Action["run"] {
+function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action["run"] {
   return administered(load, async (users, installation, { say }, [name = ""]) => {
     const unfit = await (isNew ? users.newUserProblem : users.existingUserProblem)(installation, name);
     if (unfit !== null) {
@@ -106,10 +94,7 @@ function withPassphrase(
   });
 }
 
-function change(
-  pick: (users: Users) => Users["disableUser"],
-  done: string,
-): Action["run"] {
+function change(pick: (users: Users) => Users["disableUser"], done: string): Action["run"] {
   return administered(
     load,
     async (users, installation, { say }, [name = ""]) => report(await pick(users)(installation, name), name, done, say),

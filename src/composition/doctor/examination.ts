@@ -19,7 +19,7 @@ import { playConnection } from "./play/connection.ts";
 import { scopesOf } from "../servicenow_wiring.ts";
 import { missesTrustProxy, serverUrlFor } from "../server_url.ts";
 import { describeWall } from "../../sandbox/describe_wall.ts";
-import { listenAddresses, realPathOf, serverPermissions, storagePaths } from "../../sandbox/permissions.ts";
+import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "../../sandbox/permissions.ts";
 import { loadKernel } from "../../kernel/kernel.ts";
 import { permittedLibraries } from "../../kernel/library_paths.ts";
 import { raceFreedomOf } from "../../sandbox/race_freedom.ts";
@@ -85,10 +85,10 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
 
 function* examineWall(config: Config): Generator<Check> {
   const sentences = describeWall({
-    permissions: serverPermissions(config, realPathOf, permittedLibraries()),
+    permissions: serverPermissions(config, realPathBelow, permittedLibraries()),
     listenAddresses: listenAddresses(config),
-    storagePaths: storagePaths(config, realPathOf),
-    raceFreedom: raceFreedomOf(realPathOf(config.workspace.dir), loadKernel()),
+    storagePaths: storagePaths(config, realPathBelow),
+    raceFreedom: raceFreedomOf(realPathBelow(config.workspace.dir), loadKernel()),
     clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
     workers: config.server.workers,
   });

@@ -10,7 +10,6 @@ import { exposure } from "../../storage/data_directory/data_directory.ts";
 import { dataFiles } from "../../storage/data_directory/data_files.ts";
 import type { Check } from "./check.ts";
 
-/** The data directory, and what lies in it. */
 export async function* examineDataDirectory({ dataDir, database, masterKey }: StorageSettings): AsyncGenerator<Check> {
   const name = "data directory";
   const files = [

@@ -15,7 +15,7 @@ import type { ServerReport } from "../metrics_listener.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { createPendingAnswers } from "./pending_answers.ts";
 import { giveUpHost, giveUpPath } from "../../sandbox/own_permissions.ts";
-import { listenAddresses, realPathOf, storagePaths } from "../../sandbox/permissions.ts";
+import { listenAddresses, realPathBelow, storagePaths } from "../../sandbox/permissions.ts";
 import { stderrLog } from "../stderr_log.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
@@ -108,7 +108,7 @@ async function start(
       clock: systemClock,
       kernel: workspaceKernel,
       // The database stays open; its files and the master key are out of reach for every tool from here on.
-      onInstallationOpen: () => storagePaths(config, realPathOf).forEach(giveUpPath),
+      onInstallationOpen: () => storagePaths(config, realPathBelow).forEach(giveUpPath),
     });
     if (!started.ok) {
       tell({ kind: "refused", text: problemText(started.error) });

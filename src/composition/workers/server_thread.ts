@@ -7,7 +7,7 @@ import type { Failed, FromWorker, Ready, Refused, Seat, Stopped, ToWorker } from
 import { createPendingAnswers } from "./pending_answers.ts";
 import { permittedLibraries } from "../../kernel/library_paths.ts";
 import { workerName } from "../../sandbox/worker_name.ts";
-import { hostAndPort, realPathOf, serverPermissions } from "../../sandbox/permissions.ts";
+import { hostAndPort, realPathBelow, serverPermissions } from "../../sandbox/permissions.ts";
 
 /** A server behind the wall. */
 export interface ServerThread {
@@ -44,7 +44,7 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
   const { http } = config;
-  const { net, read, write, ffi, ...never } = serverPermissions(config, realPathOf, permittedLibraries());
+  const { net, read, write, ffi, ...never } = serverPermissions(config, realPathBelow, permittedLibraries());
   const preferredPort = http.port === 0 ? freePort(http.host) : http.port;
   const permissions = {
     net: [...new Set([...net, hostAndPort(http.host, preferredPort)])],
@@ -55,7 +55,7 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
   };
   const worker = new Worker(entry, {
     type: "module",
-    name: workerName(ffi.length > 0 ? realPathOf(config.workspace.dir) : null),
+    name: workerName(ffi.length > 0 ? realPathBelow(config.workspace.dir) : null),
     deno: { permissions },
   });
   const send = (message: ToWorker): void => worker.postMessage(message);

@@ -1,7 +1,6 @@
 /** A stream of messages as Server-Sent Events (WHATWG HTML §9.2). */
 import type { Frame, FrameReader } from "../../mcp/streams/message_stream.ts";
 
-/** How event streams are sent. */
 export const eventStreamOptions = {
   /** A comment is sent after so long a silence, so that no proxy takes the connection for dead. */
   keepAliveMs: 15_000,

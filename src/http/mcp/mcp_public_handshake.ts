@@ -7,7 +7,6 @@ import { serviceNowName } from "../../mcp/sessions/profile.ts";
 import { clientIdentity } from "../../mcp/sessions/initialize.ts";
 import { kindOfMessage, type RpcCall } from "../../mcp/messages/jsonrpc.ts";
 
-/** To whom the handshake is public. */
 export interface PublicHandshakeOptions {
   /** `auto`: to callers that read JSON alone, whose name matches, or on this machine; `always`; `never`. */
   readonly publicInitialize: "auto" | "always" | "never";

@@ -4,7 +4,6 @@ import { systemTimers, type Timers } from "./timers.ts";
 /** Resolves after so many milliseconds, or at once when the signal aborts. */
 export type Pause = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
-/** The pause that timers give. */
 export function createPause(timers: Timers): Pause {
   return (milliseconds, signal) =>
     new Promise((resolve) => {

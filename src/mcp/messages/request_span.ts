@@ -28,7 +28,6 @@ export function beginRequestSpan(
   });
 }
 
-/** Ends it with what the audit says of the call. */
 export function endRequestSpan(span: Span, { tool, outcome, code }: PublicCall): void {
   if (tool !== null) {
     span.rename(`tools/call ${tool}`);

@@ -10,10 +10,7 @@ const maxTraceParentLength = 512;
  * The caller's context, from `_meta` of the request (MCP 2026-07-28, SEP-414) or else from the headers; `undefined`
  * without a valid `traceparent`, as if none had been sent (Trace Context §3.2.2). `tracestate` counts only beside it.
  */
-export function traceContextOf(
-  params: unknown,
-  headers: Pick<Exchange, "header">,
-): TraceContext | undefined {
+export function traceContextOf(params: unknown, headers: Pick<Exchange, "header">): TraceContext | undefined {
   const meta = metaOf(params);
   const inBody = meta?.["traceparent"];
   if (typeof inBody === "string") {

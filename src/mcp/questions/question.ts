@@ -68,7 +68,6 @@ export interface Answer {
   readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
 }
 
-/** Answers by the keys of their questions. */
 export type Answers<Key extends string = string> = Readonly<Record<Key, Answer>>;
 
 /** Why there are no answers. */
@@ -78,7 +77,6 @@ export interface AskFailure {
   readonly message: string;
 }
 
-/** The ability that a client needs to be asked this. */
 export function abilityFor({ method }: Question): ClientAbility {
   switch (method) {
     case "elicitation/create":

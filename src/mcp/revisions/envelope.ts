@@ -8,11 +8,9 @@ export const modernVersion = "2026-07-28";
 
 /** The key of the version: a message that has it claims to be modern. */
 export const protocolVersionKey = "io.modelcontextprotocol/protocolVersion";
-/** The key of what the client can do. */
 export const clientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 /** The key of the least log level that the client wants to hear. */
 export const logLevelKey = "io.modelcontextprotocol/logLevel";
-/** The key of who the client is. */
 export const clientInfoKey = "io.modelcontextprotocol/clientInfo";
 
 /** Whether a message claims to be modern, well-formed or not. */

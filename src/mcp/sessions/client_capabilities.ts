@@ -1,13 +1,11 @@
 /** What a client says it can do: the part of it that this server acts on. */
 import { isObject } from "../../lib/json.ts";
 
-/** The identifier of the tasks extension. */
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
 /** Abilities that a tool may need of its caller. */
 export type ClientAbility = "elicitation" | "sampling" | "roots" | "tasks";
 
-/** The abilities that a client declared. */
 export type ClientCapabilities = ReadonlySet<ClientAbility>;
 
 /** A client that declared nothing. */

@@ -1,7 +1,6 @@
 /** The capabilities that the server declares: only what it can do. */
 import { tasksExtension } from "./client_capabilities.ts";
 
-/** What the server has. */
 export interface ServerFeatures {
   readonly tools: true;
   readonly prompts: boolean;

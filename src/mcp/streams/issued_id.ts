@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { equalInConstantTime } from "../../lib/random_secret.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 
-/** Issues ids and recognizes them. */
 interface IssuedIds {
   /** A new id for a session. */
   issue(owner: string): string;
@@ -13,7 +12,6 @@ interface IssuedIds {
 
 const randomLength = 12;
 const markLength = 16;
-/** The length of every issued id. */
 export const issuedIdLength: number = randomLength + markLength;
 
 /** Ids of one purpose; those of another are none here. */

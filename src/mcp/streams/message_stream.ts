@@ -10,7 +10,6 @@ export interface Frame {
   readonly text: string;
 }
 
-/** Takes messages out of a stream. */
 export interface FrameReader {
   /** The next message; `"idle"` when none came for that long; `null` at the end. */
   next(idleMs: number): Frame | "idle" | null | Promise<Frame | "idle" | null>;

@@ -35,7 +35,6 @@ interface SessionStreamsOptions {
 export interface SessionStreams {
   /** Opens the session's stream, or resumes the one that `Last-Event-ID` names. */
   open(exchange: Exchange): Promise<McpAnswer>;
-  /** Ends the session. */
   end(exchange: Exchange): Promise<McpAnswer>;
   /** Tells the session's stream, if there is one, of the resources that it watches now. */
   follow(session: Session): void;

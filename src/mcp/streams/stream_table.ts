@@ -13,7 +13,6 @@ interface StreamRequest {
   /** The session in which the stream can be resumed; `null` for a stream that cannot. */
   readonly session: Session | null;
   readonly content: StreamContent;
-  /** The request that the stream answers. */
   readonly requestId?: RpcId;
   /** Whether the stream ends with its connection, or waits for its client to come back. */
   readonly endsWithConnection: boolean;

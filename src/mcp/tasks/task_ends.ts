@@ -9,7 +9,6 @@ import type { TaskRecord } from "./task_record.ts";
 
 const maxErrorCharacters = 10_000;
 
-/** The record of a task that begins. */
 export function newTaskRecord(
   { subject, clientId }: Principal,
   { tool, scopes }: { readonly tool: string | null; readonly scopes: readonly string[] },

@@ -25,7 +25,6 @@ export type TaskPart = "whole" | "state";
 
 /** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
 export interface TaskStore {
-  /** Stores a task that begins. */
   create(record: TaskRecord): Promise<void>;
   /**
    * Stores the task as its owner knows it, unless it has ended. Gives what is stored now: the record, or the end that
@@ -45,7 +44,6 @@ export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
   return createdAt + ttlMs + presumedDeadMs;
 }
 
-/** Keeps tasks in `storage`. */
 export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = systemTimers): TaskStore {
   const storage = withResultPieces(whole);
   const silence = createTaskSilence(timers);

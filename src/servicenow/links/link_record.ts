@@ -43,7 +43,6 @@ export function parseLinkRecord(value: unknown): LinkRecord {
   return parseStored(linkRecordSchema, value, "servicenow_link");
 }
 
-/** Seals what a link holds. */
 export function sealLink(secrets: SecretBox, subject: string, instance: string, link: LinkSecrets): string {
   return secrets.seal(sealPurpose, JSON.stringify(link), contextOf(subject, instance));
 }

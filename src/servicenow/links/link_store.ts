@@ -13,7 +13,6 @@ interface StoredLink {
   readonly unchanged: VersionCheck;
 }
 
-/** The stored links of one instance. */
 export interface LinkStore {
   read(subject: string): Promise<Result<StoredLink, { readonly reason: "not_linked" | "link_expired" }>>;
   /** The write of a link; `null` leaves only the fact that there was one. */

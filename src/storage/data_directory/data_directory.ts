@@ -38,7 +38,6 @@ export interface DataDirectoryProblem {
 /** The key that takes the place of the master key, while everything is sealed anew under it. */
 const nextMasterKeyFile = "master.key.next";
 
-/** The length of a master key. */
 export const masterKeyBytes = 32;
 
 /** Makes what is absent (directory 0700, key 0600), checks what is there. */

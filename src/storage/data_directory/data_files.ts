@@ -13,7 +13,6 @@ export function presencePaths(databasePath: string): readonly string[] {
   return sideFiles.map((suffix) => `${databasePath}${suffix}${belowFile}`);
 }
 
-/** Whether a path is one of them. */
 export function isPresencePath(path: string): boolean {
   return sideFiles.some((suffix) => path.endsWith(`${dataFiles.database}${suffix}${belowFile}`));
 }

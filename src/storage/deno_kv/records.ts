@@ -47,7 +47,6 @@ export function decodeRecord(stored: unknown): KvRecord | null {
   return { expiresAt, content: large ?? stored.subarray(endOfHead + 1) };
 }
 
-/** The keys of the records, by their kind. */
 export const kvKeys = {
   schema: ["schema"],
   /** Counts commits. */

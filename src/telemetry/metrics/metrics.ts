@@ -17,7 +17,6 @@ export interface Counts {
   readonly totals: Readonly<Totals>;
 }
 
-/** The counts of one server, and how they are counted. */
 export interface Metrics extends Counts {
   /** Takes note of an answered request. */
   countRequest(entry: AuditEntry): void;

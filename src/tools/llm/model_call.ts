@@ -2,7 +2,6 @@
 import type { ToolContext } from "../../mcp/tool.ts";
 import type { ModelFailed, PrincipalCall } from "../../ollama/port.ts";
 
-/** A failure as tools report it. */
 export interface ToolFailure {
   readonly code: string;
   readonly message: string;
@@ -22,7 +21,6 @@ export function callOf(context: ToolContext, timeoutMs: number | undefined): Pri
 /** Codes of calls that had to answer before the model was done. */
 export const hurriedCodes: ReadonlySet<string> = new Set(["client_time_limit", "server_stopping"]);
 
-/** A failure of the model as tools report it. */
 export function toToolFailure({ code, message }: ModelFailed["failure"], context: ToolContext): ToolFailure {
   const { signal, answerNow } = context;
   if (code !== "cancelled" || !answerNow.aborted || signal.aborted) return { code, message };

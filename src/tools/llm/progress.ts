@@ -15,11 +15,7 @@ export interface ProgressPace {
 }
 
 /** A pace that suits the known clients. */
-export const defaultProgressPace: ProgressPace = {
-  flushMs: 100,
-  flushCharacters: 1024,
-  waitingMs: 10_000,
-};
+export const defaultProgressPace: ProgressPace = { flushMs: 100, flushCharacters: 1024, waitingMs: 10_000 };
 
 /** Collects tokens and sends updates. */
 interface ProgressReporter {

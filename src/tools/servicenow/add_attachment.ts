@@ -20,7 +20,6 @@ const contentTypes: Readonly<Record<string, string>> = {
   zip: "application/zip",
 };
 
-/** Adds files of `files` to records of `servicenow`. */
 export function servicenowAddAttachmentTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
   return defineTool({
     name: "servicenow_add_attachment",

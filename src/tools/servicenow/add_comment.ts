@@ -4,7 +4,6 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxTextCharacters, type ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, idParameter, toFailureOutcome } from "./outcome.ts";
 
-/** Comments on records of `servicenow`. */
 export function servicenowAddCommentTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_add_comment",

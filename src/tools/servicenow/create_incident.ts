@@ -6,7 +6,6 @@ import { callerOf, given, recordOutput, toFailureOutcome, toJsonOutcome, toRecor
 
 const level = z.enum(["1", "2", "3"]).optional();
 
-/** Opens incidents in `servicenow`. */
 export function servicenowCreateIncidentTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_create_incident",

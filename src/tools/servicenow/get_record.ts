@@ -14,7 +14,6 @@ import {
   toRecordOutput,
 } from "./outcome.ts";
 
-/** Reads records of `servicenow`. */
 export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_get_record",

@@ -4,7 +4,6 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, idParameter, tableParameter, toFailureOutcome, toJsonOutcome } from "./outcome.ts";
 
-/** Lists attachments in `servicenow`. */
 export function servicenowListAttachmentsTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_list_attachments",

@@ -6,7 +6,6 @@ import { showName } from "../../workspace/file_display.ts";
 import type { AttachmentFiles } from "./files.ts";
 import { callerOf, given, toFailureOutcome } from "./outcome.ts";
 
-/** Saves attachments of `servicenow` to `files`. */
 export function servicenowSaveAttachmentTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
   return defineTool({
     name: "servicenow_save_attachment",

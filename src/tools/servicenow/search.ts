@@ -32,7 +32,6 @@ const filterParameters = {
   caller: z.string().optional().describe("Who opened, requested or wrote it: me, a user name, a full name or a sys_id"),
 } satisfies Record<FilterName, z.ZodType>;
 
-/** Searches records of `servicenow`. */
 export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_search",

@@ -27,7 +27,6 @@ export function readEndpoints(body: Readonly<Record<string, unknown>> | null, se
     : { registration, authorization, token };
 }
 
-/** A client as the server registered it. */
 interface RegisteredClient {
   readonly id: string;
   readonly secret: string;
