@@ -1,5 +1,6 @@
 /** What a model is told at the handshake: short, what matters first, and only what its token may do. */
 import assert from "node:assert/strict";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { instructionsFor } from "../../src/composition/instructions.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
@@ -12,8 +13,7 @@ import { llmTools } from "../../src/tools/llm/llm_tools.ts";
 import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
 import { createHarness, principalWith, rpc } from "./harness.ts";
 
-/** English has four characters and more a token. */
-const maxCharacters = 300 * 4;
+const maxTokens = 300;
 
 const unused = {} as never; // no tool is called
 const files: readonly Tool[] = [fileReadTool, fileListTool, fileSearchTool, fileEditTool].map((make) => make(unused));
@@ -23,7 +23,7 @@ const everything = [...files, ...llm, ...servicenow];
 
 Deno.test("instructions are under 300 tokens and name only tools that there are", () => {
   const text = instructionsFor(everything, null);
-  assert.ok(text.length < maxCharacters, `${text.length} characters`);
+  assert.ok(countTokens(text) < maxTokens, `${countTokens(text)} tokens`);
   const known = new Set(everything.map(({ name }) => name));
   const named = Array.from(text.matchAll(/\b(?:file|llm|servicenow)_[a-z_]+/g), ([name]) => name);
   for (const name of named) assert.ok(known.has(name) || name === "servicenow_", name);
