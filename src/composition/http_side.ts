@@ -33,7 +33,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { version } from "../version.ts";
 import { defaultWorkspaceLimits } from "../workspace/port.ts";
 import type { Bounds } from "./bounds.ts";
-import { callerKey, maxMessageBytes } from "./protocol_server.ts";
+import { callerKey } from "../lib/principal.ts";
+import { maxMessageBytes } from "./protocol_server.ts";
 import type { RateLimits } from "./rate_limits.ts";
 
 interface HttpSideParts {

@@ -5,7 +5,7 @@ import { instructionsFor } from "./instructions.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limit/rate_limit.ts";
 import type { Installation } from "./installation.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { Principal } from "../lib/principal.ts";
+import { callerKey } from "../lib/principal.ts";
 import type { Log } from "../lib/log/log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import type { AuditEntry } from "../mcp/audit.ts";
@@ -45,11 +45,6 @@ export const ownServerInfo: ServerInfo = { name: "portcullis", title: "Portculli
 /** The largest message of a client: one that writes a file, as JSON escapes line ends, quotation marks and backslashes. */
 export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
   return 2 * maxWriteBytes + 65_536;
-}
-
-/** Whose calls are counted together. */
-export function callerKey({ subject, clientId }: Principal): string {
-  return `${subject} ${clientId}`;
 }
 
 /** Wires the protocol server over tools; each user and client has its own rate. */

@@ -21,6 +21,15 @@ export function hasScopes({ scopes: held }: Principal, scopes: readonly string[]
   return true;
 }
 
+const callerKeys = new WeakMap<Principal, string>();
+
+/** Whose calls are counted together. One text for each principal: a new one would be hashed for each call. */
+export function callerKey(principal: Principal): string {
+  let key = callerKeys.get(principal);
+  if (key === undefined) callerKeys.set(principal, key = `${principal.subject} ${principal.clientId}`);
+  return key;
+}
+
 /** What became of a request's Authorization header. */
 export type AuthOutcome =
   | { readonly kind: "principal"; readonly principal: Principal }

@@ -6,7 +6,7 @@ import type { Throttled } from "../../lib/admission.ts";
 import type { Peer } from "../../lib/endpoint.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { parseJson } from "../../lib/json.ts";
-import type { AuthOutcome, Principal } from "../../lib/principal.ts";
+import { type AuthOutcome, callerKey, type Principal } from "../../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
 import { bodyTimeoutMs, declaredLength, readRequestText } from "../../lib/request_text.ts";
 import { addressKey } from "../../lib/network/address_key.ts";
@@ -110,7 +110,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       const refusal = options.refusalOfCalls?.(principal) ?? null;
       if (refusal !== null) return toResponse(request, tooManyCalls(null, refusal.retryAfterSeconds));
     }
-    const caller = `${principal.subject} ${principal.clientId}`;
+    const caller = callerKey(principal);
     const hold = holdBody({ intake, caller, declared, bounds });
     if (hold instanceof Response) return hold;
     try {
