@@ -179,3 +179,13 @@ Deno.test("an edit in a list takes what it leaves out from beside the list, but 
       ] as const
     ) assert.equal((await failureOf(edit, input)).message, `Failed to edit file: ${words}`);
   }));
+
+Deno.test("a refused edit of several files says that nothing was changed, whatever was wrong", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a`, "one\n");
+    const missing = { path: "zzz", old_text: "one", new_text: "two" };
+    const edits = [{ path: "a", old_text: "one", new_text: "two" }];
+    const { message } = await failureOf(fileEditTool(workspace), { edits: [...edits, missing] });
+    assert.match(message, /^Failed to edit file: no such file or directory \(zzz\); nothing was changed/);
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "one\n");
+  }));

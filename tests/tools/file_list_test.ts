@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>
@@ -127,11 +128,11 @@ Deno.test("file_list counts files, bytes and lines by extension", () =>
     for (const [name, text] of Object.entries(files)) Deno.writeTextFileSync(`${root}/${name}`, text);
     const { text, structured } = await answerOf(list, { show: "summary" });
     assert.deepEqual(text.split("\n"), [
-      "7 files in 1 directories, 1.0M bytes, 200006 lines",
-      ".log: 1 files, 1.0M, 200000 lines",
+      "7 files in 1 directory, 1.0M bytes, 200006 lines",
+      ".log: 1 file, 1.0M, 200000 lines",
       "(none): 2 files, 7, 2 lines",
       ".ts: 3 files, 7, 4 lines",
-      ".png: 1 files, 3, 0 lines",
+      ".png: 1 file, 3, 0 lines",
     ]);
     assert.equal(structured["lines"], 200_006);
     assert.equal((await answerOf(list, { show: "summary", pattern: "*.ts" })).structured["files"], 2);
@@ -184,3 +185,17 @@ Deno.test("a sorted listing, a summary and a search for equal files say when the
       assert.equal(structured["incomplete"], true);
     }
   }, { limits: { maxTreeEntries: 20 } }));
+
+Deno.test("what exclude names is not entered, so that it uses up none of a listing's or a search's visits", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (const directory of ["a/many", "b"]) Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
+    for (let index = 0; index < 60; index++) Deno.writeTextFileSync(`${root}/a/many/${index}`, "x");
+    Deno.writeTextFileSync(`${root}/b/last.txt`, "hit");
+    const list = fileListTool(workspace);
+    assert.equal((await answerOf(list, { sort: "size", exclude: ["many"] })).structured["incomplete"], undefined);
+    assert.equal((await answerOf(list, { sort: "size" })).structured["incomplete"], true);
+    const search = fileSearchTool(workspace);
+    const found = await answerOf(search, { query: "hit", exclude: ["a/*"] });
+    assert.deepEqual([found.structured["hits"], found.structured["next_cursor"]], [1, undefined]);
+    assert.ok((await answerOf(search, { query: "hit" })).structured["next_cursor"] !== undefined);
+  }, { limits: { maxTreeEntries: 30 } }));

@@ -83,7 +83,7 @@ Deno.test("file_read of several files gives each with its notice, and says of th
       "2\tthree\n",
       "Invalid filename - path traversal not allowed (../x)",
       "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format; " +
-      "embed gives files of any kind (binary)",
+      "embed: true gives files of any kind (binary)",
       "Failed to read file: access denied - a link in the path leads outside the workspace (l)",
       "filename parameter is required ()",
     ]);

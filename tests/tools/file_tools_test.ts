@@ -77,7 +77,7 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
     "read",
     { filename: "binary" },
     "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format; " +
-    "embed gives files of any kind (binary)",
+    "embed: true gives files of any kind (binary)",
   ],
   [
     "read",

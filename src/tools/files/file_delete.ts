@@ -4,7 +4,7 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { showName } from "../../workspace/file_display.ts";
-import { suggestNear } from "./near_names.ts";
+import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 /** Deletes entries of the workspace. */
@@ -32,17 +32,18 @@ export function fileDeleteTool(source: WorkspaceSource): Tool {
     }),
     async run({ path: text, recursive }, { principal }) {
       if (text === "") return toPathFailure("path", "empty");
-      const path = parseDirectoryPath(text);
-      if (!path.ok) return toPathFailure("path", path.error, text);
+      const parsed = parseDirectoryPath(text);
+      if (!parsed.ok) return toPathFailure("path", parsed.error, text);
       const workspace = workspaceOf(source, principal);
-      const removed = await workspace.remove(path.value, { recursive });
-      if (!removed.ok) return await suggestNear(workspace, path.value, toFailure("delete", path.value, removed.error));
+      const path = await inStoredForm(workspace, parsed.value);
+      const removed = await workspace.remove(path, { recursive });
+      if (!removed.ok) return await suggestNear(workspace, path, toFailure("delete", path, removed.error));
       const { entries } = removed.value;
-      const words = `Deleted ${showName(path.value.text)}${entries === 1 ? "" : ` (${entries} entries)`}`;
+      const words = `Deleted ${showName(path.text)}${entries === 1 ? "" : ` (${entries} entries)`}`;
       return {
         ok: true,
         content: [{ type: "text", text: words }],
-        structuredContent: { path: path.value.text, deleted_entries: entries },
+        structuredContent: { path: path.text, deleted_entries: entries },
       };
     },
   });

@@ -6,7 +6,7 @@ import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspa
 import { editAnswer, editRefusal } from "./edit_answer.ts";
 import { planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
 import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
-import { suggestNear } from "./near_names.ts";
+import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 const action = "edit file";
@@ -72,18 +72,20 @@ export function fileEditTool(source: WorkspaceSource): Tool {
     async run(request, { principal }) {
       const edits = wantedEdits(request);
       if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
+      const workspace = workspaceOf(source, principal);
       const byFile = new Map<string, { readonly path: WorkspacePath; readonly edits: WantedEdit[] }>();
       for (const each of edits) {
         const path = parseFilePath(each.path);
         if (!path.ok) return toPathFailure("path", path.error, each.path);
-        const file = byFile.get(path.value.text) ?? { path: path.value, edits: [] };
+        const stored = await inStoredForm(workspace, path.value);
+        const file = byFile.get(stored.text) ?? { path: stored, edits: [] };
         file.edits.push(each);
-        byFile.set(path.value.text, file);
+        byFile.set(stored.text, file);
       }
       if (byFile.size > maxEditedFiles) {
         return editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
       }
-      return await editFiles(workspaceOf(source, principal), [...byFile.values()], request.dry_run);
+      return await editFiles(workspace, [...byFile.values()], request.dry_run);
     },
   });
 }
@@ -122,7 +124,11 @@ async function editFiles(
   const planned: PlannedFile[] = [];
   for (const { path, edits } of files) {
     const plan = await planFile(workspace, path, edits);
-    if (!plan.ok) return await suggestNear(workspace, path, toProblem(path, plan.error, isOne));
+    if (!plan.ok) {
+      const failed = toProblem(path, plan.error, isOne);
+      if (isOne || failed.ok || "edit" in plan.error) return await suggestNear(workspace, path, failed);
+      return await suggestNear(workspace, path, { ...failed, message: `${failed.message}; nothing was changed` });
+    }
     planned.push(plan.value);
   }
   if (dryRun) return await editAnswer(planned, null);

@@ -10,8 +10,8 @@ import { listDuplicates } from "./list_duplicates.ts";
 import { listPage } from "./list_page.ts";
 import { listSorted } from "./list_sorted.ts";
 import { summarize } from "./list_summary.ts";
-import { matcherOf, skippedOutput } from "./list_walk.ts";
-import { suggestNear } from "./near_names.ts";
+import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
+import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toPathFailure } from "./refusal.ts";
 
 const maxDepth = 64;
@@ -80,8 +80,8 @@ export function fileListTool(
     input,
     output,
     async run(request, context) {
-      const path = parseDirectoryPath(request.path);
-      if (!path.ok) return toPathFailure("path", path.error, request.path);
+      const parsed = parseDirectoryPath(request.path);
+      if (!parsed.ok) return toPathFailure("path", parsed.error, request.path);
       const matches = matcherOf(request.pattern, request.exclude);
       if (matches === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const after = request.cursor === undefined ? undefined : toWalkCursor(request.cursor);
@@ -93,16 +93,20 @@ export function fileListTool(
         (show === "names" || show === "details");
       const depth = request.depth ?? (isPlain ? 1 : maxDepth);
       const workspace = workspaceOf(source, context.principal);
+      const path = await inStoredForm(workspace, parsed.value);
       const deadline = clock() + maxListMilliseconds;
       const listing = {
         workspace,
-        path: path.value,
+        path,
         depth,
         limit: Math.min(request.limit, workspace.limits.maxListEntries),
         matches,
         modifiedAfter,
         // a plain listing shows all that there is
-        ignored: depth === 1 || request.include_ignored ? undefined : await createIgnored(workspace, path.value),
+        ignored: alsoExcluding(
+          depth === 1 || request.include_ignored ? undefined : await createIgnored(workspace, path),
+          request.exclude,
+        ),
         isOver: () => clock() > deadline || context.signal.aborted,
       };
       const answer = show === "summary"
@@ -112,7 +116,7 @@ export function fileListTool(
         : sort !== "name"
         ? await listSorted(listing, sort)
         : await listPage(listing, { details: show === "details" || modifiedAfter !== null, after });
-      return await suggestNear(workspace, path.value, answer);
+      return await suggestNear(workspace, path, answer);
     },
   });
 }

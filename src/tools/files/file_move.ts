@@ -5,7 +5,7 @@ import { showName } from "../../workspace/file_display.ts";
 import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
-import { suggestNear } from "./near_names.ts";
+import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 
 /** Moves, copies and makes entries of the workspace. */
@@ -43,7 +43,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       if (path === undefined) return await makeDirectory(workspace, to.value);
       const from = path === "" ? parseFilePath("") : parseDirectoryPath(path);
       if (!from.ok) return toPathFailure("path", from.error, path);
-      const pair = { from: from.value, to: to.value };
+      const pair = { from: await inStoredForm(workspace, from.value), to: to.value };
       const outcome = copy
         ? await copyEntry(workspace, pair, { overwrite, signal })
         : await moveEntry(workspace, pair, { overwrite });

@@ -18,7 +18,7 @@ import { filenameInput, pageBytes, sha256Output, untrustedOutput, versionOutput 
 import { combineReads, type FileRead, mediaRead, refusedRead, textRead } from "./read_answer.ts";
 import { type LineRequest, parseNamedLines } from "./read_request.ts";
 import { readTextPart, selectText, type TextProblem, type TextRequest } from "./read_text.ts";
-import { suggestNear } from "./near_names.ts";
+import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 /** Files of one call, the first included. */
@@ -180,7 +180,14 @@ function readOne(
 
 type NumberedRequest = TextRequest & { readonly numbered: boolean };
 
-function readPath(workspace: Workspace, path: WorkspacePath, request: NumberedRequest): FileRead | Promise<FileRead> {
+function readPath(workspace: Workspace, given: WorkspacePath, request: NumberedRequest): FileRead | Promise<FileRead> {
+  const path = inStoredForm(workspace, given);
+  return path instanceof Promise
+    ? path.then((found) => readStored(workspace, found, request))
+    : readStored(workspace, path, request);
+}
+
+function readStored(workspace: Workspace, path: WorkspacePath, request: NumberedRequest): FileRead | Promise<FileRead> {
   const read = workspace.read(path);
   const answer = (whole: Outcome<FileContent>) => toRead(workspace, path, request, whole);
   return read instanceof Promise ? read.then(answer) : answer(read);
@@ -215,7 +222,7 @@ function toRead(
 function problemRead(path: WorkspacePath, problem: TextProblem): FileRead {
   if (problem.reason === "not_text") {
     const words = "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format; " +
-      `embed gives files of any kind (${showName(path.text)})`;
+      `embed: true gives files of any kind (${showName(path.text)})`;
     return refusedRead(path.text, words, "not_text");
   }
   const { code, message } = toFailure("read file", path, problem);

@@ -14,8 +14,8 @@ import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { toSearchCursor } from "./cursor.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { untrustedOutput } from "./input.ts";
-import { matcherOf, skippedOutput } from "./list_walk.ts";
-import { suggestNear } from "./near_names.ts";
+import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
+import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { search } from "./search_run.ts";
 
@@ -80,8 +80,8 @@ export function fileSearchTool(
     input,
     output,
     async run(request, context) {
-      const path = parseDirectoryPath(request.path);
-      if (!path.ok) return toPathFailure("path", path.error, request.path);
+      const parsed = parseDirectoryPath(request.path);
+      if (!parsed.ok) return toPathFailure("path", parsed.error, request.path);
       if (request.query === undefined && request.pattern === undefined) return invalid("give query, pattern or both");
       const matchesName = matcherOf(request.pattern, request.exclude);
       if (matchesName === null) return invalid("a pattern is empty, too long or has too many alternatives");
@@ -94,9 +94,10 @@ export function fileSearchTool(
         pattern = created.value;
       }
       const workspace = workspaceOf(source, context.principal);
-      const there = path.value.text === "" ? null : await workspace.stat(path.value);
+      const path = await inStoredForm(workspace, parsed.value);
+      const there = path.text === "" ? null : await workspace.stat(path);
       if (there !== null && !there.ok) {
-        return await suggestNear(workspace, path.value, toFailure("search", path.value, there.error));
+        return await suggestNear(workspace, path, toFailure("search", path, there.error));
       }
       const isFile = there?.value.kind === "file";
       const started = clock();
@@ -104,7 +105,7 @@ export function fileSearchTool(
       let isHandedOut = false;
       return await search({
         workspace,
-        path: path.value,
+        path,
         isFile,
         limit: request.limit,
         context: request.context,
@@ -114,7 +115,10 @@ export function fileSearchTool(
         matchesName: isFile ? () => true : matchesName,
         pattern,
         cursor,
-        ignored: isFile || request.include_ignored ? undefined : await createIgnored(workspace, path.value),
+        ignored: alsoExcluding(
+          isFile || request.include_ignored ? undefined : await createIgnored(workspace, path),
+          request.exclude,
+        ),
         isOver: () => clock() > deadline || context.signal.aborted,
         progress: (progress) => context.progress({ progress }),
         outlive() {

@@ -13,6 +13,7 @@ import {
 } from "../../workspace/port.ts";
 import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
+import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
@@ -63,15 +64,15 @@ export function fileWriteTool(source: WorkspaceSource): Tool {
       files: z.array(z.object({ ...z.object(oneFile).partial().shape, error: z.string().optional() })).optional(),
     }),
     async run({ filename, content, mode, if_version: ifVersion, files = [] }, { principal }) {
+      const workspace = workspaceOf(source, principal);
       const wanted = [{ filename, content }, ...files];
       const parsed: { readonly path: WorkspacePath; readonly content: string }[] = [];
       for (const file of wanted) { // nothing is written where one cannot be
         const path = parseFilePath(file.filename);
         if (!path.ok) return toPathFailure("filename", path.error, file.filename);
         if (!file.content.isWellFormed()) return notUnicode; // it would be stored as U+FFFD, without a word
-        parsed.push({ path: path.value, content: file.content });
+        parsed.push({ path: await inStoredForm(workspace, path.value), content: file.content });
       }
-      const workspace = workspaceOf(source, principal);
       const lines: string[] = [];
       const facts: Record<string, unknown>[] = [];
       for (const [index, file] of parsed.entries()) {

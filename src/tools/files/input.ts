@@ -41,3 +41,8 @@ export const untrustedOutput: z.ZodLiteral<true> = z.literal(true).describe(
 export function toTimestamp(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
+
+/** A number of things: 1 file, 2 files. */
+export function count(number: number, unit: string): string {
+  return `${number} ${unit}${number === 1 ? "" : "s"}`;
+}

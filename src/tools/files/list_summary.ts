@@ -4,6 +4,7 @@ import { showName } from "../../workspace/file_display.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns } from "../../workspace/text/fair_turns.ts";
+import { count } from "./input.ts";
 import { collectEntries, cutNotice, skippedParts, toSize, type TreeListing } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
@@ -47,11 +48,13 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
   const skipped = skippedParts(listing.ignored);
   const text = [
-    `${all.files} files in ${directories} directories, ${toSize(all.sizeBytes)} bytes, ${all.lines} lines`,
+    `${count(all.files, "file")} in ${directories} ${directories === 1 ? "directory" : "directories"}, ${
+      toSize(all.sizeBytes)
+    } bytes, ${count(all.lines, "line")}`,
     ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
-      `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${total.files} files, ${
+      `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
         toSize(total.sizeBytes)
-      }, ${total.lines} lines`
+      }, ${count(total.lines, "line")}`
     ),
     ...(extensions.length > maxExtensions ? [`(and ${extensions.length - maxExtensions} further extensions)`] : []),
     ...skipped.lines,

@@ -26,16 +26,24 @@ const visitsPerCheck = 256;
 /** What was passed over, in structured content. */
 export const skippedOutput: z.ZodObject = z.object({ count: z.int(), directories: z.array(z.string()) });
 
-/** Matches names that fit `pattern` and lie in nothing that fits `exclude`; `null` when one of them is no pattern. */
+/** Matches names that fit `pattern`; `null` when it, or one of `exclude`, is no pattern. */
 export function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {
-  const include = pattern === undefined ? () => true : parseGlob(pattern);
-  const excludes = exclude.map((text) => parseGlob(text));
-  if (include === null || excludes.includes(null)) return null;
-  if (excludes.length === 0) return include;
-  // what lies in an excluded directory is excluded
-  const isExcluded = (segments: readonly string[]): boolean =>
-    segments.some((_, index) => excludes.some((matches) => matches?.(segments.slice(0, index + 1))));
-  return (segments) => include(segments) && !isExcluded(segments);
+  if (exclude.some((text) => parseGlob(text) === null)) return null;
+  return pattern === undefined ? () => true : parseGlob(pattern);
+}
+
+/** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
+export function alsoExcluding(ignored: Ignored | undefined, exclude: readonly string[] = []): Ignored | undefined {
+  const excludes = exclude.map((text) => parseGlob(text)).filter((matches) => matches !== null);
+  if (excludes.length === 0) return ignored;
+  return {
+    enter: async (segments) => await ignored?.enter(segments),
+    skips: (segments, isDirectory) =>
+      excludes.some((matches) => matches(segments)) || (ignored?.skips(segments, isDirectory) ?? false),
+    get skipped() {
+      return ignored?.skipped ?? { count: 0, names: [] };
+    },
+  };
 }
 
 /** All entries that are wanted, as far as the bounds allow. */

@@ -1,4 +1,7 @@
-/** What a caller may have meant by a path that is not there: its refusal names the nearest paths that are. */
+/**
+ * What a caller may have meant by a path that is not there. Where only the Unicode form differs it is that one: macOS
+ * writes é as e and an accent, models as one character. Else the refusal names the nearest paths that are there.
+ */
 import { closestWord } from "../../lib/closest_word.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
@@ -19,6 +22,27 @@ const maxDepth = 32;
 const maxMilliseconds = 300;
 /** Deeper paths are no slip of the pen. */
 const maxSegments = 32;
+const ascii = /^[\x20-\x7e]*$/;
+
+/** The path with its names as their directories have them, where only the Unicode form differs; else the path itself. */
+export function inStoredForm(workspace: Workspace, path: WorkspacePath): WorkspacePath | Promise<WorkspacePath> {
+  return ascii.test(path.text) ? path : findStoredForm(workspace, path);
+}
+
+async function findStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
+  let found = rootPath;
+  for (const name of path.segments) {
+    const same = childPath(found, [name]);
+    if (ascii.test(name) || (await workspace.stat(same)).ok) {
+      found = same;
+      continue;
+    }
+    const names = await namesIn(workspace, found, () => false);
+    const forms = names.filter((each) => each.normalize("NFC") === name.normalize("NFC"));
+    found = forms.length === 1 ? childPath(found, forms) : same;
+  }
+  return found;
+}
 
 /** The outcome of a call on `path`; if nothing is there, with the nearest paths that are. */
 export async function suggestNear<Outcome extends ToolOutcome | { readonly code: string; readonly message: string }>(
@@ -56,7 +80,11 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
   return await namesakes(workspace, segments, isOver);
 }
 
-async function namesIn(workspace: Workspace, path: WorkspacePath, isOver: () => boolean): Promise<readonly string[]> {
+async function namesIn(
+  workspace: Workspace,
+  path: WorkspacePath,
+  isOver: () => boolean,
+): Promise<readonly string[]> {
   const names: string[] = [];
   for (let hasMore = true; hasMore && names.length < maxNames && !isOver();) {
     const after = names.at(-1);

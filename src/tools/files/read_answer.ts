@@ -6,7 +6,7 @@ import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import { toReadCursorText } from "./cursor.ts";
-import { toTimestamp, toVersion } from "./input.ts";
+import { count, toTimestamp, toVersion } from "./input.ts";
 import type { TextPart } from "./read_text.ts";
 
 /** One file of an answer. */
@@ -147,10 +147,6 @@ function lineEnds(text: string): "LF" | "CRLF" | "mixed line ends" {
 function numberLines(text: string, firstLine: number): string {
   let line = firstLine;
   return text.split(/(?<=\n)/).map((part) => `${line++}\t${part}`).join("");
-}
-
-function count(number: number, unit: string): string {
-  return `${number} ${unit}${number === 1 ? "" : "s"}`;
 }
 
 function bytes(number: number): string {

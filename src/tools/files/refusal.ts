@@ -92,7 +92,7 @@ function refusalWords(refusal: WorkspaceRefusal): string {
     case "into_itself":
       return "a directory cannot be moved into itself";
     case "too_many_entries":
-      return `there are more than ${refusal.limit} entries in it`;
+      return `there are more than ${refusal.limit} entries in it; take its directories one at a time`;
     case "is_directory":
       return "it is a directory";
     case "not_a_directory":

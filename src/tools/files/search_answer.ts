@@ -5,6 +5,7 @@ import type { Ignored } from "../../workspace/ignored.ts";
 import type { PassedOver } from "../../workspace/text/search_file.ts";
 import type { LineMatch } from "../../workspace/text/search_text.ts";
 import { type SearchCursor, toSearchCursorText } from "./cursor.ts";
+import { count } from "./input.ts";
 import { skippedParts } from "./list_walk.ts";
 import type { FoundFile, SearchResult } from "./search_matches.ts";
 
@@ -104,8 +105,4 @@ function toLines({ filename, matches, count: hits }: FoundFile, { show, byName }
     }
   }
   return lines.join("\n");
-}
-
-function count(number: number, unit: string): string {
-  return `${number} ${unit}${number === 1 ? "" : "s"}`;
 }
