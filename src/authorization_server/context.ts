@@ -8,6 +8,9 @@ import type { Storage } from "../storage/port.ts";
 import type { FetchDocument } from "./documents/document_fetcher.ts";
 import type { ServicenowUse } from "./users/servicenow_port.ts";
 
+/** What the operator's commands work on. */
+export type AdministrationOptions = Pick<AuthorizationServerOptions, "storage" | "clock">;
+
 /** How long tokens live, from the settings. */
 export interface Lifetimes {
   readonly accessTokenLifetimeSeconds: number;

@@ -1,15 +1,12 @@
 /** Finds clients: in storage, or by the metadata document at the URL that is their id. */
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Log } from "../../lib/log/log.ts";
-import type { SecretBox } from "../../lib/secret_box.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { authorizationCodeLifetimeSeconds } from "../records/authorization_code.ts";
 import { authorizationRequestLifetimeSeconds } from "../records/authorization_request.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { Storage } from "../../storage/port.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata_document.ts";
-import type { Lifetimes } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import type { FetchDocument } from "../documents/document_fetcher.ts";
 import { hiddenText } from "../hidden_text.ts";
 import type { DocumentProblem } from "../documents/public_document.ts";
@@ -57,16 +54,13 @@ interface KnownDocument {
 }
 
 /** Builds the directory; without `fetchDocument` there are no metadata documents. */
-export function createClientDirectory(options: {
-  readonly storage: Storage;
-  readonly secrets: SecretBox;
-  readonly clock: Clock;
-  /** For how long documents in memory are fresh. */
-  readonly elapsed: Clock;
-  readonly log: Log;
-  readonly fetchDocument: FetchDocument | undefined;
-  readonly lifetimes: Lifetimes;
-}): ClientDirectory {
+export function createClientDirectory(
+  options: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes"> & {
+    /** For how long documents in memory are fresh. */
+    readonly elapsed: Clock;
+    readonly fetchDocument: FetchDocument | undefined;
+  },
+): ClientDirectory {
   const { storage, secrets, clock, elapsed, log, fetchDocument, lifetimes } = options;
   const documents = boundedMap<string, KnownDocument>(maxDocuments);
 

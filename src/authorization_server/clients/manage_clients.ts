@@ -1,5 +1,5 @@
 /** The operator's commands on clients: create, list, remove. They work while the server runs. */
-import type { Clock } from "../../lib/time/clock.ts";
+import type { AdministrationOptions } from "../context.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/port.ts";
 import { cleanClientName } from "./client_metadata.ts";
@@ -9,12 +9,6 @@ import { isUsableRedirectUri } from "./redirect_uri.ts";
 import { type Client, clients, unusedClientId, unusedClients } from "../records/client.ts";
 import { deleteGrants, grants } from "../records/grant.ts";
 import { allScopes, knownScopes, parseScope } from "../scope.ts";
-
-/** What the commands work on. */
-interface ManageClientsOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
-}
 
 /** What `clients create` asks for. */
 export interface ClientRequest {
@@ -45,7 +39,7 @@ const maxSecretLifetimeSeconds = 10 * 31_536_000;
 
 /** Makes a client. Its secret, if it has one, is shown this once; only the hash is kept. */
 export async function createClient(
-  { storage, clock }: ManageClientsOptions,
+  { storage, clock }: AdministrationOptions,
   request: ClientRequest,
 ): Promise<Result<{ readonly client: ClientSummary; readonly secret: string | null }, ClientProblem>> {
   const problem = findProblem(request);
@@ -115,14 +109,14 @@ function findProblem(request: ClientRequest): ClientProblem | null {
 }
 
 /** All clients, registered ones included, oldest first. */
-export async function listClients({ storage }: ManageClientsOptions): Promise<ClientSummary[]> {
+export async function listClients({ storage }: AdministrationOptions): Promise<ClientSummary[]> {
   const stored = await Array.fromAsync(clients.all(storage));
   return stored.map(({ value: { secretHash: _, ...summary } }) => summary)
     .sort((a, b) => a.registeredAt - b.registeredAt);
 }
 
 /** Removes a client of any origin with everything it was granted; `false` when there is none. */
-export async function removeClient({ storage }: ManageClientsOptions, id: string): Promise<boolean> {
+export async function removeClient({ storage }: AdministrationOptions, id: string): Promise<boolean> {
   const client = id === "" ? null : await clients.read(storage, id);
   if (client === null) return false;
   // The client goes between two rounds: what it obtains during the first one is caught by the second.

@@ -135,18 +135,12 @@ async function connectToAny(
   const tried = addresses.slice(0, maxAddresses);
   for (const address of tried) {
     if (signal.aborted) return null;
-    const attempt = new AbortController();
-    const abandon = (): void => attempt.abort();
-    const timer = setTimeout(abandon, timeoutMs / tried.length);
-    signal.addEventListener("abort", abandon, { once: true });
+    const attempt = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeoutMs / tried.length))]);
     try {
       const port = Number(url.port || "443");
-      return await network.connectTls({ address, port, host: url.hostname, signal: attempt.signal });
+      return await network.connectTls({ address, port, host: url.hostname, signal: attempt });
     } catch {
       // the next one may answer
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", abandon);
     }
   }
   return null;

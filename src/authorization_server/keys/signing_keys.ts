@@ -1,17 +1,11 @@
 /** The Ed25519 keys that sign access tokens: made on first use, rotated with overlap, published as a JWK set. */
 import { exportJWK, generateKeyPair, importJWK } from "@panva/jose";
-import type { Clock } from "../../lib/time/clock.ts";
-import type { SecretBox } from "../../lib/secret_box.ts";
-import type { Storage } from "../../storage/port.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { currentSigningKey, type SigningKey, signingKeys, signingKidAt } from "../records/signing_key.ts";
 import { conflict, retryOnConflict } from "../records/record_family.ts";
 
-export interface SigningKeyOptions {
-  readonly storage: Storage;
-  readonly secrets: SecretBox;
-  readonly clock: Clock;
-}
+export type SigningKeyOptions = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock">;
 
 /** A public key as RFC 7517 publishes it. */
 interface PublishedKey {

@@ -1,6 +1,6 @@
 /** Authorization requests that were answered a moment ago: a browser that sends a decision twice gets its answer twice. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const answeredRequestSchema = z.object({
   /** SHA-256 of the cookie of the browser that decided. */
@@ -12,10 +12,5 @@ const answeredRequestSchema = z.object({
   isAllowed: z.boolean(),
 });
 
-type AnsweredRequest = z.output<typeof answeredRequestSchema>;
-
 /** `["answered_request", SHA-256 of the handle]`, expiring. */
-export const answeredRequests: RecordFamily<AnsweredRequest> = defineRecordFamily(
-  "answered_request",
-  answeredRequestSchema,
-);
+export const answeredRequests = defineRecordFamily("answered_request", answeredRequestSchema);

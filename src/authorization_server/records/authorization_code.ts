@@ -1,6 +1,6 @@
 /** Authorization codes. A redeemed one stays as a mark until its grant ends, so that a replay is noticed. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const authorizationCodeSchema = z.object({
   grantId: z.string(),
@@ -20,10 +20,7 @@ const authorizationCodeSchema = z.object({
 export type AuthorizationCode = z.output<typeof authorizationCodeSchema>;
 
 /** `["authorization_code", SHA-256 of the code]`, expiring. */
-export const authorizationCodes: RecordFamily<AuthorizationCode> = defineRecordFamily(
-  "authorization_code",
-  authorizationCodeSchema,
-);
+export const authorizationCodes = defineRecordFamily("authorization_code", authorizationCodeSchema);
 
 /** People paste codes by hand where the browser runs on another machine. At most 600 (RFC 6749 §4.1.2). */
 export const authorizationCodeLifetimeSeconds = 300;

@@ -1,6 +1,6 @@
 /** Authorization requests that wait for a user. Kept here, so that nothing in a page's form can change them. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const authorizationRequestSchema = z.object({
   clientId: z.string(),
@@ -19,10 +19,7 @@ const authorizationRequestSchema = z.object({
 export type AuthorizationRequest = z.output<typeof authorizationRequestSchema>;
 
 /** `["authorization_request", SHA-256 of the handle]`, expiring. */
-export const authorizationRequests: RecordFamily<AuthorizationRequest> = defineRecordFamily(
-  "authorization_request",
-  authorizationRequestSchema,
-);
+export const authorizationRequests = defineRecordFamily("authorization_request", authorizationRequestSchema);
 
 /** From the first page to the decision. */
 export const authorizationRequestLifetimeSeconds = 600;

@@ -1,6 +1,6 @@
 /** Signed-in browsers. A session may spare the passphrase, never the consent. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const browserSessionSchema = z.object({
   userId: z.string(),
@@ -9,10 +9,5 @@ const browserSessionSchema = z.object({
   signedInAt: z.number(),
 });
 
-type BrowserSession = z.output<typeof browserSessionSchema>;
-
 /** `["browser_session", SHA-256 of the cookie]`, expiring. */
-export const browserSessions: RecordFamily<BrowserSession> = defineRecordFamily(
-  "browser_session",
-  browserSessionSchema,
-);
+export const browserSessions = defineRecordFamily("browser_session", browserSessionSchema);

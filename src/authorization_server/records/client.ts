@@ -1,7 +1,7 @@
 /** OAuth clients: registered by themselves (RFC 7591) or made by the operator. */
 import { z } from "zod";
 import type { Storage, VersionCheck } from "../../storage/port.ts";
-import { defineRecordFamily, type RecordFamily, unchanged } from "./record_family.ts";
+import { defineRecordFamily, unchanged } from "./record_family.ts";
 
 const clientSchema = z.object({
   id: z.string(),
@@ -34,13 +34,10 @@ const clientSchema = z.object({
 export type Client = z.output<typeof clientSchema>;
 
 /** `["client", id]`; expires while unused. */
-export const clients: RecordFamily<Client> = defineRecordFamily("client", clientSchema);
+export const clients = defineRecordFamily("client", clientSchema);
 
 /** `["unused_client", registration time, id]`: the unused clients, oldest first. */
-export const unusedClients: RecordFamily<{ clientId: string }> = defineRecordFamily(
-  "unused_client",
-  z.object({ clientId: z.string() }),
-);
+export const unusedClients = defineRecordFamily("unused_client", z.object({ clientId: z.string() }));
 
 /** Where an unused client stands in {@link unusedClients}. */
 export function unusedClientId(client: Pick<Client, "id" | "registeredAt">): [string, string] {

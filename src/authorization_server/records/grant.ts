@@ -1,6 +1,6 @@
 /** Grants: what a user allowed a client. Every token belongs to one; deleting it ends them all. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily, type Stored } from "./record_family.ts";
+import { defineRecordFamily, type Stored } from "./record_family.ts";
 import type { Batch, Storage } from "../../storage/port.ts";
 
 const grantSchema = z.object({
@@ -38,13 +38,10 @@ const grantSchema = z.object({
 export type Grant = z.output<typeof grantSchema>;
 
 /** `["grant", id]`, expiring. */
-export const grants: RecordFamily<Grant> = defineRecordFamily("grant", grantSchema);
+export const grants = defineRecordFamily("grant", grantSchema);
 
 /** `["subject_grant", subject, grant id]`: the grants of each user. */
-export const subjectGrants: RecordFamily<{ grantId: string }> = defineRecordFamily(
-  "subject_grant",
-  z.object({ grantId: z.string() }),
-);
+export const subjectGrants = defineRecordFamily("subject_grant", z.object({ grantId: z.string() }));
 
 /** The writes that store a grant together with its index entry. */
 export function putsOfGrant(grant: Grant, expiresAt: number): NonNullable<Batch["puts"]> {

@@ -1,6 +1,6 @@
 /** Access tokens made at the command line, by a user who can read the data directory anyway. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const operatorTokenSchema = z.object({
   id: z.string(),
@@ -18,4 +18,4 @@ const operatorTokenSchema = z.object({
 export type OperatorToken = z.output<typeof operatorTokenSchema>;
 
 /** `["operator_token", id]`, expiring. */
-export const operatorTokens: RecordFamily<OperatorToken> = defineRecordFamily("operator_token", operatorTokenSchema);
+export const operatorTokens = defineRecordFamily("operator_token", operatorTokenSchema);

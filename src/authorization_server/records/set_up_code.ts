@@ -3,11 +3,11 @@
  * that another instance can print the same link: the seed alone does not reveal the code.
  */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const setUpCodeSchema = z.object({ codeHash: z.string(), seed: z.string() });
 
 export type SetUpCode = z.output<typeof setUpCodeSchema>;
 
 /** `["set_up_code", "current"]`, expiring. */
-export const setUpCodes: RecordFamily<SetUpCode> = defineRecordFamily("set_up_code", setUpCodeSchema);
+export const setUpCodes = defineRecordFamily("set_up_code", setUpCodeSchema);

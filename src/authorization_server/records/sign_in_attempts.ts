@@ -1,6 +1,6 @@
 /** Attempts to sign in that failed or are being checked, counted for the throttle. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 /** Attempts that count together. */
 export interface SignInAttempts {
@@ -11,7 +11,7 @@ export interface SignInAttempts {
 }
 
 /** `["sign_in_attempts", HMAC of an address or a browser]`, and `["sign_in_attempts", "everyone"]`, expiring. */
-export const signInAttempts: RecordFamily<SignInAttempts> = defineRecordFamily(
+export const signInAttempts = defineRecordFamily(
   "sign_in_attempts",
   z.object({ failures: z.number(), notBefore: z.number(), lastAt: z.number() }),
 );

@@ -1,6 +1,6 @@
 /** Keys that sign access tokens. The private half is sealed under the installation's master key. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const signingKeySchema = z.object({
   kid: z.string(),
@@ -13,7 +13,7 @@ const signingKeySchema = z.object({
 export type SigningKey = z.output<typeof signingKeySchema>;
 
 /** `["signing_key", kid]`; a retired one expires when the last token that it signed has ended. */
-export const signingKeys: RecordFamily<SigningKey> = defineRecordFamily("signing_key", signingKeySchema);
+export const signingKeys = defineRecordFamily("signing_key", signingKeySchema);
 
 const currentSigningKeySchema = z.object({
   kid: z.string(),
@@ -25,10 +25,7 @@ const currentSigningKeySchema = z.object({
 type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;
 
 /** `["current_signing_key", "kid"]`: which key signs. */
-export const currentSigningKey: RecordFamily<CurrentSigningKey> = defineRecordFamily(
-  "current_signing_key",
-  currentSigningKeySchema,
-);
+export const currentSigningKey = defineRecordFamily("current_signing_key", currentSigningKeySchema);
 
 /** The key that signs at a moment. Every instance comes to the same by its clock, and nothing has to be written then. */
 export function signingKidAt({ kid, next }: CurrentSigningKey, now: number): string {

@@ -1,6 +1,6 @@
 /** Users, who may sign in. */
 import { z } from "zod";
-import { defineRecordFamily, type RecordFamily } from "./record_family.ts";
+import { defineRecordFamily } from "./record_family.ts";
 
 const userSchema = z.object({
   /** The name they sign in with, which is also the `sub` of their tokens; never reused. */
@@ -19,7 +19,7 @@ const userSchema = z.object({
 export type User = z.output<typeof userSchema>;
 
 /** `["user", id]` */
-export const users: RecordFamily<User> = defineRecordFamily("user", userSchema);
+export const users = defineRecordFamily("user", userSchema);
 
 /** The id of the user who set this server up. */
 export const ownerId = "owner";

@@ -1,13 +1,9 @@
 /** The authorization code grant (RFC 6749 §4.1.3 with RFC 7636): a code becomes a grant and its first tokens. */
 import type { AgreedClock } from "../../lib/time/agreed_clock.ts";
-import type { Clock } from "../../lib/time/clock.ts";
-import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { SecretBox } from "../../lib/secret_box.ts";
-import type { Storage } from "../../storage/port.ts";
 import type { AccessTokens } from "./access_token.ts";
 import { type Client, clientStillThere } from "../records/client.ts";
-import type { Lifetimes } from "../context.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import { verifyCodeVerifier } from "./pkce.ts";
 import { hashSecret } from "../../lib/random_secret.ts";
 import { conflict, retryOnConflict, type Stored, unchanged } from "../records/record_family.ts";
@@ -20,17 +16,12 @@ import type { Parameters } from "../request_body.ts";
 import type { GrantType, IssuedTokens } from "./token.ts";
 import type { Account, UserDirectory } from "../users/user_directory.ts";
 
-export interface GrantTypeOptions {
-  readonly storage: Storage;
-  readonly secrets: SecretBox;
-  readonly clock: Clock;
+export interface GrantTypeOptions
+  extends Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes" | "resource"> {
   /** For the grace of refresh tokens, which may be sent to two instances. */
   readonly agreedClock: AgreedClock;
-  readonly log: Log;
-  readonly lifetimes: Lifetimes;
   readonly users: UserDirectory;
   readonly accessTokens: AccessTokens;
-  readonly resource: string;
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
 }
 

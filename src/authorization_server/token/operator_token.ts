@@ -1,5 +1,5 @@
 /** Access tokens for scripts: made, listed and revoked on the command line, while the server runs or before set-up. */
-import type { Clock } from "../../lib/time/clock.ts";
+import type { AdministrationOptions } from "../context.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/port.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../../lib/random_secret.ts";
@@ -10,12 +10,6 @@ import { allScopes, knownScopes, parseScope } from "../scope.ts";
 
 /** The `clientId` of principals that come from operator tokens. */
 export const operatorClientId = "portcullis-cli";
-
-/** What the commands work on. */
-interface OperatorTokenOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
-}
 
 /** What `token create` asks for. */
 export interface OperatorTokenRequest {
@@ -41,7 +35,7 @@ const pattern = /^pct_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/;
 
 /** Makes a token. It is shown this once; only its hash is kept. */
 export async function createOperatorToken(
-  { storage, clock }: OperatorTokenOptions,
+  { storage, clock }: AdministrationOptions,
   request: OperatorTokenRequest,
 ): Promise<Result<{ readonly token: string; readonly summary: OperatorTokenSummary }, OperatorTokenProblem>> {
   return await retryOnConflict(async () => {
@@ -94,7 +88,7 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
 }
 
 /** The tokens that are alive, oldest first. */
-export async function listOperatorTokens({ storage }: OperatorTokenOptions): Promise<OperatorTokenSummary[]> {
+export async function listOperatorTokens({ storage }: AdministrationOptions): Promise<OperatorTokenSummary[]> {
   const stored = await Array.fromAsync(operatorTokens.all(storage));
   return stored.map(({ value: { tokenHash: _hash, userEpoch: _epoch, ...summary } }) => summary).sort((a, b) =>
     a.createdAt - b.createdAt
@@ -102,7 +96,7 @@ export async function listOperatorTokens({ storage }: OperatorTokenOptions): Pro
 }
 
 /** Ends a token at once; `false` when there is none with that id. */
-export async function revokeOperatorToken({ storage }: OperatorTokenOptions, id: string): Promise<boolean> {
+export async function revokeOperatorToken({ storage }: AdministrationOptions, id: string): Promise<boolean> {
   return id !== "" && await storage.consume(operatorTokens.key(id)) !== null;
 }
 

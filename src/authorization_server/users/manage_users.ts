@@ -1,19 +1,12 @@
 /** The operator's commands on users: add, list, disable, enable, reset. They work while the server runs. */
-import type { Clock } from "../../lib/time/clock.ts";
+import type { AdministrationOptions } from "../context.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { Storage } from "../../storage/port.ts";
 import { deleteOperatorTokensOf } from "../token/operator_token.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { conflict, retryOnConflict, type Stored, unchanged } from "../records/record_family.ts";
 import { deleteGrants, subjectGrants } from "../records/grant.ts";
 import { ownerId, type User, users } from "../records/user.ts";
-
-/** What the commands work on. */
-interface ManageUsersOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
-}
 
 /** A command that cannot be carried out: which argument, and what to do, for the terminal. */
 export interface UserProblem {
@@ -35,7 +28,7 @@ export function noSuchUser(name: string): UserProblem {
 
 /** Why a name cannot be given to a new user, or `null`. */
 export async function newUserProblem(
-  { storage }: Pick<ManageUsersOptions, "storage">,
+  { storage }: Pick<AdministrationOptions, "storage">,
   name: string,
 ): Promise<UserProblem | null> {
   if (!namePattern.test(name)) {
@@ -48,7 +41,7 @@ export async function newUserProblem(
 
 /** Why nothing can be changed about a user, or `null`. */
 export async function existingUserProblem(
-  { storage }: Pick<ManageUsersOptions, "storage">,
+  { storage }: Pick<AdministrationOptions, "storage">,
   name: string,
 ): Promise<UserProblem | null> {
   return name === "" || await users.read(storage, name) === null ? noSuchUser(name) : null;
@@ -60,7 +53,7 @@ function takenName(name: string): UserProblem {
 
 /** Adds a user. Names are lower-case and never reused. */
 export async function addUser(
-  { storage, clock }: ManageUsersOptions,
+  { storage, clock }: AdministrationOptions,
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
 ): Promise<Result<UserSummary, UserProblem>> {
   const unfit = await newUserProblem({ storage }, name);
@@ -76,24 +69,24 @@ export async function addUser(
   return added ? success(summary) : failure(takenName(name));
 }
 
-export async function listUsers({ storage }: ManageUsersOptions): Promise<UserSummary[]> {
+export async function listUsers({ storage }: AdministrationOptions): Promise<UserSummary[]> {
   const stored = await Array.fromAsync(users.all(storage));
   return stored.map(({ value }) => summarise(value));
 }
 
 /** Locks a user out: sessions, grants and tokens end at once. */
-export function disableUser(options: ManageUsersOptions, name: string): Promise<Result<UserSummary, UserProblem>> {
+export function disableUser(options: AdministrationOptions, name: string): Promise<Result<UserSummary, UserProblem>> {
   return changeUser(options, name, (user) => ({ ...user, disabled: true }));
 }
 
 /** Lets a user sign in again; earlier grants are not restored. */
-export function enableUser(options: ManageUsersOptions, name: string): Promise<Result<UserSummary, UserProblem>> {
+export function enableUser(options: AdministrationOptions, name: string): Promise<Result<UserSummary, UserProblem>> {
   return changeUser(options, name, (user) => ({ ...user, disabled: false }));
 }
 
 /** Sets a new passphrase: sessions end, and so does every grant that was approved under the old one. */
 export async function resetUser(
-  options: ManageUsersOptions,
+  options: AdministrationOptions,
   { name, passphrase }: { readonly name: string; readonly passphrase: string },
 ): Promise<Result<UserSummary, UserProblem>> {
   const problem = passphraseProblem(passphrase);
@@ -105,7 +98,7 @@ export async function resetUser(
 
 /** Changes a user. The new epoch cuts off grants and tokens with that one commit; removing them afterwards is tidying, but for tokens without an epoch. */
 function changeUser(
-  { storage }: ManageUsersOptions,
+  { storage }: AdministrationOptions,
   name: string,
   change: (user: User) => User,
 ): Promise<Result<UserSummary, UserProblem>> {

@@ -5,9 +5,7 @@
  */
 import type { Admission } from "../../lib/admission.ts";
 import type { AgreedClock } from "../../lib/time/agreed_clock.ts";
-import type { Clock } from "../../lib/time/clock.ts";
-import type { SecretBox } from "../../lib/secret_box.ts";
-import type { Storage } from "../../storage/port.ts";
+import type { AuthorizationServerOptions } from "../context.ts";
 import { conflict, retryOnConflict, type Stored, unchanged } from "../records/record_family.ts";
 import { type SignInAttempts, signInAttempts } from "../records/sign_in_attempts.ts";
 
@@ -19,13 +17,6 @@ export interface PasswordThrottle {
    * themselves.
    */
   succeed(address: string, known: boolean): Promise<void>;
-}
-
-interface PasswordThrottleOptions {
-  readonly storage: Storage;
-  readonly secrets: SecretBox;
-  readonly clock: Clock;
-  readonly agreedClock: AgreedClock;
 }
 
 interface Bucket {
@@ -43,7 +34,9 @@ const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
  * common delay, so that a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
 export function createPasswordThrottle(
-  { storage, secrets, clock, agreedClock }: PasswordThrottleOptions,
+  { storage, secrets, clock, agreedClock }: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock"> & {
+    readonly agreedClock: AgreedClock;
+  },
 ): PasswordThrottle {
   const bucketsOf = (address: string, known: boolean): readonly Bucket[] => {
     const id = secrets.authenticate("sign-in-attempts", address);

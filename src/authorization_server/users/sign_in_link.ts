@@ -2,7 +2,7 @@
  * A link from the command line that lets one browser past the delays which guessing elsewhere causes. It makes the
  * browser a known one but signs no user in: the passphrase is still required, and wrong ones are delayed by browser.
  */
-import type { Clock } from "../../lib/time/clock.ts";
+import type { AdministrationOptions } from "../context.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/port.ts";
 import type { Browser, Browsers } from "../browser/browser_sessions.ts";
@@ -15,7 +15,7 @@ const lifetimeMs = 600_000;
 
 /** Makes the code of a link for a user; the owner may have none stored (OWNER_PASSWORD_HASH). */
 export async function createSignInCode(
-  { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
+  { storage, clock }: AdministrationOptions,
   userId: string,
 ): Promise<Result<string, UserProblem>> {
   const user = userId === "" ? null : await users.read(storage, userId);
