@@ -70,9 +70,7 @@ function configureClaudeDesktop(connection: Connection): ClientConfiguration {
   const notes = [
     "mcp-remote (npm) is the bridge, since this file has no HTTP servers; `connect claude-desktop --transport stdio` needs no bridge.",
   ];
-  if (tokenVariable !== undefined) {
-    notes.push("Replace THE_TOKEN; Claude Desktop has no other place for it.");
-  }
+  if (tokenVariable !== undefined) notes.push("Replace THE_TOKEN; Claude Desktop has no other place for it.");
   return { place, text: serversJson(entry), notes };
 }
 

@@ -41,9 +41,7 @@ export function createRateLimits(
   const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);
   const shared: SharedRateLimiter[] = [];
   const limiter = (name: string, count: number, windowMs: number): RateLimiter => {
-    if (!mayHaveSeveralInstances(config)) {
-      return createRateLimiter({ count, windowMs, clock: timers.elapsed });
-    }
+    if (!mayHaveSeveralInstances(config)) return createRateLimiter({ count, windowMs, clock: timers.elapsed });
     const rate = { name, count, windowMs };
     const made = createSharedRateLimiter({ ...rate, storage, hideKey, clock, agreedClock, timers, log });
     shared.push(made);

@@ -18,10 +18,7 @@ const attachmentRecord = z.object({
 });
 
 export function createAttachments(
-  { callAs, reader }: {
-    readonly callAs: CallAs;
-    readonly reader: RecordReader;
-  },
+  { callAs, reader }: { readonly callAs: CallAs; readonly reader: RecordReader },
 ): Attachments {
   const readableTables = new Set(recordKinds.map((kind) => tables[kind].table));
   const json = { accept: "json", maxBytes: maxReplyBytes } as const;

@@ -11,10 +11,7 @@ import { buildQuery } from "./search_query.ts";
 import { type TableDefinition, tables } from "./tables.ts";
 
 export function createSearch(
-  { callAs, instance }: {
-    readonly callAs: CallAs;
-    readonly instance: ServicenowInstance;
-  },
+  { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
 ): Search {
   return async (kind, request, caller) => {
     const table = tables[kind];
