@@ -11,7 +11,7 @@ export interface Stored<T> {
 }
 
 /** Typed access to the entries below one prefix. Reading throws when an entry does not fit its schema. */
-export interface RecordFamily<T> {
+interface RecordFamily<T> {
   key(...id: [string, ...string[]]): StorageKey;
   read(storage: Storage, ...id: [string, ...string[]]): Promise<Stored<T> | null>;
   /** The records below `id`, or of the whole family, in key order; those `after` a key. */
