@@ -7,7 +7,6 @@ import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
 import { notFoundPage } from "./home.ts";
 import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
-import { wantsPage } from "./wants_page.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 
@@ -111,4 +110,11 @@ function badAddress(): Response {
 
 function noOrigin(): Response {
   return new Response(null, { status: 204, headers: { allow: "GET, POST, DELETE, OPTIONS" } });
+}
+
+/** Tells a person's browser from a client: what a browser opens by an address has to be a page. */
+function wantsPage(request: Request): boolean {
+  if (request.method !== "GET" && request.method !== "HEAD") return false;
+  const accept = request.headers.get("accept") ?? "";
+  return accept.includes("text/html") && !accept.includes("text/event-stream");
 }

@@ -1,20 +1,12 @@
 /** A span for each HTTP request, by OpenTelemetry's conventions: named by its route, never by its path or query. */
-import type { Tracer } from "../lib/tracer.ts";
+import { inHttpSpan, type Tracer } from "../lib/tracer.ts";
 import { traceContextOf } from "../mcp/messages/trace_context.ts";
 import type { RouteObserver } from "./observed_routes.ts";
 
 /** RFC 9110 §9, RFC 5789. Of what a caller makes up, no text is exported. */
-const knownMethods: ReadonlySet<string> = new Set([
-  "GET",
-  "HEAD",
-  "POST",
-  "PUT",
-  "DELETE",
-  "CONNECT",
-  "OPTIONS",
-  "TRACE",
-  "PATCH",
-]);
+const knownMethods: ReadonlySet<string> = new Set(
+  ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"],
+);
 
 /** Continues the trace of the request's headers. The span ends with the head of the answer. */
 export function traceRequests(tracer: Tracer): RouteObserver {
@@ -32,18 +24,7 @@ export function traceRequests(tracer: Tracer): RouteObserver {
         },
         ...(parent === undefined ? {} : { parent }),
       });
-      if (span === null) return await answer();
-      try {
-        const response = await span.run(answer);
-        span.set({ "http.response.status_code": response.status });
-        if (response.status >= 500) span.fail(String(response.status));
-        return response;
-      } catch (error) {
-        span.fail(error instanceof Error ? error.name : "_OTHER");
-        throw error;
-      } finally {
-        span.end();
-      }
+      return span === null ? await answer() : await inHttpSpan(span, 500, answer);
     },
   };
 }

@@ -71,3 +71,22 @@ export function inSpan<T>(
     },
   );
 }
+
+/** Sends a request, or answers one, in a span that has its status; a status from `failsFrom` on fails the span. */
+export async function inHttpSpan(
+  span: Span,
+  failsFrom: number,
+  exchange: () => Promise<Response>,
+): Promise<Response> {
+  try {
+    const response = await span.run(exchange);
+    span.set({ "http.response.status_code": response.status });
+    if (response.status >= failsFrom) span.fail(String(response.status));
+    return response;
+  } catch (error) {
+    span.fail(error instanceof Error ? error.name : "_OTHER");
+    throw error;
+  } finally {
+    span.end();
+  }
+}

@@ -6,7 +6,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Log } from "../lib/log/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Span, SpanStart, TraceContext, Tracer } from "../lib/tracer.ts";
+import { inHttpSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
 import { findTelemetry, type ParentSpan, spanKey, statusError } from "./deno_telemetry.ts";
 
 /** The tracer, and what the adapters take in its place. */
@@ -127,17 +127,7 @@ function tracedFetch(tracer: Tracer, active: AsyncLocalStorage<Active>): typeof 
         "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
       },
     });
-    if (span === null) return await send(input, init);
-    try {
-      const response = await span.run(() => send(input, init));
-      span.set({ "http.response.status_code": response.status });
-      if (response.status >= 400) span.fail(String(response.status));
-      return response;
-    } catch (error) {
-      span.fail(error instanceof Error ? error.name : "_OTHER");
-      throw error;
-    } finally {
-      span.end();
-    }
+    const exchange = () => send(input, init);
+    return span === null ? await exchange() : await inHttpSpan(span, 400, exchange);
   };
 }
