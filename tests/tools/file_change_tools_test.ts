@@ -110,3 +110,18 @@ Deno.test("a copy of a directory that cannot be finished says how far it went", 
     assert.equal(refused.code, "copy_incomplete");
     assert.match(refused.message, /200 bytes.*\(2 files were copied to e and are there now\)$/);
   }, { limits: { maxTotalBytes: 200 } }));
+
+Deno.test("file_move onto a directory names the path in it that mv would have taken", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const move = fileMoveTool(workspace);
+    Deno.mkdirSync(`${root}/d`);
+    Deno.writeTextFileSync(`${root}/a`, "a");
+    Deno.writeTextFileSync(`${root}/b`, "b");
+    for (const copy of [false, true]) {
+      for (const destination of ["d", "d/"]) {
+        const { message } = await failureOf(move, { path: "a", destination, copy });
+        assert.match(message, /\(d\); did you mean d\/a\?$/);
+      }
+    }
+    assert.doesNotMatch((await failureOf(move, { path: "a", destination: "b" })).message, /did you mean/);
+  }));

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
-import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
+import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
@@ -47,7 +47,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const outcome = copy
         ? await copyEntry(workspace, pair, { overwrite, signal })
         : await moveEntry(workspace, pair, { overwrite });
-      return await suggestNear(workspace, pair.from, outcome);
+      return await suggestNear(workspace, pair.from, await suggestInside(workspace, pair, outcome));
     },
   });
 }
@@ -55,6 +55,16 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
 interface Pair {
   readonly from: WorkspacePath;
   readonly to: WorkspacePath;
+}
+
+/** Names the path in the directory that is at the destination, which is what `mv` and `cp` would have taken. */
+async function suggestInside(workspace: Workspace, { from, to }: Pair, outcome: ToolOutcome): Promise<ToolOutcome> {
+  const name = from.segments.at(-1);
+  if (outcome.ok || name === undefined) return outcome;
+  if (outcome.code !== "already_exists" && outcome.code !== "is_directory") return outcome;
+  const there = await workspace.stat(to);
+  if (!there.ok || there.value.kind !== "directory") return outcome;
+  return { ...outcome, message: `${outcome.message}; did you mean ${showName(childPath(to, [name]).text)}?` };
 }
 
 async function moveEntry(
