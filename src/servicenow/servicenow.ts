@@ -31,8 +31,6 @@ export interface ServicenowOptions {
   /** For tests: the instance may be plain http on this machine. */
   readonly allowLoopbackHttp?: boolean;
   readonly client: InstanceClient;
-  /** OAuth scope to ask the instance for; its own default when absent. */
-  readonly scope?: string;
   /** Where a user links an account: told to agents whose user has to go there. */
   readonly linkUrl: string;
   readonly storage: Storage;
@@ -88,7 +86,6 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
       ...createLinkFlow({
         instance,
         client,
-        ...(options.scope === undefined ? {} : { scope: options.scope }),
         storage,
         secrets,
         links,

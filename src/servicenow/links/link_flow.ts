@@ -19,8 +19,6 @@ import type { InstanceClient, TokenEndpoint } from "../token_endpoint.ts";
 interface LinkFlowOptions {
   readonly instance: ServicenowInstance;
   readonly client: InstanceClient;
-  /** Asked of the instance; none by default, which is `useraccount`. */
-  readonly scope?: string;
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly links: ServicenowLinks;
@@ -43,7 +41,7 @@ const waitingSchema = z.object({
 const sealPurpose = "servicenow-link-state";
 
 export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "begin" | "finish"> {
-  const { instance, client, scope, storage, secrets, links, tokenEndpoint, whoAmI, clock } = options;
+  const { instance, client, storage, secrets, links, tokenEndpoint, whoAmI, clock } = options;
   return {
     async begin({ browser, purpose }) {
       const state = randomSecret();
@@ -64,7 +62,6 @@ export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "
         client_id: client.clientId,
         redirect_uri: client.redirectUri,
         state,
-        ...(scope === undefined ? {} : { scope }),
         code_challenge: hashSecret(verifier), // RFC 7636 §4.2, S256
         code_challenge_method: "S256",
       });
