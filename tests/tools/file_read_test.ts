@@ -103,6 +103,22 @@ Deno.test("all files of one call share its page", () =>
     assert.equal(texts[4], "this answer is full; read it in a call of its own (c)");
   }));
 
+Deno.test("all files of one call hold no more than one read may, whatever is asked for, images included", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, ...Array(392).fill(1)]);
+    for (const name of ["a", "b", "c"]) {
+      Deno.writeFileSync(`${root}/${name}.png`, png);
+      Deno.writeTextFileSync(`${root}/${name}.txt`, `${name.repeat(399)}\n`);
+    }
+    const images = await answerOf(read, { filename: "a.png", files: ["b.png", "c.png"] });
+    assert.deepEqual(images.blocks.map(({ type }) => type), ["text", "image", "text", "image", "text"]);
+    assert.equal(images.texts.at(-1), "this answer is full; read it in a call of its own (c.png)");
+    const texts = await answerOf(read, { filename: "a.txt", files: ["b.txt", "c.txt"], max_bytes: 1_000_000 });
+    assert.ok(texts.texts.join("").length < 2_000);
+    assert.match(texts.texts.at(-2) ?? "", /^\(c\.txt: line 1 of 1; .*200 bytes.* cursor /);
+  }, { limits: { maxReadBytes: 1_000 } }));
+
 Deno.test("UTF-16 and Latin-1 are told apart from binary files, and read as the text they hold", () =>
   withWorkspace(async ({ root, workspace }) => {
     const read = fileReadTool(workspace);

@@ -116,15 +116,22 @@ async function readFurther(
   first: FileRead | Promise<FileRead>,
 ): Promise<ToolOutcome> {
   const reads: FileRead[] = [await first];
-  let room = request.max_bytes - (reads[0]?.textBytes ?? 0);
+  const { maxReadBytes } = workspace.limits;
+  let room = Math.min(request.max_bytes, maxReadBytes) - (reads[0]?.textBytes ?? 0);
+  let mediaRoom = maxReadBytes - (reads[0]?.mediaBytes ?? 0);
   for (const filename of files) {
     const read = room > 0
       ? await (reads.length < maxSearchedNames ? readNamed : readOne)(workspace, filename, request, room)
-      : refusedRead(shortName(filename), "this answer is full; read it in a call of its own");
+      : fullAnswer(filename);
     room -= read.textBytes;
-    reads.push(read);
+    mediaRoom -= read.mediaBytes;
+    reads.push(mediaRoom < 0 && read.mediaBytes > 0 ? fullAnswer(filename) : read);
   }
   return combineReads(reads);
+}
+
+function fullAnswer(filename: string): FileRead {
+  return refusedRead(shortName(filename), "this answer is full; read it in a call of its own");
 }
 
 /** Reads one file; if it is not there, the refusal names the nearest that are. */

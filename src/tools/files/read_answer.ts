@@ -19,6 +19,8 @@ export interface FileRead {
   readonly content: ContentBlock | null;
   /** Of text, which a page of an answer is measured by. */
   readonly textBytes: number;
+  /** Of an image or a sound. */
+  readonly mediaBytes: number;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
@@ -33,7 +35,15 @@ type MediaBlock = Extract<ContentBlock, { readonly type: "image" | "audio" | "re
 
 /** A file that could not be read, and why. */
 export function refusedRead(filename: string, message: string, code = "invalid_filename"): FileRead {
-  return { code, notice: message, noticeFirst: true, content: null, textBytes: 0, facts: { filename, error: message } };
+  return {
+    code,
+    notice: message,
+    noticeFirst: true,
+    content: null,
+    textBytes: 0,
+    mediaBytes: 0,
+    facts: { filename, error: message },
+  };
 }
 
 /** An image, a sound, or a file as a resource. */
@@ -45,6 +55,7 @@ export function mediaRead(path: WorkspacePath, content: MediaBlock, facts: FileF
     noticeFirst: false,
     content,
     textBytes: 0,
+    mediaBytes: facts.sizeBytes,
     facts: { filename: path.text, mime_type: mimeType, ...toFacts(facts) },
   };
 }
@@ -75,6 +86,7 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
     noticeFirst: !isWhole || numbered,
     content: lines === 0 && !isWhole ? null : { type: "text", text },
     textBytes: part.contentBytes,
+    mediaBytes: 0,
     facts: {
       filename: path.text,
       content: part.content,
