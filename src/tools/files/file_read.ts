@@ -25,8 +25,6 @@ import { toFailure, toPathFailure } from "./refusal.ts";
 const maxFiles = 50;
 /** Files of one call of which near names are looked for. */
 const maxSearchedNames = 5;
-/** A name that is repeated in an answer: longer ones are no path. */
-const maxNameCharacters = 4096;
 
 /** The most that Claude Code lets a server ask for. */
 const maxResultCharacters = 500_000;
@@ -131,7 +129,7 @@ async function readFurther(
 }
 
 function fullAnswer(filename: string): FileRead {
-  return refusedRead(shortName(filename), "this answer is full; read it in a call of its own");
+  return refusedRead(filename, "this answer is full; read it in a call of its own");
 }
 
 /** Reads one file; if it is not there, the refusal names the nearest that are. */
@@ -166,7 +164,7 @@ function readOne(
     const named = parseNamedLines(name);
     const path = named === null ? parsed : parseFilePath(named.filename);
     if (named === null || !path.ok) {
-      return refusedRead(shortName(name), toPathFailure("filename", parsed.error, name).message);
+      return refusedRead(name, toPathFailure("filename", parsed.error, name).message);
     }
     return readPath(workspace, path.value, textRequest(named.lines));
   }
@@ -245,8 +243,4 @@ async function readEmbedded(workspace: Workspace, filename: string): Promise<Too
   const { sizeBytes, modifiedAt, sha256, bytes } = read.value;
   const resource = toResourceContents(path.value, bytes);
   return combineReads([mediaRead(path.value, { type: "resource", resource }, { sizeBytes, modifiedAt, sha256 })]);
-}
-
-function shortName(name: string): string {
-  return name.length <= maxNameCharacters ? name : `${name.slice(0, maxNameCharacters).toWellFormed()}…`;
 }

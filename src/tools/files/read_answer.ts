@@ -33,8 +33,12 @@ interface FileFacts {
 
 type MediaBlock = Extract<ContentBlock, { readonly type: "image" | "audio" | "resource" }>;
 
+/** A name that is repeated in an answer: longer ones are no path. */
+const maxNameCharacters = 4096;
+
 /** A file that could not be read, and why. */
-export function refusedRead(filename: string, message: string, code = "invalid_filename"): FileRead {
+export function refusedRead(name: string, message: string, code = "invalid_filename"): FileRead {
+  const filename = name.length <= maxNameCharacters ? name : `${name.slice(0, maxNameCharacters).toWellFormed()}…`;
   return {
     code,
     notice: message,
