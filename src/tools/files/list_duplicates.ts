@@ -7,7 +7,7 @@ import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
 import { pageBytes } from "./input.ts";
-import { collectEntries, cutNotice, skippedParts, toSize, type TreeListing } from "./list_walk.ts";
+import { collectEntries, toSize, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
@@ -49,23 +49,17 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     if (characters > pageBytes && lines.length > 0) break;
     lines.push(line.slice(0, pageBytes).toWellFormed());
   }
-  const skipped = skippedParts(listing.ignored);
-  const text = [
-    ...(groups.length === 0 ? [`(no two of ${files.length} files are equal)`] : lines),
-    ...(lines.length < groups.length ? [`(the first ${lines.length} of ${groups.length} groups)`] : []),
-    ...skipped.lines,
-    ...(isCut ? [cutNotice] : []),
-  ].join("\n");
-  return {
-    ok: true,
-    content: [{ type: "text", text }],
-    structuredContent: {
-      path: path.text,
+  return wholeTreeAnswer(listing, {
+    lines: [
+      ...(groups.length === 0 ? [`(no two of ${files.length} files are equal)`] : lines),
+      ...(lines.length < groups.length ? [`(the first ${lines.length} of ${groups.length} groups)`] : []),
+    ],
+    facts: {
       duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({ size_bytes: sizeBytes, names })),
-      ...(isCut ? { incomplete: true } : { total: groups.length }),
-      ...skipped.facts,
     },
-  };
+    total: groups.length,
+    isCut,
+  });
 }
 
 /** SHA-256 of a file; `null` when it cannot be read, or not in time. */

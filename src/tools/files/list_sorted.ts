@@ -2,7 +2,7 @@
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
 import { pageBytes } from "./input.ts";
-import { collectEntries, cutNotice, skippedParts, toEntry, toLine, type TreeListing } from "./list_walk.ts";
+import { collectEntries, toEntry, toLine, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 /** Lists the first of the tree's entries in this order. By size, only files count. */
@@ -24,21 +24,13 @@ export async function listSorted(listing: TreeListing, sort: "size" | "modified"
     lines.push(line);
   }
   const shown = lines.length;
-  const skipped = skippedParts(listing.ignored);
-  const text = [
-    ...(shown === 0 ? ["(no entries)"] : lines),
-    ...(shown < sorted.length ? [`(the first ${shown} of ${sorted.length})`] : []),
-    ...skipped.lines,
-    ...(isCut ? [cutNotice] : []),
-  ].join("\n");
-  return {
-    ok: true,
-    content: [{ type: "text", text }],
-    structuredContent: {
-      path: listing.path.text,
-      entries: sorted.slice(0, shown).map(toEntry),
-      ...(isCut ? { incomplete: true } : { total: sorted.length }),
-      ...skipped.facts,
-    },
-  };
+  return wholeTreeAnswer(listing, {
+    lines: [
+      ...(shown === 0 ? ["(no entries)"] : lines),
+      ...(shown < sorted.length ? [`(the first ${shown} of ${sorted.length})`] : []),
+    ],
+    facts: { entries: sorted.slice(0, shown).map(toEntry) },
+    total: sorted.length,
+    isCut,
+  });
 }

@@ -5,7 +5,7 @@ import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns } from "../../workspace/text/fair_turns.ts";
 import { count } from "./input.ts";
-import { collectEntries, cutNotice, skippedParts, toSize, type TreeListing } from "./list_walk.ts";
+import { collectEntries, toSize, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
@@ -46,25 +46,19 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   }
   const directories = collected.value.entries.filter(({ kind }) => kind === "directory").length;
   const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
-  const skipped = skippedParts(listing.ignored);
-  const text = [
-    `${count(all.files, "file")} in ${directories} ${directories === 1 ? "directory" : "directories"}, ${
-      toSize(all.sizeBytes)
-    } bytes, ${count(all.lines, "line")}`,
-    ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
-      `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
-        toSize(total.sizeBytes)
-      }, ${count(total.lines, "line")}`
-    ),
-    ...(extensions.length > maxExtensions ? [`(and ${extensions.length - maxExtensions} further extensions)`] : []),
-    ...skipped.lines,
-    ...(isCut ? [cutNotice] : []),
-  ].join("\n");
-  return {
-    ok: true,
-    content: [{ type: "text", text }],
-    structuredContent: {
-      path: path.text,
+  return wholeTreeAnswer(listing, {
+    lines: [
+      `${count(all.files, "file")} in ${directories} ${directories === 1 ? "directory" : "directories"}, ${
+        toSize(all.sizeBytes)
+      } bytes, ${count(all.lines, "line")}`,
+      ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
+        `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
+          toSize(total.sizeBytes)
+        }, ${count(total.lines, "line")}`
+      ),
+      ...(extensions.length > maxExtensions ? [`(and ${extensions.length - maxExtensions} further extensions)`] : []),
+    ],
+    facts: {
       files: all.files,
       directories,
       size_bytes: all.sizeBytes,
@@ -75,10 +69,9 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
         size_bytes: total.sizeBytes,
         lines: total.lines,
       })),
-      ...(isCut ? { incomplete: true } : {}),
-      ...skipped.facts,
     },
-  };
+    isCut,
+  });
 }
 
 /** Line ends, and a last line without one; 0 for what is binary or cannot be read. */

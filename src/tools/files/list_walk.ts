@@ -1,5 +1,6 @@
 /** What listings and searches share: which entries, how they are shown, and what was passed over. */
 import { z } from "zod";
+import type { ToolOutcome } from "../../mcp/tool.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { type GlobMatcher, parseGlob } from "../../workspace/glob.ts";
@@ -120,4 +121,25 @@ export function skippedParts(ignored: Ignored | undefined): {
 }
 
 /** Says that a tree was too large to be looked at whole. */
-export const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or a pattern)";
+const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or a pattern)";
+
+/** The answer of a listing that looks at the whole tree: its lines, what was passed over, and whether that was all. */
+export function wholeTreeAnswer(
+  { path, ignored }: TreeListing,
+  { lines, facts, total, isCut }: {
+    readonly lines: readonly string[];
+    readonly facts: Readonly<Record<string, unknown>>;
+    /** Left out of an answer that is cut, or that has none. */
+    readonly total?: number;
+    readonly isCut: boolean;
+  },
+): ToolOutcome {
+  const skipped = skippedParts(ignored);
+  const text = [...lines, ...skipped.lines, ...(isCut ? [cutNotice] : [])].join("\n");
+  const extent = isCut ? { incomplete: true } : total === undefined ? {} : { total };
+  return {
+    ok: true,
+    content: [{ type: "text", text }],
+    structuredContent: { path: path.text, ...facts, ...extent, ...skipped.facts },
+  };
+}
