@@ -33,10 +33,11 @@ export function testInEachMode(
   test: (context: Deno.TestContext) => unknown = () => {},
 ): void {
   const definition = typeof what === "string" ? { name: what, fn: test } : what;
+  const [, skipped = "", name = ""] = /^(SKIPPED )?(.*)$/s.exec(definition.name) ?? [];
   for (const mode of diskModes) {
     Deno.test({
       ...definition,
-      name: `${mode.name}: ${definition.name}`,
+      name: `${skipped}${mode.name}: ${name}`,
       async fn(context) {
         current = mode.kernel;
         await definition.fn(context);
