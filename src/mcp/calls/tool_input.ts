@@ -41,7 +41,7 @@ export function parseToolInput(
   given: Readonly<Record<string, unknown>>,
 ): Result<unknown, string> {
   const { tool, wholeSchema } = registered;
-  const input = withoutAliases(tool.aliases, given);
+  const input = withoutAliases(registered, given);
   const unknown = unknownArguments(registered, input);
   const parsed = tool.input.safeParse(input, parseOptions);
   if (parsed.success) return unknown.length === 0 ? success(parsed.data) : failure(unknown.join("; "));
@@ -53,12 +53,14 @@ export function parseToolInput(
 
 /** The arguments, and the entries of their lists, such as several edits, by the parameters' own names. */
 function withoutAliases(
-  aliases: Readonly<Record<string, string>> | undefined,
+  { tool: { aliases }, parameters }: RegisteredTool,
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   if (aliases === undefined) return given;
   let input = renamed(aliases, given);
-  for (const [name, list] of Object.entries(input)) {
+  // of the tool's own lists alone: a caller may send any number of others
+  for (const name of parameters) {
+    const list = Object.hasOwn(input, name) ? input[name] : undefined;
     if (!Array.isArray(list)) continue;
     input = { ...input, [name]: list.map((entry) => isObject(entry) ? renamed(aliases, entry) : entry) };
   }
