@@ -2,8 +2,9 @@
 import { Buffer } from "node:buffer";
 import { toFileUri } from "./file_uri.ts";
 import type { WorkspacePath } from "./path.ts";
-import { decodeAndShowText } from "./file_display.ts";
+import { escapeText } from "./file_display.ts";
 import { mediaTypeOf, sniffMedia } from "./media_type.ts";
+import { decodeBytes } from "./text/encoding.ts";
 
 /** MCP schema `TextResourceContents` or `BlobResourceContents`. */
 type FileContents =
@@ -17,8 +18,8 @@ export const unknownMediaType = "application/octet-stream";
 export function toResourceContents(path: WorkspacePath, bytes: Uint8Array): FileContents {
   const uri = toFileUri(path);
   const promised = mediaTypeOf(path.text);
-  const text = decodeAndShowText(bytes)?.content;
-  if (text !== undefined) {
+  const text = decodeBytes(bytes, "utf-8")?.text;
+  if (text !== undefined && escapeText(text) !== null) {
     const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
     return { uri, mimeType: isText ? promised : "text/plain", text };
   }

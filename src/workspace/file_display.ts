@@ -1,6 +1,4 @@
 /** How text from the workspace is shown, so that it cannot pass for something else on a terminal or a page. */
-import { Buffer, isAscii } from "node:buffer";
-
 // everything that moves the cursor, ends a line or reorders what is read (Trojan Source, CVE-2021-42574)
 const plainName = /^[ -[\]-~]*$/; // printable ASCII without the backslash: nearly every name
 const misleadingInName = /[\p{Cc}\p{Cf}\u2028\u2029\\]/gu;
@@ -17,37 +15,8 @@ export function showText(text: string): string {
   return text.replace(misleadingInText, toEscape);
 }
 
-// a byte order mark is content: what is read and written back stays the same
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** The text that these bytes encode, or `null` when they are not UTF-8. */
-function decodeText(bytes: Uint8Array): string | null {
-  if (isAscii(bytes)) return toLatin1(bytes); // a copy, ten times as quick
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return null; // not UTF-8
-  }
-}
-
 /** JSON has six bytes for a control character, and {@link showText} up to nine: a text has few of them, or is binary. */
 const maxEscapes = 20_000;
-
-/**
- * The text that these bytes encode, exactly and as {@link showText} shows it; `null` when they are not UTF-8, or hold
- * more than {@link maxEscapes} control characters.
- */
-export function decodeAndShowText(bytes: Uint8Array): { readonly content: string; readonly shown: string } | null {
-  if (isPlain(bytes)) {
-    const content = toLatin1(bytes);
-    return { content, shown: content };
-  }
-  const content = decodeText(bytes);
-  if (content === null) return null;
-  let escapes = 0;
-  const shown = content.replace(misleadingInText, (character) => ++escapes > maxEscapes ? "" : toEscape(character));
-  return escapes > maxEscapes ? null : { content, shown };
-}
 
 const plainText = /^[\t\n\r -~]*$/;
 
@@ -57,27 +26,6 @@ export function escapeText(text: string): { readonly shown: string; readonly esc
   let escapes = 0;
   const shown = text.replace(misleadingInText, (character) => ++escapes > maxEscapes ? "" : toEscape(character));
   return escapes > maxEscapes ? null : { shown, escapes };
-}
-
-// by byte: 0 for printable ASCII, tab and line ends, which are shown as they are
-const needsMore = Uint8Array.from(
-  { length: 256 },
-  (_, byte) => (byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d ? 0 : 1,
-);
-const plainBlock = 4096;
-
-function isPlain(bytes: Uint8Array): boolean {
-  for (let start = 0; start < bytes.byteLength; start += plainBlock) {
-    const end = Math.min(start + plainBlock, bytes.byteLength);
-    let found = 0;
-    for (let at = start; at < end; at++) found |= needsMore[bytes[at] ?? 0] ?? 1;
-    if (found !== 0) return false;
-  }
-  return true;
-}
-
-function toLatin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 }
 
 function toEscape(character: string): string {

@@ -11,7 +11,7 @@ import {
   type WriteOptions,
   type WrittenFile,
 } from "../../workspace/port.ts";
-import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { encodeText, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
@@ -22,7 +22,6 @@ type Mode = NonNullable<WriteOptions["mode"]>;
 /** Files of one call, the first included. */
 const maxFiles = 50;
 const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
-const utf16Marks = { "utf-16le": "\xff\xfe", "utf-16be": "\xfe\xff" };
 
 const oneFile = {
   filename: filenameOutput,
@@ -123,9 +122,7 @@ async function writeOne(
 async function encodingOf(workspace: Workspace, path: WorkspacePath): Promise<TextEncoding> {
   const start = new Uint8Array(2);
   const read = await workspace.readInto(path, start, 0);
-  if (!read.ok || read.value.lengthBytes < 2) return "utf-8";
-  const mark = String.fromCharCode(...start);
-  return mark === utf16Marks["utf-16le"] ? "utf-16le" : mark === utf16Marks["utf-16be"] ? "utf-16be" : "utf-8";
+  return read.ok ? markedEncoding(start.subarray(0, read.value.lengthBytes)) ?? "utf-8" : "utf-8";
 }
 
 /** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */

@@ -16,13 +16,12 @@ const maxControlShare = 0.02;
 /** The text of these bytes in `encoding`, or in the one that they show; `null` when they are no text in it. */
 export function decodeBytes(bytes: Uint8Array, encoding: TextEncoding | null = null): DecodedText | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const chosen = encoding ?? encodingOf(buffer);
+  const chosen = encoding ?? markedEncoding(buffer) ?? "utf-8";
   switch (chosen) {
-    case null:
-      return null;
     case "utf-8":
       if (isAscii(buffer)) return { text: buffer.toString("latin1"), encoding: chosen }; // ten times as quick
-      return isUtf8(buffer) ? { text: buffer.toString("utf8"), encoding: chosen } : null;
+      if (isUtf8(buffer)) return { text: buffer.toString("utf8"), encoding: chosen };
+      return encoding === null && looksLikeLatin1(buffer) ? decodeBytes(buffer, "latin1") : null;
     case "utf-16le":
     case "utf-16be": {
       if (buffer.length % 2 !== 0) return null;
@@ -49,11 +48,10 @@ export function encodeText(text: string, encoding: TextEncoding): Uint8Array<Arr
   }
 }
 
-function encodingOf(bytes: Buffer): TextEncoding | null {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
-  if (isUtf8(bytes)) return "utf-8";
-  return looksLikeLatin1(bytes) ? "latin1" : null;
+/** The encoding that a byte order mark at the start names; `null` without one, and for that of UTF-8. */
+export function markedEncoding(start: Uint8Array): "utf-16le" | "utf-16be" | null {
+  if (start[0] === 0xff && start[1] === 0xfe) return "utf-16le";
+  return start[0] === 0xfe && start[1] === 0xff ? "utf-16be" : null;
 }
 
 function looksLikeLatin1(bytes: Uint8Array): boolean {
