@@ -6,10 +6,9 @@ import { unknownMediaType } from "../workspace/file_contents.ts";
 import { mediaTypeOf } from "../workspace/media_type.ts";
 import { parseFilePath, rootPath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
-import { walk, type WalkPosition } from "../workspace/walk.ts";
+import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
 import { parseFileUri, toFileUri } from "../workspace/file_uri.ts";
 
-const maxDepth = 64;
 /** Characters of addresses after which a page ends. */
 const maxPageCharacters = 500_000;
 const positionShape = z.tuple([z.boolean()], z.string());
@@ -28,7 +27,7 @@ export async function listFiles(
   const resources: ResourcePage["resources"][number][] = [];
   let visited = 0;
   let characters = 0;
-  const options = { depth: maxDepth, details: true, ...after === undefined ? {} : { after } };
+  const options = { depth: maxWalkDepth, details: true, ...after === undefined ? {} : { after } };
   for await (const step of walk(workspace, rootPath, options)) {
     if (!step.ok) break; // the workspace cannot be listed now: it has nothing to offer
     visited++;

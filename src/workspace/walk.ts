@@ -5,6 +5,9 @@ import { childPath, type WorkspacePath } from "./path.ts";
 import type { Ignored } from "./ignored.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
 
+/** Levels below its start that a walk of a whole tree goes down. */
+export const maxWalkDepth = 64;
+
 /** An entry that the walk met, with its names below the directory where the walk began. */
 export interface WalkedEntry extends DirectoryEntry {
   readonly segments: readonly string[];

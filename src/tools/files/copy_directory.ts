@@ -3,10 +3,8 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
-import { walk } from "../../workspace/walk.ts";
+import { maxWalkDepth, walk } from "../../workspace/walk.ts";
 import { toFailure, toPairFailure } from "./refusal.ts";
-
-const maxDepth = 64;
 
 /** Copies `from` to `to`, where nothing may be yet. A copy that cannot be finished says how far it went, and stays. */
 export async function copyDirectory(
@@ -26,7 +24,7 @@ export async function copyDirectory(
     code: "copy_incomplete",
     message: `Failed to copy: ${words} (${files} files were copied to ${showName(to.text)} and are there now)`,
   });
-  for await (const step of walk(workspace, from, { depth: maxDepth })) {
+  for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
     if (!step.ok) return toFailure("copy", from, step.error);
     const { kind, segments } = step.value;
     const target = childPath(to, segments);

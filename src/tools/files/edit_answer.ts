@@ -3,7 +3,7 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName, showText } from "../../workspace/file_display.ts";
 import { differenceOf } from "../../workspace/text/diff.ts";
 import type { PlannedFile } from "./edit_plan.ts";
-import { pageBytes, toVersion } from "./input.ts";
+import { count, pageBytes, toVersion } from "./input.ts";
 
 /** The answer for files as they were written, or for a dry run, which wrote none. */
 export async function editAnswer(
@@ -18,8 +18,7 @@ export async function editAnswer(
     const diff = whole.length <= room ? whole : "(there is no room for this difference)";
     room -= diff.length;
     const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
-    const made = `${replacements} ${replacements === 1 ? "replacement" : "replacements"}`;
-    blocks.push(`${showName(path.text)}: ${made}, ${size}\n${showText(diff)}`);
+    blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}\n${showText(diff)}`);
     facts.push({
       path: path.text,
       replacements,

@@ -5,6 +5,7 @@ import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { maxWalkDepth } from "../../workspace/walk.ts";
 import { toWalkCursor } from "./cursor.ts";
 import { listDuplicates } from "./list_duplicates.ts";
 import { listPage } from "./list_page.ts";
@@ -14,7 +15,6 @@ import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toPathFailure } from "./refusal.ts";
 
-const maxDepth = 64;
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
 const maxPageEntries = 10_000;
@@ -24,7 +24,7 @@ const input = z.object({
   path: z.string().default(".").describe("Directory"),
   pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths"),
   exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
-  depth: z.int().min(1).max(maxDepth).optional().describe("Levels; default 1 for a plain listing, else all"),
+  depth: z.int().min(1).max(maxWalkDepth).optional().describe("Levels; default 1 for a plain listing, else all"),
   show: z.enum(["names", "details", "summary", "duplicates"]).default("names").describe(
     "details: size, time; summary: files, bytes, lines by extension; duplicates: equal files",
   ),
@@ -91,7 +91,7 @@ export function fileListTool(
       const { show, sort, pattern } = request;
       const isPlain = pattern === undefined && modifiedAfter === null && sort === "name" &&
         (show === "names" || show === "details");
-      const depth = request.depth ?? (isPlain ? 1 : maxDepth);
+      const depth = request.depth ?? (isPlain ? 1 : maxWalkDepth);
       const workspace = workspaceOf(source, context.principal);
       const path = await inStoredForm(workspace, parsed.value);
       const deadline = clock() + maxListMilliseconds;

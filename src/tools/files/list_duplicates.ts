@@ -6,8 +6,7 @@ import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
-import { pageBytes } from "./input.ts";
-import { collectEntries, toSize, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
+import { collectEntries, pageOf, toSize, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
@@ -41,14 +40,11 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     }
   }
   groups.sort((one, other) => other.sizeBytes * (other.names.length - 1) - one.sizeBytes * (one.names.length - 1));
-  const lines: string[] = [];
-  let characters = 0;
-  for (const { sizeBytes, names } of groups.slice(0, limit)) {
-    const line = `${names.length} files of ${toSize(sizeBytes)}: ${names.map(showName).join(", ")}`;
-    characters += line.length + 1;
-    if (characters > pageBytes && lines.length > 0) break;
-    lines.push(line.slice(0, pageBytes).toWellFormed());
-  }
+  const lines = pageOf(
+    groups.slice(0, limit).map(({ sizeBytes, names }) =>
+      `${names.length} files of ${toSize(sizeBytes)}: ${names.map(showName).join(", ")}`
+    ),
+  );
   return wholeTreeAnswer(listing, {
     lines: [
       ...(groups.length === 0 ? [`(no two of ${files.length} files are equal)`] : lines),

@@ -1,8 +1,7 @@
 /** The largest or newest entries of a tree for `file_list`. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
-import { pageBytes } from "./input.ts";
-import { collectEntries, toEntry, toLine, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
+import { collectEntries, pageOf, toEntry, toLine, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 /** Lists the first of the tree's entries in this order. By size, only files count. */
@@ -15,14 +14,7 @@ export async function listSorted(listing: TreeListing, sort: "size" | "modified"
     : ({ modifiedAt = 0 }: WalkedEntry) => modifiedAt;
   const sorted = entries.filter(({ kind }) => sort === "modified" || kind === "file")
     .sort((one, other) => key(other) - key(one));
-  const lines: string[] = [];
-  let characters = 0;
-  for (const entry of sorted.slice(0, listing.limit)) {
-    const line = toLine(entry, entry.segments.join("/"));
-    characters += line.length + 1;
-    if (characters > pageBytes && lines.length > 0) break;
-    lines.push(line);
-  }
+  const lines = pageOf(sorted.slice(0, listing.limit).map((entry) => toLine(entry, entry.segments.join("/"))));
   const shown = lines.length;
   return wholeTreeAnswer(listing, {
     lines: [

@@ -8,7 +8,7 @@ import type { Ignored } from "../../workspace/ignored.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
 import { walk, type WalkedEntry } from "../../workspace/walk.ts";
-import { toTimestamp } from "./input.ts";
+import { pageBytes, toTimestamp } from "./input.ts";
 
 export interface TreeListing {
   readonly workspace: Workspace;
@@ -122,6 +122,18 @@ export function skippedParts(ignored: Ignored | undefined): {
 
 /** Says that a tree was too large to be looked at whole. */
 const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or a pattern)";
+
+/** The first of the lines that a page holds: one at least. */
+export function pageOf(lines: Iterable<string>): readonly string[] {
+  const page: string[] = [];
+  let characters = 0;
+  for (const line of lines) {
+    characters += line.length + 1;
+    if (characters > pageBytes && page.length > 0) break;
+    page.push(line.length <= pageBytes ? line : line.slice(0, pageBytes).toWellFormed());
+  }
+  return page;
+}
 
 /** The answer of a listing that looks at the whole tree: its lines, what was passed over, and whether that was all. */
 export function wholeTreeAnswer(

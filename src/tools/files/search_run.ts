@@ -7,13 +7,12 @@ import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { LinePattern } from "../../workspace/text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../../workspace/text/search_file.ts";
-import { walk, type WalkedEntry } from "../../workspace/walk.ts";
+import { maxWalkDepth, walk, type WalkedEntry } from "../../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
 import { toFailure } from "./refusal.ts";
 import { toAnswer } from "./search_answer.ts";
 import { createCollector, type SearchShow } from "./search_matches.ts";
 
-const maxDepth = 64;
 const visitsPerCheck = 64;
 
 /** One call of the search. */
@@ -103,7 +102,7 @@ async function* candidates(task: SearchRun, nextTurn: FairTurns): ReturnType<typ
     return;
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
-  const steps = walk(workspace, path, { depth: maxDepth, nextTurn, details: newestFirst, ignored, ...after });
+  const steps = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details: newestFirst, ignored, ...after });
   if (!newestFirst) {
     yield* steps;
     return;
