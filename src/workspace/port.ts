@@ -4,6 +4,7 @@
  */
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result } from "../lib/result.ts";
+import type { ArrivingContent, ReceiveOptions } from "./arriving_content.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";
 
 /** Why access was denied. Stable names, for the audit log and the tests. */
@@ -154,6 +155,8 @@ export interface WorkspaceLimits {
   readonly maxReadBytes: number;
   /** What one write may bring. */
   readonly maxWriteBytes: number;
+  /** What one write in pieces may bring where no quota says less. */
+  readonly maxArrivingBytes: number;
   /** How large a file may become by appending and copying. */
   readonly maxFileBytes: number;
   /** What one listing may give. */
@@ -170,6 +173,7 @@ export interface WorkspaceLimits {
 export const defaultWorkspaceLimits: WorkspaceLimits = {
   maxReadBytes: 1024 * 1024,
   maxWriteBytes: 1024 * 1024,
+  maxArrivingBytes: 1024 * 1024 * 1024,
   maxFileBytes: 64 * 1024 * 1024,
   maxListEntries: 1000,
   maxTreeEntries: 20_000,
@@ -197,6 +201,12 @@ export interface Workspace {
   list(path: WorkspacePath, options?: ListOptions): Promise<Outcome<Listing>>;
   /** Changes or creates the file in one step: readers see the old content or the new. Makes missing parents. */
   write(path: WorkspacePath, bytes: Uint8Array, options?: WriteOptions): Promise<Outcome<WrittenFile>>;
+  /** The same with a content that may take its time: others read and write the file until it is there. */
+  receive(
+    path: WorkspacePath,
+    content: ArrivingContent,
+    options?: ReceiveOptions,
+  ): Promise<Outcome<WrittenFile>>;
   /** Copies a file of at most `maxFileBytes`; what is at `to` is replaced only if asked, and only a file. */
   copy(
     from: WorkspacePath,

@@ -45,6 +45,82 @@ export function testWorkspaceContract(name: string, open: OpenWorkspace): void {
     assert.equal(await text(workspace, "a/b/c.txt"), "");
   });
 
+  test("receive() writes what arrives in pieces once all is there, and nothing where the content throws", async (workspace) => {
+    await fillFile(workspace, "f", "old");
+    const during: string[] = [];
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      for (const piece of ["ab", "", "c"]) {
+        during.push(await text(workspace, "f"));
+        yield encode(piece);
+      }
+    }
+    const sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert.deepEqual(value(await workspace.receive(at("f"), pieces())), { sizeBytes: 3, sha256, created: false });
+    assert.deepEqual(during, ["old", "old", "old"]);
+    assert.equal(await text(workspace, "f"), "abc");
+    class Gone extends Error {}
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield await Promise.resolve(new Uint8Array(1_000_000));
+      throw new Gone();
+    }
+    await assert.rejects(workspace.receive(at("f"), broken()), Gone);
+    await assert.rejects(workspace.receive(at("new/g"), broken()), Gone);
+    assert.equal(await text(workspace, "f"), "abc");
+    assert.deepEqual(value(await workspace.list(at(""))).entries.map(({ name }) => name), ["f"]);
+    assert.equal(value(await workspace.receive(at("new/g"), pieces())).created, true);
+  });
+
+  test("receive() keeps the rules of mode and ifMatch, also against what is written meanwhile", async (workspace) => {
+    await fillFile(workspace, "f", "abc");
+    const sha256 = value(await workspace.read(at("f"))).sha256 ?? "";
+    async function* late(name: string): AsyncGenerator<Uint8Array> {
+      yield encode("x");
+      await fillFile(workspace, name, "meanwhile");
+    }
+    assert.deepEqual(reason(await workspace.receive(at("f"), late("g"), { mode: "create" })), "already_exists");
+    assert.deepEqual(reason(await workspace.receive(at("n"), late("n"), { mode: "create" })), "already_exists");
+    assert.equal(await text(workspace, "n"), "meanwhile");
+    assert.deepEqual(reason(await workspace.receive(at("f"), late("f"), { ifMatch: sha256 })), "conflict");
+    assert.deepEqual(reason(await workspace.receive(at("f"), late("f"), { ifMatch: sha256 })), "conflict");
+    assert.equal(await text(workspace, "f"), "meanwhile");
+    const now = value(await workspace.read(at("f"))).sha256 ?? "";
+    assert.equal(value(await workspace.receive(at("f"), late("other"), { ifMatch: now })).sizeBytes, 1);
+  });
+
+  test(
+    "receive() takes more than a write may bring, up to its own bound",
+    async (workspace) => {
+      async function* zeros(count: number): AsyncGenerator<Uint8Array> {
+        for (let index = 0; index < count; index++) yield await Promise.resolve(new Uint8Array(100_000));
+      }
+      assert.equal(value(await workspace.receive(at("f"), zeros(10))).sizeBytes, 1_000_000);
+      assert.equal(reason(await workspace.receive(at("g"), zeros(11))), "too_large");
+      assert.equal(reason(await workspace.stat(at("g"))), "not_found");
+    },
+    { limits: { maxWriteBytes: 1_000, maxFileBytes: 1_000, maxArrivingBytes: 1_000_000 } },
+  );
+
+  test(
+    "receive() ends where the quota does, also for several at once, and gives the room back",
+    async (workspace) => {
+      await fillFile(workspace, "f", "x".repeat(400_000));
+      async function* zeros(count: number): AsyncGenerator<Uint8Array> {
+        for (let index = 0; index < count; index++) yield await Promise.resolve(new Uint8Array(200_000));
+      }
+      const both = await Promise.all([
+        workspace.receive(at("g"), zeros(8)),
+        workspace.receive(at("h"), zeros(8)),
+      ]);
+      assert.ok(both.some((outcome) => !outcome.ok), "3.2 MB do not fit into the 1.6 that are left");
+      for (const outcome of both) if (!outcome.ok) assert.equal(outcome.error.reason, "quota");
+      assert.equal(reason(await workspace.receive(at("i"), zeros(20))), "quota");
+      for (const name of ["g", "h"]) await workspace.remove(at(name));
+      assert.equal(value(await workspace.receive(at("g"), zeros(8))).created, true);
+      assert.equal(value(await workspace.receive(at("f"), zeros(2))).created, false);
+    },
+    { limits: { maxTotalBytes: 2_000_000 } },
+  );
+
   test("read() of a range gives the part and the whole size, and parts of one content have one version", async (workspace) => {
     await fillFile(workspace, "f", "0123456789");
     const first = value(await workspace.read(at("f"), { offsetBytes: 2, lengthBytes: 3 }));

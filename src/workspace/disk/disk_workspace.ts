@@ -16,6 +16,7 @@ import { moveDiskEntry } from "./move.ts";
 import { createDirectoryNames } from "./names.ts";
 import { createDiskQuota } from "./quota.ts";
 import { readDiskFile, readDiskFileInto } from "./read.ts";
+import { receiveDiskFile } from "./receive.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { openPlain } from "./open.ts";
@@ -76,6 +77,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     stat: (path) => statDiskEntry(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
     write: (path, bytes, writeOptions) => writeDiskFile(disk, path, bytes, writeOptions),
+    receive: (path, content, receiveOptions) => receiveDiskFile(disk, path, content, receiveOptions),
     copy: (from, to, copyOptions) => copyDiskFile(disk, from, to, copyOptions),
     move: (from, to, moveOptions) => moveDiskEntry(disk, from, to, moveOptions),
     remove: (path, removeOptions) => removeDiskEntry(disk, path, removeOptions),

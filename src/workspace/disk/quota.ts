@@ -16,6 +16,9 @@ export interface DiskQuota {
   check(bytes: number, entries: number): Outcome<null>;
   /** Counts what was added, or with negative numbers taken away. */
   add(bytes: number, entries: number): void;
+  /** Takes room for what is on its way, or refuses it; `release` gives it back. */
+  reserve(bytes: number): Outcome<null>;
+  release(bytes: number): void;
   /** Forgets the measurement, after a change whose extent is not known. */
   forget(): void;
 }
@@ -29,6 +32,7 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
   let used = { bytes: 0, entries: 0 };
   let measuredAt: number | null = null;
   let measuring: Promise<void> | null = null;
+  let reservedBytes = 0;
 
   const measureNow = async (): Promise<void> => {
     const found = { bytes: 0, entries: 0 };
@@ -39,20 +43,29 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
     used = found;
     measuredAt = clock();
   };
+  const check: DiskQuota["check"] = (bytes, entries) => {
+    if (maxTotalBytes !== null && bytes > 0 && used.bytes + reservedBytes + bytes > maxTotalBytes) {
+      return failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" });
+    }
+    if (maxFiles !== null && entries > 0 && used.entries + entries > maxFiles) {
+      return failure({ reason: "quota", limit: maxFiles, unit: "files" });
+    }
+    return success(null);
+  };
   return {
     async measure() {
       if (!hasQuota || (measuredAt !== null && clock() - measuredAt < measurementLifetimeMilliseconds)) return;
       measuring ??= measureNow().finally(() => measuring = null);
       await measuring;
     },
-    check(bytes, entries) {
-      if (maxTotalBytes !== null && bytes > 0 && used.bytes + bytes > maxTotalBytes) {
-        return failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" });
-      }
-      if (maxFiles !== null && entries > 0 && used.entries + entries > maxFiles) {
-        return failure({ reason: "quota", limit: maxFiles, unit: "files" });
-      }
-      return success(null);
+    check,
+    reserve(bytes) {
+      const room = check(bytes, 0);
+      if (room.ok) reservedBytes += bytes;
+      return room;
+    },
+    release(bytes) {
+      reservedBytes -= bytes;
     },
     add(bytes, entries) {
       used = { bytes: used.bytes + bytes, entries: used.entries + entries };

@@ -24,7 +24,7 @@ import {
 /** A target without the directories that the step reached. */
 type Seen = Pick<Target, "segments" | "info">;
 
-const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
+export const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
 const maxAppendAttempts = 5;
 
 /** Changes or creates the file at `path`, with the directories that lead to it. */
@@ -80,7 +80,7 @@ export async function copyDiskFile(
 }
 
 /** Runs `task` as the only writer of the file that `path` leads to. */
-async function withTarget(
+export async function withTarget(
   disk: Disk,
   path: WorkspacePath,
   task: (target: Seen) => Promise<Outcome<WrittenFile>>,
@@ -94,7 +94,7 @@ async function withTarget(
 }
 
 /** What is there now: nothing of it is used when the content is placed. */
-function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Seen> {
+export function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Seen> {
   return disk.access.step(() => findTarget(disk, path));
 }
 
@@ -146,7 +146,7 @@ async function appendTo(
 }
 
 /** The version of the file at `path` if its content has this SHA-256, and a conflict otherwise. */
-async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Promise<Outcome<string>> {
+export async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Promise<Outcome<string>> {
   const opened = openInside(disk, path, disk.limits.maxFileBytes);
   if (!opened.ok) return opened.error.reason === "not_found" ? failure({ reason: "conflict" }) : opened;
   const file = opened.value;
@@ -193,7 +193,7 @@ async function replaceWith(
 }
 
 /** Gives the new content the owner of the old one, where the system lets this process do so. */
-function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): void {
+export function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): void {
   if (uid === null || gid === null || (file.info.uid === uid && file.info.gid === gid)) return;
   try {
     file.setOwner(uid, gid);

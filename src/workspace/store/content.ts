@@ -76,12 +76,36 @@ export async function* readStorePieces(store: Store, file: FileRecord): AsyncGen
 /** Thrown by {@link readStorePieces}: the file was replaced or deleted meanwhile. */
 export class MissingChunk extends Error {}
 
-/** Stores all of the content but what fits into one batch with its entry. `null` when it has more than `maxBytes`. */
+/**
+ * Stores all of the content but what fits into one batch with its entry. `null` when it has more than `maxBytes`. What
+ * was stored is gone again then, and where the content throws.
+ */
 export async function stageContent(
   store: Store,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): Promise<StagedContent | null> {
+  const staging = createStaging(store);
+  let isWhole = false;
+  try {
+    for await (const piece of pieces) {
+      if (!await staging.add(piece, maxBytes)) return null;
+    }
+    isWhole = true;
+    return staging.finish();
+  } finally {
+    if (!isWhole) await staging.drop();
+  }
+}
+
+interface ContentStaging {
+  /** `false` when it would be more than `maxBytes`. */
+  add(piece: Uint8Array, maxBytes: number): Promise<boolean>;
+  finish(): StagedContent;
+  drop(): Promise<void>;
+}
+
+function createStaging(store: Store): ContentStaging {
   const generation = store.randomId();
   const digest = createHash("sha256");
   const pending: Put[] = [];
@@ -95,32 +119,39 @@ export async function stageContent(
     chunk = new Uint8Array(chunkBytes);
     filled = 0;
   };
-  for await (const piece of pieces) {
-    digest.update(piece);
-    sizeBytes += piece.byteLength;
-    if (sizeBytes > maxBytes) {
-      if (isStaged) await dropGeneration(store, generation, chunkCount);
-      return null;
-    }
-    for (let offset = 0; offset < piece.byteLength;) {
-      const part = piece.subarray(offset, offset + chunkBytes - filled);
-      chunk.set(part, filled);
-      filled += part.byteLength;
-      offset += part.byteLength;
-      if (filled < chunkBytes) continue;
-      finishChunk();
-      if (pending.length < chunksPerBatch) continue;
-      // the list of what is staged comes first, so that a crash leaves nothing that the sweeper does not find
-      const staged = { key: store.keys.staged(generation), value: { chunkCount, since: store.clock() } };
-      await store.storage.commit({ puts: [staged] });
-      await store.storage.commit({ puts: pending.splice(0) });
-      isStaged = true;
-    }
-  }
-  if (filled > 0) finishChunk();
-  const modifiedAt = store.clock();
-  const sha256 = digest.digest("hex");
-  return { record: { kind: "file", generation, chunkCount, sizeBytes, sha256, modifiedAt }, puts: pending, isStaged };
+  return {
+    async add(piece, maxBytes) {
+      digest.update(piece);
+      sizeBytes += piece.byteLength;
+      if (sizeBytes > maxBytes) return false;
+      for (let offset = 0; offset < piece.byteLength;) {
+        const part = piece.subarray(offset, offset + chunkBytes - filled);
+        chunk.set(part, filled);
+        filled += part.byteLength;
+        offset += part.byteLength;
+        if (filled < chunkBytes) continue;
+        finishChunk();
+        if (pending.length < chunksPerBatch) continue;
+        // the list of what is staged comes first, so that a crash leaves nothing that the sweeper does not find
+        const staged = { key: store.keys.staged(generation), value: { chunkCount, since: store.clock() } };
+        isStaged = true;
+        await store.storage.commit({ puts: [staged] });
+        await store.storage.commit({ puts: pending.splice(0) });
+      }
+      return true;
+    },
+    finish() {
+      if (filled > 0) finishChunk();
+      const modifiedAt = store.clock();
+      const sha256 = digest.digest("hex");
+      return {
+        record: { kind: "file", generation, chunkCount, sizeBytes, sha256, modifiedAt },
+        puts: pending,
+        isStaged,
+      };
+    },
+    drop: async () => isStaged ? await dropGeneration(store, generation, chunkCount) : undefined,
+  };
 }
 
 /** Deletes a generation's chunks, and then what lists them. */

@@ -19,6 +19,8 @@ export interface Store {
   readonly randomId: () => string;
   /** Changes of this process go one after the other; other processes are met by version checks. */
   readonly changes: KeyedMutex;
+  /** What contents on their way to this process will add, outside the quota until they are there. */
+  readonly arriving: { bytes: number };
 }
 
 /** Where a path leads in the store. */

@@ -9,6 +9,7 @@ import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, t
 import { sweepStore } from "./change.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";
 import { findInStore, type Store } from "./context.ts";
+import { receiveStoreFile } from "./receive.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { createStoreKeys } from "./records.ts";
 import { listStoreDirectory } from "./tree.ts";
@@ -38,6 +39,7 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
     clock: options.clock ?? systemClock,
     randomId: options.randomId ?? (() => crypto.randomUUID()),
     changes: createKeyedMutex(),
+    arriving: { bytes: 0 },
   };
   let swept: Promise<Store> | null = null;
   const store = (): Promise<Store> =>
@@ -52,6 +54,8 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
     stat: async (path) => await statStoreEntry(await store(), path),
     list: async (path, listOptions) => await listStoreDirectory(await store(), path, listOptions),
     write: async (path, bytes, writeOptions) => await writeStoreFile(await store(), path, bytes, writeOptions),
+    receive: async (path, content, receiveOptions) =>
+      await receiveStoreFile(await store(), path, content, receiveOptions),
     copy: async (from, to, copyOptions) => await copyStoreFile(await store(), from, to, copyOptions),
     move: async (from, to, moveOptions) => await moveStoreEntry(await store(), from, to, moveOptions),
     remove: async (path, removeOptions) => await removeStoreEntry(await store(), path, removeOptions),

@@ -86,7 +86,7 @@ export async function copyStoreFile(
 }
 
 /** The place of a file that is to be written. */
-async function findWritable(
+export async function findWritable(
   store: Store,
   path: WorkspacePath,
 ): Promise<Outcome<StorePlace & { readonly entry: FileRecord | null }>> {
@@ -123,13 +123,13 @@ interface NewContent {
 }
 
 /** Puts a content at `path` if `check` allows it for what is there at that moment. */
-async function stageAndPut(
+export async function stageAndPut(
   store: Store,
   path: WorkspacePath,
-  { pieces }: NewContent,
+  { pieces }: Pick<NewContent, "pieces">,
   check: (current: FileRecord | null) => Outcome<null>,
+  maxBytes: number = store.limits.maxFileBytes,
 ): Promise<Outcome<WrittenFile>> {
-  const { maxFileBytes: maxBytes } = store.limits;
   let staged: StagedContent | null;
   try {
     staged = await stageContent(store, pieces, maxBytes);

@@ -1,0 +1,25 @@
+/** Contents that arrive in pieces, from callers that take their time. */
+
+/**
+ * Each piece is good until the next is asked for. Where the content ends, its write takes effect; where it throws,
+ * nothing is written and the write throws the same.
+ */
+export type ArrivingContent = AsyncIterable<Uint8Array>;
+
+/** How to write it. */
+export interface ReceiveOptions {
+  /** `create` refuses what is there; `overwrite` (the default) creates or replaces. */
+  readonly mode?: "create" | "overwrite";
+  /** Refuse as a conflict unless the file is there and its content has this SHA-256, in hexadecimal. */
+  readonly ifMatch?: string;
+}
+
+/** How large it may become where no quota, which is judged as it arrives, says less. */
+export function maxArriving(
+  { maxTotalBytes, maxArrivingBytes }: {
+    readonly maxTotalBytes: number | null;
+    readonly maxArrivingBytes: number;
+  },
+): number {
+  return maxTotalBytes === null ? maxArrivingBytes : Infinity;
+}
