@@ -5,6 +5,7 @@
  */
 import { EntryStatus, statusBytes } from "./entry_status.ts";
 import { errorOf, KernelError, type Libc } from "./libc.ts";
+import { toNameBytes, toNameText } from "./stored_name.ts";
 import {
   type Architecture,
   AT_EMPTY_PATH,
@@ -34,11 +35,10 @@ type Purpose = "path" | "directory" | "read" | "list" | "create" | "lock" | "cre
 
 /** An entry of a directory. */
 interface DirectoryEntry {
+  /** Bytes that are not UTF-8 are half surrogate pairs (stored_name.ts), here and wherever a name is given. */
   readonly name: string;
   /** Its `DT_` type. */
   readonly type: number;
-  /** The name as it is stored, where that is not UTF-8. */
-  readonly bytes?: Uint8Array;
 }
 
 /** An open file or directory. Every method throws a {@link KernelError} when the system refuses. */
@@ -55,10 +55,10 @@ export interface Descriptor {
   /** The next entries of this directory, opened to `list`; none at the end. */
   readEntries(): readonly DirectoryEntry[];
   makeDirectory(name: string, mode: number): void;
-  removeFile(name: string | Uint8Array): void;
+  removeFile(name: string): void;
   removeDirectory(name: string): void;
   link(name: string, to: Descriptor, newName: string): void;
-  rename(name: string | Uint8Array, to: Descriptor, newName: string): void;
+  rename(name: string, to: Descriptor, newName: string): void;
   /** The same, unless something of that name is there: EEXIST. */
   renameNew(name: string, to: Descriptor, newName: string): void;
   /** Bytes read at `position` into `buffer`; 0 at the end. */
@@ -127,32 +127,38 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
   const noPath = new Uint8Array(1);
   const encoder = new TextEncoder();
   const encodeInto = encoder.encodeInto.bind(encoder);
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // U+FEFF at its start is a part of a name
   const decode = decoder.decode.bind(decoder);
   const toBigInt = BigInt;
   const { apply } = Reflect;
+  const { isWellFormed } = String.prototype;
   const lengthGetter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), "byteLength")?.get;
   if (lengthGetter === undefined) throw new TypeError("no byteLength");
   const lengthOf = (bytes: Uint8Array): number => apply(lengthGetter, bytes, []);
   const maker = Symbol("the right to make a descriptor");
 
   const cPath = (path: string, buffer = pathBytes): Uint8Array<ArrayBuffer> => {
+    if (!apply(isWellFormed, path, [])) return cBytes(path, buffer);
     const { read, written } = encodeInto(path, buffer);
     if (read < path.length || written === maxPathBytes) throw new KernelError("ENAMETOOLONG");
     buffer[written] = 0;
     for (let at = 0; at < written; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
     return buffer;
   };
-  const cBytes = (name: Uint8Array, buffer: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
-    const length = lengthOf(name);
+  /** A path with names that are not UTF-8. */
+  const cBytes = (path: string, buffer: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
+    if (path.length >= maxPathBytes) throw new KernelError("ENAMETOOLONG");
+    const bytes = toNameBytes(path);
+    if (bytes === null) throw new KernelError("ENOENT");
+    const length = lengthOf(bytes);
     if (length >= maxPathBytes) throw new KernelError("ENAMETOOLONG");
-    for (let at = 0; at < length; at++) if ((buffer[at] = name[at] ?? 0) === 0) throw new KernelError("EINVAL");
+    for (let at = 0; at < length; at++) if ((buffer[at] = bytes[at] ?? 0) === 0) throw new KernelError("EINVAL");
     buffer[length] = 0;
     return buffer;
   };
   // The bytes are judged: code that was loaded later may have replaced the methods of texts.
-  const cName = (name: string | Uint8Array, buffer = pathBytes): Uint8Array<ArrayBuffer> => {
-    const bytes = typeof name === "string" ? cPath(name, buffer) : cBytes(name, buffer);
+  const cName = (name: string, buffer = pathBytes): Uint8Array<ArrayBuffer> => {
+    const bytes = cPath(name, buffer);
     const isDots = bytes[0] === dot && (bytes[1] === 0 || (bytes[1] === dot && bytes[2] === 0));
     if (bytes[0] === 0 || isDots) throw new KernelError("EINVAL");
     for (let at = 0; bytes[at] !== 0; at++) if (bytes[at] === slash) throw new KernelError("EINVAL");
@@ -219,10 +225,10 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
         for (let at = 0; at < length;) {
           const start = at + direntLayout.d_name;
           const stored = entries.subarray(start, entries.indexOf(0, start));
-          const name = decode(stored);
+          const decoded = decode(stored);
+          const name = decoded.includes("\ufffd") ? toNameText(stored) : decoded;
           const type = entries[at + direntLayout.d_type] ?? 0;
-          if (name.includes("\ufffd")) found.push({ name, type, bytes: stored.slice() });
-          else if (name !== "." && name !== "..") found.push({ name, type });
+          if (name !== "." && name !== "..") found.push({ name, type });
           at += (entries[at + direntLayout.d_reclen] ?? 0) + (entries[at + direntLayout.d_reclen + 1] ?? 0) * 256;
         }
       }
@@ -233,7 +239,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       must(libc.mkdirat(this.#open(), cName(name), mode));
     }
 
-    removeFile(name: string | Uint8Array): void {
+    removeFile(name: string): void {
       must(libc.unlinkat(this.#open(), cName(name), 0));
     }
 
@@ -246,7 +252,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       must(libc.linkat(this.#open(), cName(name), target, cName(newName, otherPathBytes), 0));
     }
 
-    rename(name: string | Uint8Array, to: Descriptor, newName: string): void {
+    rename(name: string, to: Descriptor, newName: string): void {
       const target = numberOf(to);
       must(libc.renameat(this.#open(), cName(name), target, cName(newName, otherPathBytes)));
     }

@@ -1,6 +1,7 @@
 /** Suggests paths as a shell does: the entries of the directory that was typed, whose names begin with the rest. */
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { EntryKind, Workspace } from "../workspace/port.ts";
+import { isTypable } from "../workspace/file_display.ts";
 import { fromTemplateValue, toTemplateValue } from "../workspace/file_uri.ts";
 
 /** Values for the template that begin with what was typed; those of directories end in a slash. */
@@ -37,6 +38,6 @@ export async function completePath(workspace: Workspace, typed: string, limit: n
 
 function toValue(path: WorkspacePath, kind: EntryKind): string | null {
   if (kind !== "file" && kind !== "directory") return null;
-  if (!parseFilePath(path.text).ok) return null; // a name that has no address
+  if (!isTypable(path.text)) return null; // a name that has no address
   return kind === "directory" ? `${toTemplateValue(path)}/` : toTemplateValue(path);
 }

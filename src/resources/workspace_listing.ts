@@ -1,10 +1,10 @@
 /** The files of a workspace in pages, as `resources/list` gives them. */
 import { z } from "zod";
 import type { ResourcePage } from "../mcp/resource.ts";
-import { showName } from "../workspace/file_display.ts";
+import { isTypable, showName } from "../workspace/file_display.ts";
 import { unknownMediaType } from "../workspace/file_contents.ts";
 import { mediaTypeOf } from "../workspace/media_type.ts";
-import { parseFilePath, rootPath } from "../workspace/path.ts";
+import { childPath, rootPath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
 import { parseFileUri, toFileUri } from "../workspace/file_uri.ts";
@@ -33,15 +33,15 @@ export async function listFiles(
     visited++;
     const { segments, kind, sizeBytes, mayHaveNext } = step.value;
     // without a size it disappeared meanwhile, or its name is no Unicode and so has no address
-    const path = kind === "file" && sizeBytes !== undefined ? parseFilePath(segments.join("/")) : null;
-    if (path?.ok && sizeBytes !== undefined) {
-      const uri = toFileUri(path.value);
-      const mimeType = mediaTypeOf(path.value.text);
+    const path = childPath(rootPath, segments);
+    if (kind === "file" && sizeBytes !== undefined && isTypable(path.text)) {
+      const uri = toFileUri(path);
+      const mimeType = mediaTypeOf(path.text);
       if (parseFileUri(uri) !== null) {
         characters += uri.length;
         resources.push({
           uri,
-          name: showName(path.value.text),
+          name: showName(path.text),
           ...mimeType === unknownMediaType ? {} : { mimeType },
           size: sizeBytes,
         });

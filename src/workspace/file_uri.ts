@@ -19,7 +19,7 @@ export function parseFileUri(uri: string): WorkspacePath | null {
   // a byte needs at most three characters; nothing longer is worth decoding
   if (!uri.startsWith(origin) || uri.length > origin.length + 3 * maxPathBytes) return null;
   const text = decodeTriplets(uri.slice(origin.length));
-  const path = text === null ? null : parseFilePath(text);
+  const path = text === null || text.includes("\\") ? null : parseFilePath(text);
   if (path === null || !path.ok) return null;
   // `%2F`, `%2e`, `//`, a query or a fragment: they decode to a path whose own address looks different
   return toFileUri(path.value) === uri ? path.value : null;
@@ -39,7 +39,7 @@ export function fromTemplateValue(value: string): string | null {
 /** RFC 3986 §3.3: what a segment may hold as it is, is never encoded; everything else always is. */
 function encodePath({ segments }: WorkspacePath): string {
   return segments
-    .map((name) => encodeURIComponent(name).replace(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent))
+    .map((name) => encodeURIComponent(name.toWellFormed()).replace(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent))
     .join("/");
 }
 

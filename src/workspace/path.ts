@@ -3,6 +3,7 @@
  * a list of names below the workspace's root, so an accepted path cannot leave the workspace by its spelling.
  */
 import { failure, type Result, success } from "../lib/result.ts";
+import { readName } from "./file_display.ts";
 import { foldedForms } from "./name_folding.ts";
 
 /** A path inside the workspace. The parsers here make them from callers' texts, {@link childPath} from stored names. */
@@ -25,10 +26,19 @@ export type PathRule =
   | "reserved";
 
 /** Which rule a name breaks that may be read when it is there, but is not created. */
-export type NewNameRule = "invisible_character" | "colon" | "trailing_dot_or_blank" | "device_name";
+export type NewNameRule =
+  | "control_character"
+  | "backslash"
+  | "not_unicode"
+  | "invisible_character"
+  | "colon"
+  | "trailing_dot_or_blank"
+  | "device_name";
 
 /** Longest name, in bytes of UTF-8 (NAME_MAX of Linux, macOS and NTFS). */
 export const maxNameBytes = 255;
+/** Longest path as a caller writes it, some characters escaped. */
+const maxWrittenCharacters = 4 * 4096;
 /** Longest path below the root, in bytes of UTF-8 (PATH_MAX of Linux). */
 export const maxPathBytes = 4096;
 /** Most names in a path: each costs a look at the disk, of a path that grows with their number. */
@@ -59,20 +69,23 @@ export function parseFilePath(text: string): Result<WorkspacePath, PathRule> {
 
 /** Parses the path of a directory; the empty text and `.` are the root. Empty and `.` segments are dropped. */
 export function parseDirectoryPath(text: string): Result<WorkspacePath, PathRule> {
-  if (text.length > maxPathBytes) return failure("path_too_long"); // before any work that grows with the text
-  if (text.startsWith("/") || text.includes("\\")) return failure("leaves_workspace");
+  if (text.length > maxWrittenCharacters) return failure("path_too_long"); // before any work that grows with the text
+  if (text.startsWith("/")) return failure("leaves_workspace");
+  const path = text.includes("\\") ? readName(text) : text;
+  // Windows has no such names, but would go where they lead
+  if (path === null || (Deno.build.os === "windows" && text.includes("\\"))) return failure("leaves_workspace");
   const segments: string[] = [];
-  for (const segment of text.split("/")) {
+  for (const segment of path.split("/")) {
     // `a/../b` is refused, not resolved: with `a` a link, the file system and the text disagree about it
     if (segment === "..") return failure("leaves_workspace");
     if (segment !== "" && segment !== ".") segments.push(segment);
   }
   // a drive, also behind `./`: joined to another path, Windows would start there
-  if (/^[A-Za-z]:/.test(segments[0] ?? "")) return failure("leaves_workspace");
-  // a lone surrogate would be written as U+FFFD and so reach another file
+  if (/^(?:\.?\/)*[A-Za-z]:/.test(text)) return failure("leaves_workspace");
+  // what was written: escapes stand for such characters, and for bytes that are no character
   if (!text.isWellFormed()) return failure("not_unicode");
   if (controlCharacter.test(text)) return failure("control_character");
-  if (segments.length > maxPathNames || isLongerThan(text, maxPathBytes)) return failure("path_too_long");
+  if (segments.length > maxPathNames || isLongerThan(path, maxPathBytes)) return failure("path_too_long");
   if (segments.some((segment) => isLongerThan(segment, maxNameBytes))) return failure("name_too_long");
   if (isReserved(segments)) return failure("reserved");
   return success({ text: segments.join("/"), segments });
@@ -100,6 +113,9 @@ export function isReserved(segments: readonly string[]): boolean {
 
 /** The rule that keeps `name` from being created, or `null`. Names that are there already may be used. */
 export function newNameProblem(name: string): NewNameRule | null {
+  if (!name.isWellFormed()) return "not_unicode"; // bytes that are not UTF-8
+  if (controlCharacter.test(name)) return "control_character";
+  if (name.includes("\\")) return "backslash";
   if (invisibleCharacter.test(name)) return "invisible_character"; // what a person approves must be what they see
   if (name.includes(":")) return "colon"; // NTFS alternate data streams
   if (/[\s.]$/u.test(name)) return "trailing_dot_or_blank"; // Win32 drops them, and reaches another file
@@ -116,5 +132,6 @@ function compareCodePoints(a: string, b: string): number {
 
 function isLongerThan(text: string, bytes: number): boolean {
   if (text.length * 3 <= bytes) return false; // UTF-8 needs at most three bytes a code unit
-  return text.length > bytes || encoder.encode(text).byteLength > bytes;
+  // a half of a pair stands for one byte
+  return text.length > bytes || encoder.encode(text.replace(/\p{Cs}/gu, "?")).byteLength > bytes;
 }

@@ -16,6 +16,7 @@ export type DenialCause =
   | "hard_link"
   | "reserved"
   | "other_name"
+  | "name_not_unicode"
   | "denied_name"
   | "protected_name"
   | "permission"
@@ -96,7 +97,7 @@ export type EntryKind = "file" | "directory" | "link" | "other";
 
 /** One entry of a directory. */
 export interface DirectoryEntry {
-  /** Exactly as stored; bytes that are not UTF-8 show as U+FFFD. May hold control characters: escape before showing. */
+  /** As stored, bytes that are not UTF-8 as halves of surrogate pairs: `showName` and `toPathText` make texts of it. */
   readonly name: string;
   readonly kind: EntryKind;
   /** With `details`, of a file. */

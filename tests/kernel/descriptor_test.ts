@@ -88,11 +88,38 @@ test("a directory's entries are those of ls, whatever their bytes and however ma
   const found: { readonly name: string; readonly type: number }[] = [];
   for (let batch; (batch = listing.readEntries()).length > 0;) found.push(...batch);
   listing.close();
-  assert.deepEqual(found.map(({ name }) => name).sort(), namesIn(path));
+  assert.deepEqual(found.map(({ name }) => name.replace("\udcff", "\ufffd")).sort(), namesIn(path));
   const typeOf = (name: string): number | undefined => found.find((each) => each.name === name)?.type;
   assert.deepEqual([typeOf("entry-00001"), typeOf("ü"), typeOf("link")], [DT_REG, DT_DIR, DT_LNK]);
   assert.equal(root.readLink("link"), "nowhere");
   fails(() => root.readLink("ü"), "EINVAL");
+});
+
+test("names that are not UTF-8 are told apart, and reached by the text of their listing alone", async (root, path) => {
+  const stored = ["a\\351", "a\\350", "a\\357\\277\\275", "a\\303", "a\\303\\251", "\\357\\273\\277a"];
+  const makeAll = stored.map((name, index) => `printf ${index} > "$(printf '${name}')"`).join(" && ");
+  await run("sh", "-c", `cd '${path}' && ${makeAll}`);
+  const texts = ["a\udce9", "a\udce8", "a\ufffd", "a\udcc3", "aé", "\ufeffa"];
+  const listing = root.open(".", "list");
+  assert.deepEqual(new Set(listing.readEntries().map(({ name }) => name)), new Set(texts));
+  listing.close();
+  for (const [index, name] of texts.entries()) {
+    const file = root.open(name, "read");
+    const buffer = new Uint8Array(2);
+    assert.deepEqual([file.read(buffer, 0), buffer[0]], [1, 0x30 + index], JSON.stringify(name));
+    file.close();
+  }
+  // other texts of the bytes of `aé`, and halves that stand for no byte: they reach nothing
+  for (const other of ["a\udcc3\udca9", "a\ud800", "a\udc2f", "a\udfff"]) {
+    fails(() => root.open(other, "read"), "ENOENT");
+    fails(() => root.removeFile(other), "ENOENT");
+    fails(() => root.makeDirectory(other, 0o700), "ENOENT");
+  }
+  root.rename("a\udce9", root, "b\udce9");
+  root.removeFile("a\udce8");
+  assert.equal(root.statusOf("a\udce9"), null);
+  assert.equal(root.statusOf("a\udce8"), null);
+  assert.equal(root.statusOf("b\udce9")?.size, 1);
 });
 
 test("nothing outside is opened: by dots, from the root, through links, magic links or mounts", async (root, path) => {

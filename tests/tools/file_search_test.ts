@@ -13,7 +13,7 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
     Deno.writeFileSync(`${root}/c.bin`, Uint8Array.of(0xff, 0x66, 0x6f, 0x78));
     Deno.symlinkSync("../outside", `${root}/l`);
     const linesOf = async (request: Record<string, unknown>) => (await answerOf(search, request)).text.split("\n");
-    const passed = "passed over: 1 binary or not UTF-8: c.bin";
+    const passed = "passed over: 1 binary: c.bin";
     assert.deepEqual(await linesOf({ query: "fox" }), [
       "b.md",
       "1: fox.fox\r",
@@ -268,7 +268,7 @@ Deno.test("file_search names the files that it could not search, and why", () =>
     assert.equal(
       text,
       "(nothing found)\n(0 hits in 0 files; 4 searched; passed over: 2 with several names (hard links): a, b; " +
-        "1 binary or not UTF-8: c; 1 too large: large)",
+        "1 binary: c; 1 too large: large)",
     );
     assert.deepEqual(structured["passed_over"], [
       { reason: "hard_link", count: 2, filenames: ["a", "b"] },

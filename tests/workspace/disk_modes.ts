@@ -20,6 +20,11 @@ export const diskModes: readonly DiskMode[] = [
 
 let current: KernelRoots | undefined;
 
+/** The way that the running test is about. */
+export function currentMode(): DiskMode["name"] {
+  return current === undefined ? "checked" : "kernel";
+}
+
 /** Opens a workspace in the way that the running test is about. */
 export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   return open({ kernel: current, ...options });

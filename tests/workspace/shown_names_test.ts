@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
 import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { showName } from "../../src/workspace/file_display.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
@@ -22,6 +24,15 @@ const name = fc.string({
       "\u202e",
       "\u200b",
       "\ufeff",
+      "\ufffd",
+      "\u00a0",
+      "\u3164",
+      "\ufe0f",
+      "\\",
+      "\\u{A}",
+      "\\x{E9}",
+      ":",
+      " ",
       "a",
       "b",
     ),
@@ -34,7 +45,7 @@ const name = fc.string({
 const misleading = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 testInEachMode(
-  "listings and searches hold no raw control characters and no reversals, whatever the names are",
+  "no two names are shown alike or misleadingly, and each can be given as it is shown",
   async () => {
     const directory = quickDirectory();
     const workspace = openDiskWorkspace({ root: `${directory}/ws` });
@@ -49,7 +60,16 @@ testInEachMode(
             const parent = isNested ? `${directory}/ws/${names[0]}` : `${directory}/ws`;
             Deno.mkdirSync(parent, { recursive: true });
             const files = isNested ? names.slice(1) : names;
-            for (const each of files) Deno.writeTextFileSync(`${parent}/${each}`, "");
+            for (const [index, each] of files.entries()) Deno.writeTextFileSync(`${parent}/${each}`, `file ${index}`);
+            const listed = await callTool(fileListTool(workspace), { path: isNested ? showName(names[0] ?? "") : "." });
+            assert.ok(listed.ok);
+            const shown = visibleText(listed).split("\n").filter((line) => line !== "(no entries)");
+            assert.equal(new Set(shown).size, files.length);
+            for (const written of shown) { // as it is shown it can be given
+              const path = isNested ? `${showName(names[0] ?? "")}/${written}` : written;
+              const read = await callTool(fileReadTool(workspace), { filename: path });
+              assert.ok(read.ok && /^file \d/.test(visibleText(read)), `${JSON.stringify(files)}: ${path}`);
+            }
             for (const [tool, input] of tools) {
               const outcome = await callTool(tool, input);
               assert.ok(outcome.ok, visibleText(outcome));

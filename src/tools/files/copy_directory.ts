@@ -1,6 +1,6 @@
-/** Copies a directory with all that is in it. Links and special files are left out, and said. */
+/** Copies a directory with all that is in it. Links, special files and names that cannot be made are left out, and said. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { maxWalkDepth, walk } from "../../workspace/walk.ts";
@@ -19,34 +19,54 @@ export async function copyDirectory(
   const made = await workspace.makeDirectory(to);
   if (!made.ok) return toFailure("create directory", to, made.error);
   let [files, sizeBytes, leftOut, visited] = [0, 0, 0, 0];
+  let [unnamed, firstUnnamed] = [0, ""];
+  const leaveOut = (words: string): void => {
+    if (unnamed++ === 0) firstUnnamed = words.replace(/^[^:]*: /, "");
+  };
   const soFar = (words: string): ToolOutcome => ({
     ok: false,
     code: "copy_incomplete",
     message: `Failed to copy: ${words} (${files} files were copied to ${showName(to.text)} and are there now)`,
   });
+  /** A directory that was left out, with what is in it. */
+  let within: readonly string[] | null = null;
   for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
     if (!step.ok) return toFailure("copy", from, step.error);
     const { kind, segments } = step.value;
     const target = childPath(to, segments);
+    if (within !== null && within.every((name, index) => name === segments[index])) continue;
     if (++visited > workspace.limits.maxTreeEntries) return soFar(`it has more than ${visited - 1} entries`);
     if (signal.aborted) return soFar("it was cancelled");
     if (kind === "directory") {
       const child = await workspace.makeDirectory(target);
-      if (!child.ok) return soFar(failureWords(toFailure("create directory", target, child.error)));
+      if (!child.ok) {
+        const words = failureWords(toFailure("create directory", target, child.error));
+        if (child.error.reason !== "bad_name") return soFar(words);
+        leaveOut(words);
+        within = segments;
+      }
     } else if (kind === "file") {
       const source = childPath(from, segments);
       const copied = await workspace.copy(source, target);
-      if (!copied.ok) return soFar(failureWords(toPairFailure("copy", { from: source, to: target }, copied.error)));
+      if (!copied.ok) {
+        const words = failureWords(toPairFailure("copy", { from: source, to: target }, copied.error));
+        if (copied.error.reason !== "bad_name") return soFar(words);
+        leaveOut(words);
+        continue;
+      }
       files++;
       sizeBytes += copied.value.sizeBytes;
     } else leftOut++;
   }
-  const without = leftOut === 0 ? "" : `; ${leftOut} links or special files were left out`;
+  const without = [
+    leftOut === 0 ? "" : `; ${leftOut} ${leftOut === 1 ? "link or special file" : "links or special files"} left out`,
+    unnamed === 0 ? "" : `; ${unnamed} ${unnamed === 1 ? "entry" : "entries"} left out: ${firstUnnamed}`,
+  ].join("");
   const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${files} files, ${sizeBytes} bytes${without})`;
   return {
     ok: true,
     content: [{ type: "text", text }],
-    structuredContent: { path: from.text, destination: to.text, files, size_bytes: sizeBytes },
+    structuredContent: { path: toPathText(from.text), destination: toPathText(to.text), files, size_bytes: sizeBytes },
   };
 }
 

@@ -1,6 +1,6 @@
 /** What `file_edit` answers: for each file the count, the new version and the difference. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName, showText } from "../../workspace/file_display.ts";
+import { showName, showText, toPathText } from "../../workspace/file_display.ts";
 import { differenceOf } from "../../workspace/text/diff.ts";
 import type { PlannedFile } from "./edit_plan.ts";
 import { count, pageBytes, toVersion } from "./input.ts";
@@ -20,7 +20,7 @@ export async function editAnswer(
     const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
     blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}\n${showText(diff)}`);
     facts.push({
-      path: path.text,
+      path: toPathText(path.text),
       replacements,
       changed: written !== null,
       diff,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
@@ -43,7 +43,7 @@ export function fileDeleteTool(source: WorkspaceSource): Tool {
       return {
         ok: true,
         content: [{ type: "text", text: words }],
-        structuredContent: { path: path.text, deleted_entries: entries },
+        structuredContent: { path: toPathText(path.text), deleted_entries: entries },
       };
     },
   });

@@ -1,6 +1,7 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { editAnswer, editRefusal } from "./edit_answer.ts";
@@ -178,13 +179,13 @@ async function restore(workspace: Workspace, written: readonly PlannedFile[]): P
   const kept: string[] = [];
   for (const { path, before, afterSha256 } of written) {
     const restored = await workspace.write(path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
-    if (!restored.ok) kept.push(path.text);
+    if (!restored.ok) kept.push(showName(path.text));
   }
   return kept;
 }
 
 function toProblem(path: WorkspacePath, problem: PlanProblem, isOne: boolean): ToolOutcome {
   if (!("edit" in problem)) return toFailure(action, path, problem);
-  const where = isOne ? "" : ` (edit ${problem.edit.number}, ${path.text}; nothing was changed)`;
+  const where = isOne ? "" : ` (edit ${problem.edit.number}, ${showName(path.text)}; nothing was changed)`;
   return editRefusal(problem.code, `${problem.words}${where}`);
 }

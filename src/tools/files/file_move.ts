@@ -1,7 +1,7 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
@@ -77,7 +77,7 @@ async function moveEntry(
   return {
     ok: true,
     content: [{ type: "text", text: `Moved ${showName(from.text)} to ${showName(to.text)}` }],
-    structuredContent: { path: from.text, destination: to.text },
+    structuredContent: { path: toPathText(from.text), destination: toPathText(to.text) },
   };
 }
 
@@ -92,7 +92,12 @@ async function copyEntry(
     return {
       ok: true,
       content: [{ type: "text", text: `Copied ${showName(from.text)} to ${showName(to.text)} (${sizeBytes} bytes)` }],
-      structuredContent: { path: from.text, destination: to.text, files: 1, size_bytes: sizeBytes },
+      structuredContent: {
+        path: toPathText(from.text),
+        destination: toPathText(to.text),
+        files: 1,
+        size_bytes: sizeBytes,
+      },
     };
   }
   const { reason, about } = copied.error;
@@ -107,6 +112,6 @@ async function makeDirectory(workspace: Workspace, path: WorkspacePath): Promise
   return {
     ok: true,
     content: [{ type: "text", text: `${showName(path.text)}/ ${created ? "created" : "is there already"}` }],
-    structuredContent: { destination: path.text, created },
+    structuredContent: { destination: toPathText(path.text), created },
   };
 }

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { toResourceContents } from "../../workspace/file_contents.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { sniffMedia } from "../../workspace/media_type.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import {
@@ -146,7 +146,7 @@ function readNamed(
     const path = read.code === "not_found" ? parseFilePath(parseNamedLines(name)?.filename ?? name) : null;
     if (path === null || !path.ok) return read;
     return suggestNear(workspace, path.value, { code: "not_found", message: read.notice })
-      .then(({ code, message }) => refusedRead(path.value.text, message, code));
+      .then(({ code, message }) => refusedRead(toPathText(path.value.text), message, code));
   }
 }
 
@@ -228,10 +228,10 @@ function problemRead(path: WorkspacePath, problem: TextProblem): FileRead {
   if (problem.reason === "not_text") {
     const words = "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format; " +
       `embed: true gives files of any kind (${showName(path.text)})`;
-    return refusedRead(path.text, words, "not_text");
+    return refusedRead(toPathText(path.text), words, "not_text");
   }
   const { code, message } = toFailure("read file", path, problem);
-  return refusedRead(path.text, message, code);
+  return refusedRead(toPathText(path.text), message, code);
 }
 
 /** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import {
   type Workspace,
@@ -79,13 +79,19 @@ export function fileWriteTool(source: WorkspaceSource): Tool {
         if (!written.ok) {
           if (index === 0) return written.error;
           lines.push(written.error.message);
-          facts.push({ filename: file.path.text, error: written.error.message });
+          facts.push({ filename: toPathText(file.path.text), error: written.error.message });
           continue;
         }
         const { sizeBytes, sha256, created } = written.value;
         const verb = created ? verbs.create : verbs[mode];
         lines.push(`${verb} ${showName(file.path.text)} (${sizeBytes} bytes, version ${toVersion(sha256)})`);
-        facts.push({ filename: file.path.text, size_bytes: sizeBytes, version: toVersion(sha256), sha256, created });
+        facts.push({
+          filename: toPathText(file.path.text),
+          size_bytes: sizeBytes,
+          version: toVersion(sha256),
+          sha256,
+          created,
+        });
       }
       const [first, ...further] = facts;
       return {

@@ -1,7 +1,7 @@
 /** Groups of equal files in a tree, for `file_list`. Only files of the same size are read. */
 import { createHash } from "node:crypto";
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
@@ -51,7 +51,10 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
       ...(lines.length < groups.length ? [`(the first ${lines.length} of ${groups.length} groups)`] : []),
     ],
     facts: {
-      duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({ size_bytes: sizeBytes, names })),
+      duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({
+        size_bytes: sizeBytes,
+        names: names.map(toPathText),
+      })),
     },
     total: groups.length,
     isCut,

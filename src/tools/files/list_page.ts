@@ -1,6 +1,6 @@
 /** A page of a directory or tree for `file_list`, in the order of names, as an indented tree. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { walk, type WalkedEntry, type WalkPosition } from "../../workspace/walk.ts";
 import { toWalkCursorText } from "./cursor.ts";
 import { pageBytes } from "./input.ts";
@@ -55,7 +55,7 @@ export async function listPage(
     ok: true,
     content: [{ type: "text", text: lines.join("\n") }],
     structuredContent: {
-      path: path.text,
+      path: toPathText(path.text),
       entries: found.map(toEntry),
       ...skipped.facts,
       ...nextCursor === undefined ? {} : { next_cursor: nextCursor },

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, toPathText } from "../../workspace/file_display.ts";
 import { type GlobMatcher, parseGlob } from "../../workspace/glob.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
@@ -76,7 +76,7 @@ export function isWanted(
 
 /** The entry as structured content has it. */
 export function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
-  const entry: Record<string, unknown> = { name: segments.join("/"), kind };
+  const entry: Record<string, unknown> = { name: toPathText(segments.join("/")), kind };
   if (sizeBytes !== undefined) entry["size_bytes"] = sizeBytes;
   if (modifiedAt !== undefined) entry["modified_at"] = toTimestamp(modifiedAt);
   return entry;
@@ -116,7 +116,7 @@ export function skippedParts(ignored: Ignored | undefined): {
     lines: [
       `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}; set include_ignored to see them)`,
     ],
-    facts: { skipped: { count, directories: names } },
+    facts: { skipped: { count, directories: names.map(toPathText) } },
   };
 }
 
@@ -152,6 +152,6 @@ export function wholeTreeAnswer(
   return {
     ok: true,
     content: [{ type: "text", text }],
-    structuredContent: { path: path.text, ...facts, ...extent, ...skipped.facts },
+    structuredContent: { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts },
   };
 }

@@ -8,7 +8,7 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
 import { foldName } from "../../workspace/name_folding.ts";
-import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../../workspace/path.ts";
+import { childPath, rootPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { walk } from "../../workspace/walk.ts";
 
@@ -53,7 +53,7 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
   const near = await nearPaths(workspace, path, clock);
-  const shown = near.filter((text) => parseDirectoryPath(text).ok).map(showName);
+  const shown = near.map(showName);
   if (shown.length === 0) return outcome;
   const words = shown.length === 1 ? shown[0] : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
   return { ...outcome, message: `${outcome.message}; did you mean ${words}?` };

@@ -3,7 +3,7 @@
  * bytes are the file's: nothing in a file can pass for a notice.
  */
 import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showName, showText, toPathText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import { toReadCursorText } from "./cursor.ts";
 import { count, toTimestamp, toVersion } from "./input.ts";
@@ -38,7 +38,8 @@ const maxNameCharacters = 4096;
 
 /** A file that could not be read, and why. */
 export function refusedRead(name: string, message: string, code = "invalid_filename"): FileRead {
-  const filename = name.length <= maxNameCharacters ? name : `${name.slice(0, maxNameCharacters).toWellFormed()}…`;
+  const isLong = name.length > maxNameCharacters;
+  const filename = (isLong ? `${name.slice(0, maxNameCharacters)}…` : name).toWellFormed();
   return {
     code,
     notice: message,
@@ -60,7 +61,7 @@ export function mediaRead(path: WorkspacePath, content: MediaBlock, facts: FileF
     content,
     textBytes: 0,
     mediaBytes: facts.sizeBytes,
-    facts: { filename: path.text, mime_type: mimeType, ...toFacts(facts) },
+    facts: { filename: toPathText(path.text), mime_type: mimeType, ...toFacts(facts) },
   };
 }
 
@@ -92,7 +93,7 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
     textBytes: part.contentBytes,
     mediaBytes: 0,
     facts: {
-      filename: path.text,
+      filename: toPathText(path.text),
       content: part.content,
       ...(part.encoding === "utf-8" ? {} : { encoding: part.encoding }),
       ...((isWhole && !numbered) || startLine === null ? {} : { start_line: startLine, end_line: endLine }),
@@ -109,7 +110,7 @@ export function combineReads(reads: readonly FileRead[]): ToolOutcome {
   if (first === undefined) throw new RangeError("a read names a file");
   const isOne = further.length === 0;
   const noticeOf = ({ code, notice, facts }: FileRead): string =>
-    isOne || code === null || notice.endsWith(")") ? notice : `${notice} (${showName(String(facts["filename"]))})`;
+    isOne || code === null || notice.endsWith(")") ? notice : `${notice} (${showText(String(facts["filename"]))})`;
   if (reads.every(({ code }) => code !== null)) {
     return { ok: false, code: first.code ?? "", message: reads.map(noticeOf).join("\n") };
   }

@@ -128,6 +128,8 @@ function denialWords(cause: DenialCause): string {
       return "access denied - the directory .portcullis is reserved for the server";
     case "other_name":
       return "access denied - its directory lists it under another name; use that one";
+    case "name_not_unicode":
+      return "access denied - its name is not UTF-8, and this server's system cannot reach such names; rename it there";
     case "denied_name":
       return "access denied - the server's settings deny this name";
     case "protected_name":
@@ -145,6 +147,12 @@ function denialWords(cause: DenialCause): string {
 
 function newNameWords(rule: NewNameRule | "name_too_long"): string {
   switch (rule) {
+    case "control_character":
+      return "a new name may not hold control characters or line separators";
+    case "backslash":
+      return "a new name may not hold a backslash";
+    case "not_unicode":
+      return "a new name must be UTF-8";
     case "invisible_character":
       return "a new name may not hold invisible or direction-changing characters";
     case "colon":

@@ -1,6 +1,6 @@
 /** The answer of the tool `file_search`, in words and as data. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName, showText } from "../../workspace/file_display.ts";
+import { showName, showText, toPathText } from "../../workspace/file_display.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import type { PassedOver } from "../../workspace/text/search_file.ts";
 import type { LineMatch } from "../../workspace/text/search_text.ts";
@@ -10,7 +10,7 @@ import { skippedParts } from "./list_walk.ts";
 import type { FoundFile, SearchResult } from "./search_matches.ts";
 
 const reasonWords: Readonly<Record<PassedOver, string>> = {
-  binary: "binary or not UTF-8",
+  binary: "binary",
   too_large: "too large",
   hard_link: "with several names (hard links)",
   unreadable: "unreadable",
@@ -47,13 +47,21 @@ export function toAnswer(
     content: [{ type: "text", text: lines.join("\n") }],
     structuredContent: {
       matches: show === "lines" && !byName
-        ? files.flatMap(({ filename, matches }) => matches.map((match) => toMatch(filename, match, hasContext)))
-        : files.map(({ filename, count }) => show === "count" && !byName ? { filename, count } : { filename }),
+        ? files.flatMap(({ filename, matches }) =>
+          matches.map((match) => toMatch(toPathText(filename), match, hasContext))
+        )
+        : files.map(({ filename, count }) => ({
+          filename: toPathText(filename),
+          ...show === "count" && !byName ? { count } : {},
+        })),
       ...(byName ? {} : { hits }),
       files_searched: searched,
       files_passed_over: total,
       ...(total === 0 ? {} : {
-        passed_over: Array.from(passedOver, ([reason, each]) => ({ reason, count: each.count, filenames: each.names })),
+        passed_over: Array.from(
+          passedOver,
+          ([reason, each]) => ({ reason, count: each.count, filenames: each.names.map(toPathText) }),
+        ),
       }),
       ...skipped.facts,
       ...(cursor === undefined ? {} : { next_cursor: cursor }),

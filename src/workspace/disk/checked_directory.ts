@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { promisify } from "node:util";
 import type { AccessRules } from "../access_rules.ts";
+import { firstUnknown } from "../file_display.ts";
 import { isReserved } from "../path.ts";
 import type { EntryKind } from "../port.ts";
 import {
@@ -31,6 +32,9 @@ import {
   isSame,
 } from "./directory.ts";
 import { errorCode } from "./refusal.ts";
+
+/** More of them in one directory look alike: the halves that come first in a pair. */
+const maxUnknownNames = 999;
 
 const readAsync = promisify(read);
 const writeAsync = promisify(write);
@@ -92,14 +96,19 @@ class CheckedDirectory implements DiskDirectory {
     const directory = path === "." ? this : this.enter(path);
     const at = directory.#path;
     const info = Deno.lstatSync(at);
+    const look = (name: string): DiskInfo | null => name.isWellFormed() ? directory.statusOf(name) : null;
     return {
       info,
-      entries: () => Array.from(Deno.readDirSync(at), toEntry),
-      async *entriesInTurns() {
-        for await (const entry of Deno.readDir(at)) yield [toEntry(entry)];
+      *entries() {
+        const nameOf = createTrueNames(at);
+        for (const entry of Deno.readDirSync(at)) yield toEntry(entry, nameOf);
       },
-      entryOf: (name) => directory.statusOf(name),
-      detailsOf: (name) => directory.statusOf(name),
+      async *entriesInTurns() {
+        const nameOf = createTrueNames(at);
+        for await (const entry of Deno.readDir(at)) yield [toEntry(entry, nameOf)];
+      },
+      entryOf: look,
+      detailsOf: look,
       lookAgain() {
         if (!directory.isStillInside()) return null;
         const again = Deno.lstatSync(at);
@@ -214,6 +223,8 @@ class CheckedDirectory implements DiskDirectory {
   }
 
   #at(name: string): string {
+    // Deno would take halves of pairs for U+FFFD, which may be another entry
+    if (!name.isWellFormed()) throw Object.assign(new Error("the name is not Unicode"), { code: "EILSEQ" });
     return name === "." ? this.#path : `${this.#path}/${name}`;
   }
 
@@ -280,8 +291,28 @@ function toInfo(stats: Stats): DiskInfo {
   return { ...kind, dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime };
 }
 
-function toEntry({ name, isFile, isDirectory, isSymlink }: Deno.DirEntry): { name: string; kind: EntryKind } {
-  return { name, kind: isSymlink ? "link" : isDirectory ? "directory" : isFile ? "file" : "other" };
+/**
+ * Tells names that hold U+FFFD from those of which Deno says it in place of bytes that are not UTF-8: these get a half
+ * of a surrogate pair, which reaches nothing, and another one for each.
+ */
+function createTrueNames(directory: string): (name: string) => string {
+  const real = new Set<string>();
+  let unknown = 0;
+  return (name) => {
+    if (!name.includes("\ufffd")) return name;
+    if (!real.has(name) && lstatOrNull(`${directory}/${name}`) !== null) {
+      real.add(name);
+      return name;
+    }
+    return name.replaceAll("\ufffd", String.fromCharCode(firstUnknown + Math.min(unknown++, maxUnknownNames)));
+  };
+}
+
+function toEntry(
+  { name, isFile, isDirectory, isSymlink }: Deno.DirEntry,
+  nameOf: (name: string) => string,
+): { name: string; kind: EntryKind } {
+  return { name: nameOf(name), kind: isSymlink ? "link" : isDirectory ? "directory" : isFile ? "file" : "other" };
 }
 
 /** What is at `path`, or `null` when there is nothing. Throws every other error. */

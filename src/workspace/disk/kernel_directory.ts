@@ -217,13 +217,10 @@ class KernelDirectory implements DiskDirectory {
       using holder = new Opened(this.#descriptor.open(path, "list"));
       const directory = holder.descriptor;
       for (let batch; (batch = directory.readEntries()).length > 0;) {
-        for (const { name: each, type, bytes } of batch) {
+        for (const { name: each, type } of batch) {
           const isDirectory = type === DT_DIR || (type === DT_UNKNOWN && directory.statusOf(each)?.isDirectory);
-          // a path is UTF-8: a directory whose name is not gets another one, to be removed under
-          const plain = bytes !== undefined && isDirectory ? crypto.randomUUID() : each;
-          if (!isDirectory) directory.removeFile(bytes ?? each);
-          else if (bytes !== undefined) directory.rename(bytes, directory, plain);
-          if (isDirectory) below.push(`${path}/${plain}`);
+          if (isDirectory) below.push(`${path}/${each}`);
+          else directory.removeFile(each);
           yield;
         }
       }

@@ -9,6 +9,8 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
   switch (code) {
     case "ENOENT":
       return { reason: "not_found" };
+    case "EILSEQ":
+      return { reason: "denied", because: "name_not_unicode" };
     case "ENOTDIR":
       return { reason: "not_a_directory" };
     case "EEXIST":

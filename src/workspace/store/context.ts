@@ -54,6 +54,8 @@ export async function resolveInStore(store: Store, { segments }: WorkspacePath):
     if (store.rules.isDenied(segments.slice(0, index + 1))) {
       return failure({ reason: "denied", because: "denied_name" });
     }
+    // nothing here has such a name, and its key would be that of another
+    if (!name.isWellFormed()) return success({ directoryId, entry: null, existing: index, checks });
     const key = store.keys.entry(directoryId, name);
     const stored: StoredEntry | null = await store.storage.get(key);
     checks.push({ key, version: stored?.version ?? null });
