@@ -3,8 +3,8 @@ import { createAuthorizationServer } from "../../src/authorization_server/author
 import { noPassphrase, users } from "../../src/authorization_server/records/user.ts";
 import { offeredScopes } from "../../src/scopes.ts";
 import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
-import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
-import { sysId } from "../fixtures/servicenow_data.ts";
+import { type StandInInstance, startServicenow } from "../fixtures/servicenow/instance.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
 import { callerOf } from "../servicenow/place.ts";
 import {
   authorizePath,

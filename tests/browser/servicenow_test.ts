@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
-import { startServicenowServer } from "../fixtures/servicenow_server.ts";
+import { startServicenowServer } from "../fixtures/servicenow/server.ts";
 import { launchChromium, missingBrowser } from "./chromium.ts";
 
 const passphrase = "correct horse battery";

@@ -4,7 +4,7 @@ import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
-import { startServicenow } from "../fixtures/servicenow.ts";
+import { startServicenow } from "../fixtures/servicenow/instance.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 const onDisk = needing("workspace directory");

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
-import { sysId } from "../fixtures/servicenow_data.ts";
-import { startServicenowServer } from "../fixtures/servicenow_server.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
+import { startServicenowServer } from "../fixtures/servicenow/server.ts";
 
 const everything = "files:read files:write servicenow:read servicenow:write";
 

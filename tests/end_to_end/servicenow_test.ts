@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
-import { startServicenow } from "../fixtures/servicenow.ts";
-import { connectAs } from "../fixtures/servicenow_client.ts";
+import { startServicenow } from "../fixtures/servicenow/instance.ts";
+import { connectAs } from "../fixtures/servicenow/client.ts";
 
 async function readJson(client: Client, uri: string): Promise<Record<string, unknown>> {
   const { contents: [content] } = await client.readResource({ uri });

@@ -8,8 +8,8 @@ import { type ExportedSpan, type OtlpCollector, startCollector } from "../fixtur
 import { approve, ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
-import { startServicenow } from "../fixtures/servicenow.ts";
-import { connectAs } from "../fixtures/servicenow_client.ts";
+import { startServicenow } from "../fixtures/servicenow/instance.ts";
+import { connectAs } from "../fixtures/servicenow/client.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const callerSpan = "00f067aa0ba902b7";

@@ -14,8 +14,8 @@ import {
   type ServicenowResources,
   servicenowResources,
 } from "../../src/resources/servicenow.ts";
-import { sysId } from "../fixtures/servicenow_data.ts";
-import type { FaultName } from "../fixtures/servicenow_faults.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
+import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { principalOf } from "../servicenow/call_tool.ts";
 import { openPlace, patientTimes } from "../servicenow/place.ts";
 

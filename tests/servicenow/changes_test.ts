@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { sysId } from "../fixtures/servicenow_data.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
 import { callerOf, openPlace, patientTimes } from "./place.ts";
 
 Deno.test("addComment() writes in the caller's name and says whether the instance shows it", async () => {
@@ -10,8 +10,7 @@ Deno.test("addComment() writes in the caller's name and says whether the instanc
   const text = "It is back.\nThank you.";
   const added = await changes.addComment("incident", "INC0010001", { field: "work_notes", text }, callerOf("one"));
   assert.equal(added.ok && added.value.confirmed, true);
-  const stored = place.instance.tables.get("incident")?.get(sysId("1c", 1))?.["work_notes"];
-  assert.match(stored ?? "", /Ada Lovelace \(Work notes\)\nIt is back\.\nThank you\./);
+  assert.deepEqual(place.instance.journal(sysId("1c", 1), "work_notes"), ["Disk full on mx-01.", text]);
 
   // An employee's work note is dropped by the instance without a word.
   const dropped = await changes.addComment(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServicenowFailure } from "../../src/servicenow/failure.ts";
-import { sysId } from "../fixtures/servicenow_data.ts";
-import type { FaultName } from "../fixtures/servicenow_faults.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
+import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { callerOf, openPlace, patientTimes } from "./place.ts";
 

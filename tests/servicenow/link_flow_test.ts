@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { sysId } from "../fixtures/servicenow_data.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
 import { browser, openPlace, type Place, redirectUri } from "./place.ts";
 
 const signal = new AbortController().signal;

@@ -3,7 +3,7 @@ import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { linkKey } from "../../src/servicenow/links/link_record.ts";
 import { resealLinks } from "../../src/servicenow/links/reseal_links.ts";
-import type { FaultName } from "../fixtures/servicenow_faults.ts";
+import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { until } from "../fixtures/until.ts";
 import { browser, callerOf, openPlace, patientTimes, type Place } from "./place.ts";
 

@@ -5,7 +5,7 @@ import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
 import type { Caller } from "../../src/servicenow/port.ts";
 import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
-import { type StandInInstance, startServicenow } from "../fixtures/servicenow.ts";
+import { type StandInInstance, type StandInOptions, startServicenow } from "../fixtures/servicenow/instance.ts";
 
 /** Where a test has everything it needs. */
 export interface Place extends AsyncDisposable {
@@ -30,10 +30,11 @@ export const browser = "b".repeat(43);
 /** Times that no busy machine exceeds, and short pauses between attempts. */
 export const patientTimes = { requestMs: 60_000, callMs: 120_000, retryDelayMs: 10, lockMs: 90_000 };
 
-export async function openPlace(): Promise<Place> {
+/** Opens one; `options` say what the instance holds and how it is set up. */
+export async function openPlace(options: Pick<StandInOptions, "data" | "habits"> = {}): Promise<Place> {
   let now = 1_780_000_000_000;
   const clock = () => now;
-  const instance = await startServicenow({ redirectUri, clock });
+  const instance = await startServicenow({ ...options, redirectUri, clock });
   const directory = await Deno.makeTempDir({ prefix: "portcullis-servicenow-" });
   const databasePath = `${directory}/portcullis.db`;
   const logLines: Place["logLines"][number][] = [];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { sysId } from "../fixtures/servicenow_data.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
 import { callerOf, openPlace } from "./place.ts";
 
 Deno.test("read() gives a record with values, display values and its page", async () => {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { nextOffset } from "../../src/servicenow/search.ts";
 import { buildQuery, toQueryValue } from "../../src/servicenow/search_query.ts";
 import { tables } from "../../src/servicenow/tables.ts";
-import { parseEncodedQuery } from "../fixtures/servicenow_query.ts";
+import { parseEncodedQuery } from "../fixtures/servicenow/query/parse.ts";
 import { callerOf, openPlace } from "./place.ts";
 
 Deno.test("search() filters by field, by text and by person", async () => {

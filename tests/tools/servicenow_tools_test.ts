@@ -6,7 +6,7 @@ import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts"
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
 import { offeredScopes } from "../../src/scopes.ts";
-import { sysId } from "../fixtures/servicenow_data.ts";
+import { sysId } from "../fixtures/servicenow/world.ts";
 import { callTool } from "../servicenow/call_tool.ts";
 import { fingerprintTree } from "../workspace/confined_base.ts";
 import { openPlace, type Place } from "../servicenow/place.ts";
