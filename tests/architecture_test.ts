@@ -5,6 +5,7 @@ import { dirname, join, normalize } from "node:path";
 /** The parts that have a table of settings, which config collects. */
 const withSettings = [
   "authorization_server",
+  "console",
   "http",
   "mcp",
   "ollama",
@@ -31,6 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   resources: ["lib", "mcp", "ollama", "servicenow", "workspace"],
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
+  console: ["authorization_server", "lib"],
   resource_server: ["lib"],
   http: ["lib", "mcp", "rate_limit", "storage"],
   stdio: ["lib", "mcp"],
@@ -42,6 +44,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "kernel",
     "authorization_server",
     "config",
+    "console",
     "http",
     "lib",
     "mcp",
@@ -83,6 +86,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     storage: /^src\/storage\/port\.ts$/,
   },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
+  console: { authorization_server: /\/(administration|access_list|visits)\.ts$/ },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
   tools: {
     mcp: /^src\/mcp\/tool\.ts$/,

@@ -14,7 +14,10 @@ import { createAgreedClock } from "../lib/time/agreed_clock.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { systemTimers } from "../lib/time/timers.ts";
 import { createCredentialKey, type CredentialKey } from "./users/credential_key.ts";
+import { createVisits, type Visits } from "./browser/visits.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./browser/grants.ts";
+import { type Administration, createAdministration } from "./administration.ts";
+import { createInvitationEndpoint } from "./users/invitation.ts";
 import { createIntrospectEndpoint } from "./token/introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./metadata.ts";
 import { createPasswordHasher } from "./users/password_hash.ts";
@@ -42,6 +45,9 @@ export interface AuthorizationRoute extends Route {
 export interface AuthorizationServer {
   readonly routes: readonly AuthorizationRoute[];
   readonly verifier: Verifier;
+  /** For the pages of the console. */
+  readonly visits: Visits;
+  readonly administration: Administration;
   /** Who holds the credential in a request, for rate limits. */
   readonly credentialKey: CredentialKey;
   /** What a client calls itself, and the hosts that it may be redirected to; `null` when there is no such client. */
@@ -127,6 +133,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       forUsers(["/oauth/grants"], createGrantsEndpoint(interaction)),
       forUsers(["/oauth/sign-out"], createSignOutEndpoint(interaction)),
       forUsers(["/setup"], createSetUpEndpoint(setUp)),
+      forUsers(["/invitation"], createInvitationEndpoint(options)),
       ...(servicenow === undefined ? [] : [
         forUsers(
           ["/servicenow/callback"],
@@ -135,6 +142,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
         forUsers(["/servicenow/link"], createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance })),
       ]),
     ],
+    administration: createAdministration({ ...options, users }),
+    visits: createVisits({ ...interaction, passwords, throttle }),
     verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens, isLiveToken }),
     credentialKey: createCredentialKey({ ...options, browsers, accessTokens }),
     async describeClient(clientId) {

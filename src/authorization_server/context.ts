@@ -49,6 +49,8 @@ export interface AuthorizationServerOptions {
   readonly agreedClock?: AgreedClock;
   readonly log: Log;
   readonly registration: Registration;
+  /** Whether there are pages at /console, for these pages to lead there. */
+  readonly hasConsole?: boolean;
   /** The ServiceNow instance where users link accounts, or sign in. */
   readonly servicenow?: ServicenowUse;
   /** A PHC string that takes the place of set-up. */

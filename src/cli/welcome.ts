@@ -33,6 +33,7 @@ export function welcomeText(options: {
     `${setUpLink === null ? "Connect" : "Then connect"} a client, for example Claude Code:`,
     `  claude mcp add --transport http portcullis ${serverUrl}/mcp`,
     "",
+    ...config.console.pages === "on" ? [`Watch what it does, and stop it: ${serverUrl}/console`, ""] : [],
   );
   return lines.join("\n") + "\n";
 }

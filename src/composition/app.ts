@@ -18,6 +18,7 @@ import { watchWallClock } from "../lib/time/wall_clock_watch.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createProfiles } from "../mcp/sessions/profile.ts";
 import type { Tool } from "../mcp/tool.ts";
+import { createConsoleSide } from "./console_side.ts";
 import { createHttpSide } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createChallenges } from "../resource_server/challenge.ts";
@@ -107,6 +108,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     agreedClock,
     log,
     registration: registrationOf(config.authorizationServer),
+    hasConsole: config.console.pages === "on",
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
     lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
     limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },
@@ -153,8 +155,10 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
+  const consolePages = createConsoleSide(config, { ...dependencies, authorizationServer, model: toolbox.model });
   const http = createHttpSide(config, {
     ...dependencies,
+    consoleRoutes: consolePages.routes,
     authorizationServer,
     mcp,
     serverInfo,
@@ -179,11 +183,15 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       return mcp.openStreams;
     },
     finishBodies: http.finishBodies,
-    drain: mcp.drain,
+    drain() {
+      consolePages.close();
+      mcp.drain();
+    },
     hurry: mcp.hurry,
     async close() {
       stopSweeping();
       wallClock.close();
+      consolePages.close();
       await mcp.close();
       servicenow?.close();
       await toolbox.close();

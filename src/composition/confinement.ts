@@ -4,7 +4,7 @@ import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Log } from "../lib/log/log.ts";
 
 /** What each way means. */
-const confinementWords = {
+export const confinementWords = {
   kernel:
     "the kernel resolves each name below the workspace's directory (openat2): no other process can lead a call out",
   checked: "paths are checked before and after each use: another process of this machine that swaps directories for " +

@@ -45,6 +45,7 @@ interface HttpSideParts {
   readonly authorizationServer: AuthorizationServer;
   readonly resourceMetadata: Endpoint;
   readonly mcp: McpServer;
+  readonly consoleRoutes: readonly Route[];
   readonly profiles: ReturnType<typeof createProfiles>;
   readonly guard: ReturnType<typeof createGuard>;
   readonly challenges: ReturnType<typeof createChallenges>;
@@ -94,7 +95,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
     probeStorage: createStorageProbe({ storage, timers }),
     isDraining: () => draining,
   };
-  const pages = { resource, isSetUp: authorizationServer.isSetUp };
+  const pages = { resource, isSetUp: authorizationServer.isSetUp, hasConsole: parts.consoleRoutes.length > 0 };
   const fetch = createRouter({
     mcp: createMcpEndpoint({
       mcp,
@@ -124,6 +125,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
         endpoint: resourceMetadata,
       },
       ...authorizationServer.routes.map(limitRoute),
+      ...parts.consoleRoutes.map((route) => limitRoute({ ...route, limit: "attempts" })),
       { paths: ["/.well-known/ai-catalog.json"], kind: "shared", endpoint: serverCard.catalog },
       { paths: ["/mcp/server-card"], kind: "shared", endpoint: serverCard.card }, // SEP-2127
       { paths: ["/health"], kind: "plain", endpoint: limitHealth(createHealthEndpoint(health)) },

@@ -11,6 +11,7 @@ import type { ResourceFamily } from "../mcp/resource.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { createOllamaClient } from "../ollama/client.ts";
 import { ollamaLimits } from "../ollama/limits.ts";
+import type { LocalModel } from "../ollama/port.ts";
 import { createLocalModel } from "../ollama/local_model.ts";
 import { createModelQueue } from "../ollama/model_queue.ts";
 import { llmModelsResource } from "../resources/llm_models.ts";
@@ -43,6 +44,7 @@ interface Toolbox {
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
+  readonly model: LocalModel;
   close(): Promise<void>;
 }
 
@@ -75,6 +77,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const models = { model, models: config.ollama.models, embeddingModels: config.ollama.embeddingModels ?? [] };
   const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config.servicenow);
   return {
+    model,
     resources: [
       workspaceFilesResource(workspace, watches),
       llmModelsResource(models),

@@ -11,6 +11,7 @@ import { isLoopbackHost } from "../lib/settings/parsers.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { requireForDeploy } from "./require_for_deploy.ts";
 import type { SettingTable } from "../lib/settings/setting.ts";
+import { type SettingInForce, settingsInForce } from "./settings_in_force.ts";
 import { settings, settingTables, type SettingValues } from "./settings.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
 import { completeTls, type TlsConfig } from "./tls.ts";
@@ -46,6 +47,8 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
   };
   /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
   readonly telemetry: SettingValues["telemetry"] & TelemetryRequest;
+  /** What has a value, for the owner to see: secrets as "set". */
+  readonly inForce: readonly SettingInForce[];
   /** Variables that are set and have no effect any more. */
   readonly formerSettings: readonly FormerSetting[];
   /** The configuration file, where one was read. */
@@ -128,6 +131,7 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     storage,
     telemetry: { ...values.telemetry, ...readTelemetryRequest(env) },
     workspace,
+    inForce: settingsInForce(sources),
     formerSettings: formerSettingsIn(variables),
     ...(file ? { configFile: file.path } : {}),
     onDeploy,

@@ -3,6 +3,7 @@
  * the parser and the type of the configuration all come from these tables.
  */
 import { authorizationServerSettings } from "../authorization_server/settings.ts";
+import { consoleSettings } from "../console/settings.ts";
 import { httpSettings } from "../http/settings.ts";
 import { mcpSettings } from "../mcp/settings.ts";
 import { ollamaSettings } from "../ollama/settings.ts";
@@ -22,6 +23,7 @@ const tables = {
   ollama: ollamaSettings,
   authorizationServer: authorizationServerSettings,
   mcp: mcpSettings,
+  console: consoleSettings,
   servicenow: servicenowSettings,
   rateLimit: rateLimitSettings,
   telemetry: telemetrySettings,
@@ -47,6 +49,7 @@ export const settingSections: readonly (readonly [heading: string, settings: Set
   ["Local model", ollamaSettings],
   ["Sign-in, tokens and clients", authorizationServerSettings],
   ["Protocol", mcpSettings],
+  ["Console", consoleSettings],
   ["ServiceNow", servicenowSettings],
   ["Rate limits", rateLimitSettings],
   ["Metrics", telemetrySettings],

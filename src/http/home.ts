@@ -8,6 +8,8 @@ interface HomeOptions {
   readonly resource: string;
   /** Whether anyone can sign in yet. */
   readonly isSetUp: () => Promise<boolean>;
+  /** Whether there are pages at /console. */
+  readonly hasConsole: boolean;
 }
 
 const links = html`
@@ -24,6 +26,12 @@ function howToConnect(resource: string): Html {
   `;
 }
 
+function ownPage(hasConsole: boolean): Html {
+  return hasConsole
+    ? html`The <a href="/console">console</a> shows what your agents do, and lets you stop them.`
+    : html`Your <a href="/oauth/grants">Access page</a> lists what you have allowed, and revokes it.`;
+}
+
 async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> {
   return await isSetUp() ? null : html`
     <p class="note warn">This server has not been set up. Open the set-up link that it printed on its console, and
@@ -32,7 +40,7 @@ async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> 
 }
 
 /** Says what this is and how to connect to it. */
-export function createHomeEndpoint({ resource, isSetUp }: HomeOptions): Endpoint {
+export function createHomeEndpoint({ resource, isSetUp, hasConsole }: HomeOptions): Endpoint {
   const title = "Connect an agent";
   return async (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") {
@@ -48,8 +56,7 @@ export function createHomeEndpoint({ resource, isSetUp }: HomeOptions): Endpoint
       ${await setUpNote(isSetUp)}
       ${howToConnect(resource)}
       <p class="quiet">The operator of this server gets the configuration for other agents from
-        <code>portcullis connect</code>. Your <a href="/oauth/grants">Access page</a> lists what you have allowed, and
-        revokes it.</p>
+        <code>portcullis connect</code>. ${ownPage(hasConsole)}</p>
     `;
     return pageResponse({ title, body });
   };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import axe from "axe-core";
 import type { Locator, Page } from "playwright-core";
 import { verifier } from "../authorization_server/harness.ts";
+import { accessibilityProblems, assertFits } from "./page_checks.ts";
 import { type RunningServer, startClient } from "./servers.ts";
 import { authorizeUrl, browserTest, openPage, passphrase, picture, setUp, signIn, typePassphrase } from "./steps.ts";
 
@@ -12,11 +12,6 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
     await page.keyboard.press("Tab");
   }
   assert.fail("Tab does not lead there");
-}
-
-async function assertFits(page: Page): Promise<void> {
-  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-  assert.equal(overflow, 0, "the page scrolls sideways");
 }
 
 browserTest(
@@ -160,15 +155,6 @@ browserTest("pages fit a narrow and a wide window, in light and dark", async (br
     await picture(page, `error-${width}-${colorScheme}`);
   }
 });
-
-/** What axe-core finds wrong with a page, by the rules of WCAG 2.2 A and AA and its best practices. */
-async function accessibilityProblems(page: Page): Promise<string[]> {
-  // Evaluated by the debugger, past the page's policy, which forbids every script.
-  await page.evaluate(axe.source);
-  const results: axe.AxeResults = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })");
-  assert.ok(results.passes.length > 5, "axe-core looked at the page");
-  return results.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-}
 
 browserTest("axe-core finds nothing on any page, in light and dark", async (browser, server) => {
   const setUpLink = await server.server.issueSetUpLink() ?? "";

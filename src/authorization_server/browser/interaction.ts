@@ -13,9 +13,11 @@ import { refreshIdleLifetimeSeconds } from "../token/refresh_token.ts";
 import type { Account, UserDirectory } from "../users/user_directory.ts";
 
 /** What the browser endpoints share. */
-export interface InteractionOptions
-  extends
-    Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits"> {
+export interface InteractionOptions extends
+  Pick<
+    AuthorizationServerOptions,
+    "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits" | "hasConsole"
+  > {
   readonly users: UserDirectory;
   readonly browsers: Browsers;
   readonly findClient: (id: string) => Promise<Client | null>;
@@ -38,7 +40,7 @@ export interface Pending extends Waiting {
 /** Where the pages live, relative to whatever host the browser used. */
 export function pathsOf(
   issuer: string,
-): Readonly<Record<"home" | "signIn" | "signOut" | "consent" | "setUp" | AccountPage, string>> {
+): Readonly<Record<"home" | "signIn" | "signOut" | "consent" | "setUp" | "grants" | "servicenowLink", string>> {
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   return {
     home: `${base}/`,
@@ -93,8 +95,23 @@ export async function signedInByPage(
   return { account, signedInAt: waiting.request.signInAfter };
 }
 
-/** A page about a user's own account. */
-export type AccountPage = "grants" | "servicenowLink";
+/** A page that a user signs in for: of their account, or of the console. */
+export type AccountPage = "grants" | "servicenowLink" | ConsolePage;
+
+/** `console`, or one of the pages below it. */
+export type ConsolePage = `console${string}`;
+
+/** The page that a text names; the texts come back from forms and visits. */
+export function accountPageIn(text: string | null): AccountPage | null {
+  if (text === "grants" || text === "servicenowLink") return text;
+  return text !== null && /^console(\/[a-z]{1,20})?$/.test(text) ? text as ConsolePage : null;
+}
+
+/** Where a page is. */
+export function pathOfPage(issuer: string, page: AccountPage): string {
+  const paths = pathsOf(issuer);
+  return page === "grants" || page === "servicenowLink" ? paths[page] : `${paths.home}${page}`;
+}
 
 /** What a user signs in for: a waiting request, or a page about their account. */
 export type SignInPurpose =
@@ -128,13 +145,13 @@ export async function showSignIn(
   }
   if (!await options.users.hasOwner()) return errorPage("not_set_up");
   return signInPage({
-    action: purpose.kind === "account" ? `${signIn}?next=${purpose.next}` : signIn,
+    action: purpose.kind === "account" ? `${signIn}?${new URLSearchParams({ next: purpose.next })}` : signIn,
     hidden: purpose.kind === "request"
       ? { name: "request", value: purpose.waiting.handle }
       : { name: "csrf", value: csrfToken(options.secrets, purpose.browser) },
     purpose: purpose.kind === "request"
       ? { kind: "request", clientName: purpose.waiting.client.name }
-      : { kind: purpose.next },
+      : { kind: purpose.next === "grants" || purpose.next === "servicenowLink" ? purpose.next : "console" },
     askUserName: asOther || await options.users.hasNamedUsers(),
     ...shown,
   });

@@ -63,6 +63,11 @@ const dead = {
     title: "This set-up link does not work",
     advice: "It is invalid, has expired, or was already used. Restart the server to get a new one on its console.",
   },
+  invitation_invalid: {
+    status: 403,
+    title: "This invitation does not work",
+    advice: "It is invalid, has expired, or was already used. Ask the owner of this server for a new one.",
+  },
   already_set_up: {
     status: 403,
     title: "This server is already set up",

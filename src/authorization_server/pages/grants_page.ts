@@ -10,6 +10,8 @@ interface GrantsPage {
   readonly action: string;
   readonly signOutAction: string;
   readonly homePath: string;
+  /** `null` where there is no console. */
+  readonly consolePath: string | null;
   readonly csrf: string;
   readonly userName: string;
   readonly grants: readonly Grant[];
@@ -111,7 +113,10 @@ export function grantsPage(page: GrantsPage): Response {
         <input type="hidden" name="csrf" value="${csrf}">
         <div class="actions"><button type="submit" class="plain">Sign out</button></div>
       </form>
-      <p class="hint"><a href="${page.homePath}">How to connect an application</a></p>
+      <p class="hint"><a href="${page.homePath}">How to connect an application</a>${page.consolePath !== null &&
+        html`
+          · <a href="${page.consolePath}">Console</a>
+        `}</p>
     `,
   });
 }

@@ -5,25 +5,27 @@ import { pageResponse } from "../../lib/page/page.ts";
 interface SetUpPage {
   readonly action: string;
   readonly code: string;
+  /** Whose passphrase it is: someone who was invited; the owner at the first start when absent. */
+  readonly userName?: string;
   readonly minCharacters: number;
   readonly problem?: string;
 }
 
-export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): Response {
+export function setUpPage({ action, code, userName, minCharacters, problem }: SetUpPage): Response {
   const invalid = problem === undefined ? null : html`
     aria-invalid="true"
   `;
   return pageResponse({
-    title: "Set up",
+    title: userName === undefined ? "Set up" : "Choose a passphrase",
     status: problem === undefined ? 200 : 422,
     body: html`
-      <h1>Set up this server</h1>
+      <h1>${userName === undefined ? "Set up this server" : "Choose your passphrase"}</h1>
       <p>Choose the passphrase that you will use to sign in and approve applications. Your user name is
-        <strong>owner</strong>. Only a hash of the passphrase is stored.</p>
+        <strong>${userName ?? "owner"}</strong>. Only a hash of the passphrase is stored.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${action}">
         <input type="hidden" name="code" value="${code}">
-        <input type="text" name="username" value="owner" autocomplete="username" readonly hidden>
+        <input type="text" name="username" value="${userName ?? "owner"}" autocomplete="username" readonly hidden>
         <label class="field" for="passphrase">Passphrase</label>
         <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
           minlength="${minCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
@@ -39,7 +41,17 @@ export function setUpPage({ action, code, minCharacters, problem }: SetUpPage): 
 }
 
 /** Renders the page after set-up: how to connect a client. */
-export function setUpDonePage(resource: string, grantsPath: string): Response {
+export function setUpDonePage(
+  { resource, grantsPath, consolePath }: {
+    readonly resource: string;
+    readonly grantsPath: string;
+    /** `null` where there is no console. */
+    readonly consolePath: string | null;
+  },
+): Response {
+  const more = consolePath === null
+    ? html`Your <a href="${grantsPath}">Access page</a> lists what you have allowed, so that you can revoke it.`
+    : html`The <a href="${consolePath}">console</a> shows who is connected and what they do, and lets you stop it.`;
   return pageResponse({
     title: "Ready",
     body: html`
@@ -48,8 +60,7 @@ export function setUpDonePage(resource: string, grantsPath: string): Response {
       <pre>${resource}</pre>
       <p>For example, in Claude Code:</p>
       <pre>claude mcp add --transport http portcullis ${resource}</pre>
-      <p class="quiet">The application opens a page here, where you sign in and decide what it may do. Your
-        <a href="${grantsPath}">Access page</a> lists what you have allowed, so that you can revoke it. You can close this page.</p>
+      <p class="quiet">The application opens a page here, where you sign in and decide what it may do. ${more}</p>
     `,
   });
 }

@@ -8,7 +8,7 @@ export interface SignInPage {
   readonly hidden: { readonly name: "request" | "csrf"; readonly value: string };
   readonly purpose:
     | { readonly kind: "request"; readonly clientName: string }
-    | { readonly kind: "grants" | "servicenowLink" };
+    | { readonly kind: "grants" | "servicenowLink" | "console" };
   readonly askUserName: boolean;
   readonly userName?: string;
   readonly problem?: string;
@@ -23,6 +23,8 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
       return html`The application “${purpose.clientName}” asks for access. Sign in to decide what it may do.`;
     case "grants":
       return html`Sign in to see which applications have access, and to revoke it.`;
+    case "console":
+      return html`Sign in to see what your agents do, and to decide what they may do.`;
     case "servicenowLink":
       return html`Sign in to link your ServiceNow account, or to unlink it.`;
   }

@@ -11,5 +11,11 @@ export const revokedTokens = defineRecordFamily("revoked_token", z.object({ revo
 /** `["sign_in_link", SHA-256 of the code]`, expiring. */
 export const signInLinks = defineRecordFamily("sign_in_link", z.object({ userId: z.string() }));
 
+/** `["invitation", SHA-256 of the code]`, expiring: its holder chooses the passphrase of this user. */
+export const invitations = defineRecordFamily(
+  "invitation",
+  z.object({ userId: z.string(), kind: z.enum(["new", "reset"]) }),
+);
+
 /** `["used_assertion", SHA-256 of client and jti]`, expiring. */
 export const usedAssertions = defineRecordFamily("used_assertion", z.object({ clientId: z.string() }));

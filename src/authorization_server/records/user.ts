@@ -12,6 +12,8 @@ const userSchema = z.object({
   /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
   epoch: z.string(),
   disabled: z.boolean(),
+  /** Named by the owner: sees and steers everything in the console. Absent in users of earlier versions. */
+  administrator: z.boolean().optional(),
   createdAt: z.number(),
   passwordChangedAt: z.number(),
 });

@@ -96,6 +96,21 @@ export async function resetUser(
   return await changeUser(options, name, (user) => ({ ...user, passwordHash, passwordChangedAt }));
 }
 
+/** Lets a user see and steer everything in the console, or no longer. Their sessions and tokens stay. */
+export function setAdministrator(
+  { storage }: AdministrationOptions,
+  { name, administrator }: { readonly name: string; readonly administrator: boolean },
+): Promise<Result<UserSummary, UserProblem>> {
+  return retryOnConflict(async () => {
+    const stored = name === "" ? null : await users.read(storage, name);
+    if (stored === null) return failure(noSuchUser(name));
+    if (name === ownerId) return failure({ field: "name", message: "the owner is always an administrator" });
+    const changed = { ...stored.value, administrator };
+    const isStored = await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] });
+    return isStored ? success(summarise(changed)) : conflict;
+  });
+}
+
 /** Changes a user. The new epoch cuts off grants and tokens with that one commit; removing them afterwards is tidying, but for tokens without an epoch. */
 function changeUser(
   { storage }: AdministrationOptions,

@@ -6,9 +6,10 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Storage } from "../../storage/port.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import {
-  type AccountPage,
+  accountPageIn,
   findPending,
   type InteractionOptions,
+  pathOfPage,
   pathsOf,
   type SignInElsewhere,
 } from "../browser/interaction.ts";
@@ -83,16 +84,15 @@ async function startSession(
 }
 
 async function nextOf(options: InstanceOptions, request: Request, handle: string): Promise<string | null> {
-  const paths = pathsOf(options.issuer);
   if (handle.startsWith(pagePrefix)) {
-    const page = handle.slice(pagePrefix.length);
-    const known: readonly AccountPage[] = ["grants", "servicenowLink"];
-    const found = known.find((each) => each === page);
-    return found === undefined ? null : paths[found];
+    const page = accountPageIn(handle.slice(pagePrefix.length));
+    return page === null ? null : pathOfPage(options.issuer, page);
   }
   const requestHandle = handle.slice(requestPrefix.length);
   const pending = await findPending(options, requestHandle, options.browsers.identify(request));
-  return pending === null ? null : `${paths.consent}?${new URLSearchParams({ request: requestHandle })}`;
+  return pending === null
+    ? null
+    : `${pathsOf(options.issuer).consent}?${new URLSearchParams({ request: requestHandle })}`;
 }
 
 /** Stores the user at the first sign-in. A stored user, disabled or not, is left unchanged. */

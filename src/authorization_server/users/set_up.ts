@@ -19,7 +19,7 @@ const repeatSeconds = 30;
 interface SetUpOptions extends
   Pick<
     AuthorizationServerOptions,
-    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits"
+    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits" | "hasConsole"
   > {
   readonly users: UserDirectory;
   readonly passwords: PasswordHasher;
@@ -49,7 +49,9 @@ export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
     if (request.method === "GET") {
       const { searchParams } = new URL(request.url);
       if (searchParams.has("ready") && await options.users.hasOwner()) {
-        return setUpDonePage(options.resource, pathsOf(options.issuer).grants);
+        const { grants, home } = pathsOf(options.issuer);
+        const consolePath = options.hasConsole ? `${home}console` : null;
+        return setUpDonePage({ resource: options.resource, grantsPath: grants, consolePath });
       }
       const code = searchParams.get("code") ?? "";
       const found = await findCode(options, code);

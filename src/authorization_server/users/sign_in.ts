@@ -1,23 +1,24 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
-import { addressKey } from "../../lib/network/address_key.ts";
 import type { Browser } from "../browser/browser_sessions.ts";
 import { isCsrfToken, readBrowserForm } from "../browser/own_form.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
-import { hiddenText } from "../hidden_text.ts";
 import {
   type AccountPage,
+  accountPageIn,
   findPending,
   type InteractionOptions,
+  pathOfPage,
   pathsOf,
   showSignIn,
   type SignInPurpose,
 } from "../browser/interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { seeOther } from "../../lib/page/page.ts";
-import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
+import type { PasswordHasher } from "./password_hash.ts";
 import type { PasswordThrottle } from "./password_throttle.ts";
-import { noPassphrase, ownerId } from "../records/user.ts";
+import { ownerId } from "../records/user.ts";
 import { openSignInLink } from "./sign_in_link.ts";
+import { verifyPassphrase } from "./verify_passphrase.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
 interface SignInOptions extends InteractionOptions {
@@ -43,7 +44,7 @@ export function createSignInEndpoint(options: SignInOptions): Endpoint {
     if (options.signInElsewhere !== undefined) return errorPage("sign_in_elsewhere");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
-    const page = new URL(request.url).searchParams.get("next") === "servicenowLink" ? "servicenowLink" : "grants";
+    const page = accountPageIn(new URL(request.url).searchParams.get("next")) ?? "grants";
     const purpose = await purposeOf(options, { form: form.value, browser, page });
     if (purpose === null) {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
@@ -89,50 +90,27 @@ async function checkPassphrase(
   { request, peer, browser, purpose }: { request: Request; peer: Peer; browser: Browser; purpose: SignInPurpose },
   form: URLSearchParams,
 ): Promise<Response> {
-  const { log, throttle, passwords, browsers, users, issuer } = options;
+  const { log, browsers, users, issuer } = options;
   const userName = (form.get("username") ?? "").trim().toLowerCase() || ownerId;
   const client = purpose.kind === "request" ? purpose.waiting.client.id : undefined;
-  const account = await users.find(userName);
-  const user = account === null ? hiddenText(options.secrets, userName) : account.id;
-  const fields = { user, client, address: peer.address };
-  const known = await browsers.isKnown(browser, userName);
-  const throttleKey = known ? `browser ${browser.hash}` : addressKey(peer.address);
-  const admission = await throttle.begin(throttleKey, known);
-  if (!admission.ok) {
-    log.write("audit", "sign_in", { outcome: "refused", reason: "too_many_attempts", ...fields });
-    return await showSignIn(options, purpose, tooMany(userName, admission.retryAfterSeconds));
-  }
-  // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be told apart.
   const passphrase = form.get("passphrase") ?? "";
-  const hash = account?.passwordHash ?? noPassphrase;
-  const isVerifiable = hash !== noPassphrase && await canVerify(hash);
-  const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
-  if (verified === "busy") {
-    log.write("audit", "sign_in", { outcome: "refused", reason: "busy", ...fields });
-    return await showSignIn(options, purpose, tooMany(userName, 2));
-  }
-  if (account === null || !isVerifiable || !verified) {
-    const reason = account === null
-      ? "unknown_user"
-      : isVerifiable || hash === noPassphrase
-      ? "wrong_passphrase"
-      : "no_argon2id";
-    log.write("audit", "sign_in", { outcome: "refused", reason, ...fields });
+  const outcome = await verifyPassphrase(options, { browser, userName, passphrase, address: peer.address });
+  const user = outcome.user;
+  const fields = { user, client, address: peer.address };
+  if (!outcome.ok) {
+    log.write("audit", "sign_in", { outcome: "refused", reason: outcome.reason, ...fields });
+    if (outcome.retryAfterSeconds !== null) {
+      return await showSignIn(options, purpose, tooMany(userName, outcome.retryAfterSeconds));
+    }
     const what = await users.hasNamedUsers() ? "user name or the passphrase" : "passphrase";
     const problem = `The ${what} is wrong. Try again.`;
     return await showSignIn(options, purpose, { userName, status: 403, problem });
   }
-  await throttle.succeed(throttleKey, known);
-  const cookie = await browsers.signIn(request, account);
-  if (await isOutdatedHash(account.passwordHash)) {
-    const renewed = await passwords.hash(passphrase);
-    if (renewed !== "busy") await users.keepHash(account, renewed);
-  }
+  const cookie = await browsers.signIn(request, outcome.account);
   log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
-  const paths = pathsOf(issuer);
   const next = purpose.kind === "request"
-    ? `${paths.consent}?${new URLSearchParams({ request: purpose.waiting.handle })}`
-    : paths[purpose.next];
+    ? `${pathsOf(issuer).consent}?${new URLSearchParams({ request: purpose.waiting.handle })}`
+    : pathOfPage(issuer, purpose.next);
   return seeOther(next, [cookie]);
 }
 
@@ -140,11 +118,4 @@ function tooMany(userName: string, retryAfterSeconds: number) {
   const unit = retryAfterSeconds === 1 ? "second" : "seconds";
   const problem = `Too many attempts. Wait ${retryAfterSeconds} ${unit}, then try again.`;
   return { userName, status: 429, retryAfterSeconds, problem };
-}
-
-let decoy: Promise<string> | undefined;
-
-function decoyHash(): Promise<string> {
-  decoy ??= hashPassword(crypto.randomUUID());
-  return decoy;
 }

@@ -11,6 +11,8 @@ export interface Account {
   /** Shown to users; the id itself where there is nothing better. */
   readonly displayName: string;
   readonly passwordHash: string;
+  /** The owner, or named by the owner: for the console. */
+  readonly isAdministrator: boolean;
   /** Changes with the passphrase: sessions, codes and grants hold on to it and end with it. */
   readonly credentialHash: string;
   /** For a commit that must not overtake a change of this user. */
@@ -42,6 +44,7 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
     displayName: stored?.value.displayName ?? id,
     unchanged: { key: users.key(id), version: stored?.version ?? null },
     passwordHash,
+    isAdministrator: id === ownerId || stored?.value.administrator === true,
     // A stored passphrase changes with the epoch, and may be hashed anew without it.
     credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${isGiven(id) ? passwordHash : ""}`),
   });

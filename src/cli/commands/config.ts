@@ -1,6 +1,7 @@
 /** `config`: the settings in force, each with its value and its source. */
 import { describeProblems } from "../../config/describe_problems.ts";
-import { type FoundSetting, shownText } from "../../config/find_setting.ts";
+import type { FoundSetting } from "../../config/find_setting.ts";
+import { settingText } from "../../config/settings_in_force.ts";
 import { acceptedText, type Setting } from "../../lib/settings/setting.ts";
 import { settingSections } from "../../config/settings.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
@@ -26,7 +27,7 @@ async function printSettings(context: CommandContext): Promise<ExitStatus> {
     const rows = settingSections.flatMap(([, settings]) => Object.values(settings))
       .flatMap((setting) => {
         const found = findSetting(setting);
-        return found === undefined ? [] : [[setting.env, valueText(setting, found), found.source]];
+        return found === undefined ? [] : [[setting.env, settingText(setting, found), found.source]];
       });
     await printTable({ columns: ["SETTING", "VALUE", "SOURCE"], rows, whenEmpty: "no setting has a value" }, context);
   } else {
@@ -52,10 +53,6 @@ function explanation(setting: Setting<unknown>, found: FoundSetting | undefined)
     `      ${setting.help}`,
     ...accepted === "" ? [] : [`      accepts: ${accepted}`],
     ...setting.secret ? [`      or ${setting.env}_FILE names a file that holds it`] : [],
-    `      now: ${found === undefined ? "not set" : `${valueText(setting, found)} (${found.source})`}`,
+    `      now: ${found === undefined ? "not set" : `${settingText(setting, found)} (${found.source})`}`,
   ].join("\n");
-}
-
-function valueText(setting: Setting<unknown>, { text }: FoundSetting): string {
-  return setting.secret ? "set" : shownText(setting, text).slice(1, -1);
 }

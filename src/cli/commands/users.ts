@@ -20,9 +20,11 @@ export const usersCommand: CommandWork = {
     "users reset NAME",
     "users disable NAME",
     "users enable NAME",
+    "users promote NAME",
+    "users demote NAME",
     "users sign-in-link NAME",
   ],
-  words: ["list", "add", "reset", "disable", "enable", "sign-in-link"],
+  words: ["list", "add", "reset", "disable", "enable", "promote", "demote", "sign-in-link"],
   flags: {},
   run: (context) => runAction(usersCommand, actions, context),
 };
@@ -47,6 +49,8 @@ const actions: readonly Action[] = [
     run: change(({ disableUser }) => disableUser, "is locked out; sessions, grants and tokens are ended"),
   },
   { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
+  { name: "promote", words: ["NAME"], run: change(administrator(true), "is an administrator of the console now") },
+  { name: "demote", words: ["NAME"], run: change(administrator(false), "is not an administrator any more") },
   { name: "sign-in-link", words: ["NAME"], run: administered(loadSignInLinks, printSignInLink) },
 ];
 
@@ -72,10 +76,18 @@ async function list(users: Users, installation: OpenInstallation, context: Comma
   const all = await users.listUsers(installation);
   await printTable({
     columns: ["NAME", "STATE"],
-    rows: all.map(({ id, disabled }) => [id, disabled ? "disabled" : ""]),
+    rows: all.map((user) => [user.id, stateOf(user)]),
     whenEmpty: "there are no users; the set-up link, which the server prints, makes the owner",
   }, context);
   return 0;
+}
+
+function stateOf({ disabled, administrator }: Awaited<ReturnType<Users["listUsers"]>>[number]): string {
+  return [...disabled ? ["disabled"] : [], ...administrator ? ["administrator"] : []].join(", ");
+}
+
+function administrator(is: boolean): (users: Users) => Users["disableUser"] {
+  return ({ setAdministrator }) => (installation, name) => setAdministrator(installation, { name, administrator: is });
 }
 
 function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action["run"] {

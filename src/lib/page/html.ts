@@ -46,6 +46,11 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
   return wrap(strings.reduce((page, part, index) => page + render(values[index - 1]) + part));
 }
 
+/** A `<script>` element around a script of our own; `code` must be a constant of this program. */
+export function scriptElement(code: string): Html {
+  return wrap(`<script>${code}</script>`);
+}
+
 /** A `<style>` element around a stylesheet of our own; `css` must be a constant of this program. */
 export function styleElement(css: string): Html {
   return wrap(`<style>${css}</style>`);

@@ -1,10 +1,19 @@
 /** The frame of every page, and the headers that protect it. */
-import { type Html, html, styleElement } from "./html.ts";
-import { stylesheet, stylesheetSource } from "./stylesheet.ts";
+import { type Html, html, scriptElement, styleElement } from "./html.ts";
+import { inlineSource, stylesheet, stylesheetSource } from "./stylesheet.ts";
+
+/** What the console's pages have beside the frame that all pages share. */
+interface WideLayout {
+  readonly navigation: Html;
+  /** Constants of this program. */
+  readonly css: string;
+  readonly script: string;
+}
 
 interface PageOptions {
   readonly title: string;
   readonly body: Html;
+  readonly wide?: WideLayout;
   readonly status?: number;
   /** A form of this page is answered with a redirect to an application, which may redirect on to anywhere. */
   readonly formsLeave?: boolean;
@@ -26,7 +35,7 @@ const icon = `data:image/svg+xml,${
   )
 }`;
 
-function render({ title, body }: PageOptions): string {
+function render({ title, body, wide }: PageOptions): string {
   const page = html`
     <html lang="en">
       <head>
@@ -36,26 +45,30 @@ function render({ title, body }: PageOptions): string {
       <link rel="icon" href='${icon}'>
       <title>${title} · Portcullis</title>
       ${styleElement(stylesheet)}
+      ${wide && styleElement(wide.css)}
       </head>
       <body>
-        <div class="frame">
+        <div class="${wide ? "frame wide" : "frame"}">
           <header class="brand">${gate}<span>Portcullis</span></header>
-          <main>${body}</main>
+          ${wide?.navigation}
+          <main id="main">${body}</main>
         </div>
+        ${wide && scriptElement(wide.script)}
       </body>
     </html>
   `;
   return `<!DOCTYPE html>${page.markup.trimStart()}`;
 }
 
-/** Sends a page: no script, no framing, no caching, no referrer. */
+/** Sends a page: no script but the console's own, no framing, no caching, no referrer. */
 export function pageResponse(options: PageOptions): Response {
-  const { status = 200, formsLeave = false, cookies = [], retryAfterSeconds } = options;
+  const { status = 200, formsLeave = false, cookies = [], retryAfterSeconds, wide } = options;
   const headers = new Headers({
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": [
       "default-src 'none'",
-      `style-src ${stylesheetSource}`,
+      `style-src ${stylesheetSource}${wide === undefined ? "" : ` ${inlineSource(wide.css)}`}`,
+      ...(wide === undefined ? [] : [`script-src ${inlineSource(wide.script)}`, "connect-src 'self'"]),
       // Chromium holds every redirect that follows a form to this list, those of the application's own sites too.
       ...(formsLeave ? [] : ["form-action 'self'"]),
       "img-src data:",

@@ -86,5 +86,10 @@ main > :last-child { margin-bottom: 0; }
 }
 `;
 
-/** The `style-src` source that admits the stylesheet and nothing else (CSP 3 §2.3.1). */
-export const stylesheetSource: string = `'sha256-${createHash("sha256").update(stylesheet, "utf8").digest("base64")}'`;
+/** The source that admits one inline style or script and nothing else (CSP 3 §2.3.1). */
+export function inlineSource(text: string): string {
+  return `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
+}
+
+/** The `style-src` source of the stylesheet. */
+export const stylesheetSource: string = inlineSource(stylesheet);

@@ -1,0 +1,87 @@
+/** What the console's overview says of the things that matter, asked anew but not more often than is worth it. */
+import { systemClock } from "../lib/time/clock.ts";
+import type { Config } from "../config/config.ts";
+import type { HealthFact } from "../console/sections/overview.ts";
+import type { KernelAccess } from "../kernel/kernel.ts";
+import { createStorageProbe } from "../http/storage_probe.ts";
+import type { Timers } from "../lib/time/timers.ts";
+import { describeModels } from "../ollama/models_report.ts";
+import type { LocalModel } from "../ollama/port.ts";
+import type { Storage } from "../storage/port.ts";
+import { confinementWords } from "./confinement.ts";
+import { examineCertificate } from "./doctor/certificate.ts";
+
+const keptMs = 5_000;
+const modelPatienceMs = 2_000;
+
+interface HealthParts {
+  readonly serverUrl: string;
+  readonly storage: Storage;
+  readonly model: LocalModel;
+  readonly kernel?: KernelAccess | undefined;
+  readonly timers: Timers;
+}
+
+export function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<readonly HealthFact[]> {
+  const { timers } = parts;
+  const probe = createStorageProbe(parts);
+  let last: { readonly at: number; readonly facts: Promise<readonly HealthFact[]> } | null = null;
+  const look = async (): Promise<readonly HealthFact[]> => [
+    ...await Promise.all([storageFact(probe), modelFact(config, parts.model)]),
+    servicenowFact(config),
+    wallFact(config, parts.kernel),
+    ...certificateFacts(config, parts.serverUrl),
+  ];
+  return () => {
+    if (last === null || timers.elapsed() - last.at > keptMs) last = { at: timers.elapsed(), facts: look() };
+    return last.facts;
+  };
+}
+
+function storageFact(probe: () => Promise<void>): Promise<HealthFact> {
+  const name = "Storage";
+  return probe().then(
+    () => ({ name, state: "good", words: "The database takes writes." }),
+    (error) => ({ name, state: "bad", words: `The database does not work: ${String(error)}` }),
+  );
+}
+
+async function modelFact({ ollama: { models, embeddingModels = [] } }: Config, model: LocalModel): Promise<HealthFact> {
+  const name = "Local model";
+  const { server, models: known } = await describeModels(
+    { model, models, embeddingModels },
+    AbortSignal.timeout(modelPatienceMs),
+  );
+  if (!server.ok) return { name, state: "warn", words: server.problem ?? "It does not answer." };
+  const missing = known.filter(({ allowed, installed }) => allowed && !installed).map((entry) => entry.name);
+  return missing.length > 0
+    ? { name, state: "warn", words: `Not installed: ${missing.join(", ")}. Get one with \`ollama pull\`.` }
+    : { name, state: "good", words: `Ollama ${server.version ?? ""} at ${server.address}` };
+}
+
+function servicenowFact({ servicenow: { access, missing, write } }: Config): HealthFact {
+  const name = "ServiceNow";
+  if (access !== undefined) {
+    return { name, state: "good", words: `${access.instance}, ${write ? "reading and writing" : "reading only"}` };
+  }
+  return missing.length > 0
+    ? { name, state: "warn", words: `Set ${missing.join(" and ")} to use it.` }
+    : { name, state: "good", words: "Not used." };
+}
+
+function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | undefined): HealthFact {
+  const name = "Workspace";
+  if (store !== "disk") return { name, state: "good", words: "Kept in the database." };
+  return kernel?.available
+    ? { name, state: "good", words: `${dir}: ${confinementWords.kernel}` }
+    : { name, state: "warn", words: `${dir}: ${confinementWords.checked}` };
+}
+
+function certificateFacts({ http: { tls } }: Config, serverUrl: string): readonly HealthFact[] {
+  if (tls === undefined) return [];
+  return [...examineCertificate(tls, { serverUrl, clock: systemClock })].map(({ state, text, remedy }) => ({
+    name: "Certificate",
+    state: state === "well" ? "good" : "warn",
+    words: remedy === undefined ? text : `${text}: ${remedy}`,
+  }));
+}

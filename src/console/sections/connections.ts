@@ -1,0 +1,156 @@
+/** Connections: every client with its grant, and the tokens of the command line; one click ends one. */
+import type { Administration } from "../../authorization_server/administration.ts";
+import type { AccessList, ListedGrant } from "../../authorization_server/browser/access_list.ts";
+import { type Html, html } from "../../lib/page/html.ts";
+import { actFields } from "../frame.ts";
+import type { LiveParts, Section, Visit } from "../section.ts";
+import { dataTable } from "../table.ts";
+import { ago, moment } from "../words.ts";
+
+/** What a grant's calls came to in the last day. */
+interface Usage {
+  readonly calls: number;
+  readonly errors: number;
+  /** Milliseconds since the epoch. */
+  readonly lastAt: number;
+}
+
+interface ConnectionsOptions {
+  readonly administration: Administration;
+  /** By the id of a grant or token. */
+  usage(): Promise<ReadonlyMap<string, Usage>>;
+}
+
+export function connectionsSection({ administration, usage }: ConnectionsOptions): Section {
+  const listsOf = async (visit: Visit): Promise<LiveParts> => {
+    const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
+    const [access, used] = await Promise.all([administration.access(of), usage()]);
+    return { grants: grantsTable(access, used, visit), tokens: tokensTable(access, used, visit) };
+  };
+  return {
+    name: "connections",
+    title: "Connections",
+    live: listsOf,
+    async show(visit) {
+      const { grants, tokens } = await listsOf(visit);
+      const person = visit.query.get("person");
+      return html`
+        <p>What has access in ${visit.visitor.isAdministrator ? "people's names" : "your name"}. Ending a connection
+          takes effect on its next request.</p>
+        ${visit.visitor.isAdministrator && person !== null &&
+          html`<p>Only of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>`}
+        <h2>Clients</h2>
+        <div id="grants">${grants}</div>
+        <h2>Tokens made at the command line</h2>
+        <div id="tokens">${tokens}</div>
+      `;
+    },
+    acts: {
+      end: {
+        done: "The connection was ended.",
+        async run({ visitor, form, address }) {
+          const what = { grant: form.get("grant"), token: form.get("token") };
+          return await administration.end(what, { ...visitor, address })
+            ? { ok: true, value: {} }
+            : { ok: false, error: { problem: "This connection has already ended." } };
+        },
+      },
+    },
+  };
+}
+
+function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
+  return html`
+    <form method="post"
+      action="${visit.href("connections")}">${actFields(visit.visitor, "end", {
+        [kind]: id,
+      })}<button type="submit" class="small danger" aria-label="End ${name}">End</button></form>
+  `;
+}
+
+function grantsTable({ grants, isCut }: AccessList, used: ReadonlyMap<string, Usage>, visit: Visit): Html {
+  const rows = grants.map((grant) => [
+    clientCell(grant),
+    personCell(grant.subject, visit),
+    grant.scopes.join(", "),
+    moment(grant.createdAt),
+    usedCell(used.get(grant.id)?.lastAt ?? grant.renewedAt, grant.address, visit),
+    used.get(grant.id)?.calls ?? 0,
+    used.get(grant.id)?.errors ?? 0,
+    endForm(visit, "grant", grant.id, grant.clientName),
+  ]);
+  const table = dataTable({
+    caption: "Clients that people have allowed, last used first",
+    columns: [
+      { title: "Client" },
+      { title: "Person" },
+      { title: "May use" },
+      { title: "Allowed" },
+      { title: "Last used" },
+      { title: "Calls today", number: true },
+      { title: "Errors", number: true },
+      { title: "End" },
+    ],
+    rows,
+    whenEmpty: "No client has access.",
+  });
+  return html`${table}${
+    isCut && html`<p class="quiet">There are more than are shown here. Choose a person under
+    People to see all of theirs.</p>`
+  }`;
+}
+
+function clientCell({ clientName, redirectHost, vouching }: ListedGrant): Html {
+  const badge = vouching.by === "none"
+    ? html`<span class="badge warn">Name not verified</span>`
+    : html`<span class="badge good">${
+      vouching.by === "domain" ? `Published by ${vouching.domain}` : "Added by you"
+    }</span>`;
+  return html`<strong>${clientName}</strong><br>${badge}${
+    redirectHost !== null && html`
+      <span class="quiet">returns to ${redirectHost}</span>
+    `
+  }`;
+}
+
+function personCell(subject: string, visit: Visit): Html {
+  return visit.visitor.isAdministrator
+    ? html`<a href="${visit.href("connections", { person: subject })}">${subject}</a>`
+    : html`${subject}`;
+}
+
+function usedCell(at: number, address: string | undefined, visit: Visit): Html {
+  return html`${ago(at, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`;
+}
+
+function tokensTable({ tokens }: AccessList, used: ReadonlyMap<string, Usage>, visit: Visit): Html {
+  const rows = tokens.map((token) => {
+    const name = token.name === "" ? "Unnamed token" : token.name;
+    const lastAt = used.get(token.id)?.lastAt;
+    return [
+      html`<strong>${name}</strong>`,
+      personCell(token.userId, visit),
+      token.scopes.join(", "),
+      moment(token.createdAt),
+      moment(token.expiresAt),
+      lastAt === undefined ? "not in the last day" : ago(lastAt, visit.now),
+      used.get(token.id)?.calls ?? 0,
+      endForm(visit, "token", token.id, name),
+    ];
+  });
+  return dataTable({
+    caption: "Tokens, newest first",
+    columns: [
+      { title: "Token" },
+      { title: "Person" },
+      { title: "May use" },
+      { title: "Made" },
+      { title: "Ends" },
+      { title: "Last used" },
+      { title: "Calls today", number: true },
+      { title: "End" },
+    ],
+    rows,
+    whenEmpty: "There are none. `portcullis token create` makes one.",
+  });
+}

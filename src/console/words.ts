@@ -1,0 +1,34 @@
+/** How the console writes moments, durations and sizes. */
+import { type Html, html } from "../lib/page/html.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** A moment, exact in its attribute and title, in words by how long ago it was. */
+export function ago(time: number, now: number): Html {
+  const iso = new Date(time).toISOString();
+  return html`<time datetime="${iso}" title="${iso}">${agoWords(now - time)}</time>`;
+}
+
+function agoWords(ms: number): string {
+  if (ms < 0) return `in ${lengthWords(-ms)}`;
+  return ms < minute ? "less than a minute ago" : `${lengthWords(ms)} ago`;
+}
+
+function lengthWords(ms: number): string {
+  const [count, unit] = ms < minute
+    ? [Math.floor(ms / 1_000), "second"]
+    : ms < hour
+    ? [Math.floor(ms / minute), "minute"]
+    : ms < 2 * day
+    ? [Math.floor(ms / hour), "hour"]
+    : [Math.floor(ms / day), "day"];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+/** A date and a time in UTC. */
+export function moment(time: number): Html {
+  const iso = new Date(time).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC</time>`;
+}

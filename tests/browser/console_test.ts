@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import type { Browser, Page } from "playwright-core";
+import { launchChromium, missingBrowser } from "./chromium.ts";
+import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { accessibilityProblems, assertFits } from "./page_checks.ts";
+import { openPage, passphrase, picture, typePassphrase } from "./steps.ts";
+
+/** A test with a whole server and a real browser; without Chromium it is skipped by name. */
+function consoleTest(name: string, run: (browser: Browser, server: RunningServer) => Promise<void>): void {
+  Deno.test({
+    name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
+    ignore: missingBrowser !== null,
+    fn: async () => {
+      await using place = await makeServerPlace();
+      await using server = await startServer(place);
+      const browser = await launchChromium();
+      try {
+        await run(browser, server);
+      } finally {
+        await browser.close();
+      }
+    },
+  });
+}
+
+const hostileName = `"><script>document.title="taken"</script><b>\u202eeman`;
+
+/** As a new owner: the printed link, the passphrase, the link to the console. */
+async function setUpAndOpenConsole(page: Page, server: RunningServer): Promise<void> {
+  await page.goto(server.setUpLink ?? "");
+  await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
+  await page.getByLabel("Repeat the passphrase").fill(passphrase);
+  await page.getByRole("button", { name: "Set passphrase" }).click();
+  await page.getByRole("link", { name: "console" }).click();
+  await typePassphrase(page);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+}
+
+async function createToken(server: RunningServer, name: string): Promise<void> {
+  const made = await runCommand(["token", "create", "--name", name, "--scope", "files:read"], {
+    env: { DATA_DIR: server.dataDir },
+  });
+  assert.equal(made.code, 0, made.stderr);
+}
+
+consoleTest("a new owner opens the console, sees a connection come, and ends it", async (browser, server) => {
+  const page = await openPage(browser);
+  const problems: string[] = [];
+  page.on("console", (message) => problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(String(error)));
+  await setUpAndOpenConsole(page, server);
+  await picture(page, "console-overview");
+  await page.getByRole("link", { name: "Connections" }).click();
+  await page.getByText("Live", { exact: true }).waitFor();
+  await createToken(server, "nightly job");
+  const row = page.getByRole("row", { name: /nightly job/ });
+  await row.waitFor(); // put there by the script: the page was not loaded again
+  await picture(page, "console-connections");
+  await row.getByRole("button", { name: "End nightly job" }).click();
+  await page.getByText("The connection was ended.").waitFor();
+  assert.equal(await row.count(), 0);
+  assert.deepEqual(problems, []);
+});
+
+consoleTest("every page of the console works without script", async (browser, server) => {
+  const page = await openPage(browser, { javaScriptEnabled: false });
+  await page.goto(server.setUpLink ?? "");
+  await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
+  await page.getByLabel("Repeat the passphrase").fill(passphrase);
+  await page.getByRole("button", { name: "Set passphrase" }).click();
+  await page.getByRole("link", { name: "console" }).click();
+  await page.getByLabel("Passphrase").fill(passphrase);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await createToken(server, "script");
+  for (const name of await page.getByRole("navigation").getByRole("link").allTextContents()) {
+    await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+    await page.getByRole("heading", { level: 1, name }).waitFor();
+  }
+  await page.getByRole("navigation").getByRole("link", { name: "Connections" }).click();
+  await page.getByRole("button", { name: "End script" }).click();
+  await page.getByText("The connection was ended.").waitFor();
+});
+
+consoleTest(
+  "the console's pages are accessible, narrow, dark, and safe from hostile names",
+  async (browser, server) => {
+    await createToken(server, "plain");
+    const first = await openPage(browser);
+    await setUpAndOpenConsole(first, server);
+    const paths = await first.getByRole("navigation").getByRole("link").evaluateAll((links) =>
+      links.map((link) => (link as unknown as { href: string }).href)
+    );
+    await registerHostileClient(server);
+    for (const colorScheme of ["light", "dark"] as const) {
+      const page = await openPage(browser, { colorScheme, bypassCSP: true, viewport: { width: 320, height: 800 } });
+      await page.goto(`${server.url}/console`);
+      await typePassphrase(page);
+      await page.getByRole("heading", { name: "Overview" }).waitFor();
+      for (const path of paths) {
+        await page.goto(path);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        assert.deepEqual(await accessibilityProblems(page), [], `${path} ${colorScheme}`);
+        await assertFits(page);
+        assert.doesNotMatch(await page.title(), /taken/);
+        await picture(page, `console-320-${new URL(path).pathname.replaceAll("/", "-")}-${colorScheme}`);
+      }
+    }
+  },
+);
+
+async function registerHostileClient({ url }: RunningServer): Promise<void> {
+  const response = await fetch(`${url}/oauth/register`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      client_name: hostileName,
+      redirect_uris: ["http://127.0.0.1/callback"],
+      token_endpoint_auth_method: "none",
+    }),
+  });
+  assert.equal(response.status, 201, await response.text());
+}

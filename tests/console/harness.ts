@@ -1,0 +1,97 @@
+/** The console over a real authorization server, in browsers of several people. */
+import assert from "node:assert/strict";
+import { createConsole } from "../../src/console/console.ts";
+import { connectionsSection } from "../../src/console/sections/connections.ts";
+import { overviewSection } from "../../src/console/sections/overview.ts";
+import { peopleSection } from "../../src/console/sections/people.ts";
+import { settingsSection } from "../../src/console/sections/settings_in_force.ts";
+import type { Section } from "../../src/console/section.ts";
+import {
+  fetchFrom,
+  type Harness,
+  hiddenField,
+  issuer,
+  mount,
+  openBrowser,
+  passphrase,
+  startHarness,
+  type TestBrowser,
+} from "../authorization_server/harness.ts";
+
+/** The harness of the authorization server, with the console mounted. */
+export interface ConsoleHarness extends Harness {
+  readonly warnings: string[];
+}
+
+export async function startConsole(more: readonly Section[] = []): Promise<ConsoleHarness> {
+  const harness = await startHarness();
+  const { visits, administration } = harness.server;
+  const warnings: string[] = [];
+  const pages = createConsole({
+    issuer,
+    visits,
+    secrets: harness.secrets,
+    clock: () => harness.time.now,
+    warnings: () => warnings,
+    sections: [
+      overviewSection({
+        health: () => Promise.resolve([{ name: "Storage", state: "good", words: "Fine." }]),
+        parts: [],
+      }),
+      connectionsSection({ administration, usage: () => Promise.resolve(new Map()) }),
+      peopleSection({ administration, signInIsElsewhere: false }),
+      settingsSection([{ heading: "Address", name: "PORT", value: "3000", source: "default" }]),
+      ...more,
+    ],
+  });
+  const endpoints = {
+    ...mount(harness.server),
+    ...Object.fromEntries(pages.routes.flatMap(({ paths, endpoint }) => paths.map((path) => [path, endpoint]))),
+  };
+  return {
+    ...harness,
+    warnings,
+    fetch: fetchFrom(endpoints, issuer),
+    async [Symbol.asyncDispose]() {
+      pages.close();
+      await harness[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A browser in which someone signed in on the way to a page of the console. */
+export async function signInTo(
+  harness: ConsoleHarness,
+  { path = "/console", username = "owner", secret = passphrase } = {},
+): Promise<TestBrowser> {
+  const browser = openBrowser(harness);
+  const asked = await (await browser.get(path)).text();
+  const next = `/oauth/sign-in?${new URLSearchParams({ next: path.slice(1) })}`;
+  const form = { csrf: hiddenField(asked, "csrf"), username, passphrase: secret };
+  const response = await browser.post(next, form);
+  assert.equal(response.headers.get("location"), path, await response.text());
+  return browser;
+}
+
+/** Posts a form of a page of the console. */
+export async function act(
+  browser: TestBrowser,
+  path: string,
+  fields: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const page = await (await browser.get(path)).text();
+  return await browser.post(path, { csrf: hiddenField(page, "csrf"), ...fields });
+}
+
+/** A new person, as the invitation link makes one. */
+export async function invitePerson(harness: ConsoleHarness, owner: TestBrowser, name: string): Promise<string> {
+  const invited = await (await act(owner, "/console/people", { act: "invite", user: name })).text();
+  const code = /\/invitation\?code=([A-Za-z0-9_-]+)/.exec(invited)?.[1];
+  assert.ok(code !== undefined, invited);
+  const secret = `a passphrase of ${name} alone`;
+  const browser = openBrowser(harness);
+  assert.equal((await browser.get(`/invitation?code=${code}`)).status, 200);
+  const chosen = await browser.post("/invitation", { code, passphrase: secret, confirmation: secret });
+  assert.equal(chosen.status, 303, await chosen.text());
+  return secret;
+}
