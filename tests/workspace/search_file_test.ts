@@ -5,6 +5,7 @@ import { RE2JS } from "re2js";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { parseFilePath } from "../../src/workspace/path.ts";
 import { createLinePattern, type LineQuery } from "../../src/workspace/text/line_pattern.ts";
+import { looksLikeLatin1 } from "../../src/workspace/text/encoding.ts";
 import { createSearchBuffer, searchFile } from "../../src/workspace/text/search_file.ts";
 import type { LineMatch } from "../../src/workspace/text/search_text.ts";
 
@@ -13,7 +14,7 @@ interface Expected {
   readonly text: string;
 }
 
-/** What a search must find, by decoding everything and looking at each line; `null` for what is not text. */
+/** What a search must find, by decoding each piece and looking at each line; `null` for what is not text. */
 function lookAtEachLine(bytes: Uint8Array, pieceBytes: number, matches: (line: string) => boolean): Expected[] | null {
   const found: Expected[] = [];
   let firstLine = 1;
@@ -23,10 +24,12 @@ function lookAtEachLine(bytes: Uint8Array, pieceBytes: number, matches: (line: s
     if (piece.includes(0)) return null;
     let text: string;
     try {
-      text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(piece);
+      text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: offset > 0 }).decode(piece);
     } catch {
-      return null;
+      if (!looksLikeLatin1(offset === 0 && piece[0] === 0xef ? piece.subarray(3) : piece)) return null;
+      text = Buffer.from(piece).toString("latin1").replace(offset === 0 ? /^ï»¿/ : "", "");
     }
+    text = text.replaceAll("\r\n", "\n");
     const lines = text.split("\n");
     const ends = lines.length - 1;
     if (lines.at(-1) === "") lines.pop();
@@ -232,3 +235,62 @@ for (const query of queries) {
       ));
   });
 }
+
+Deno.test("searchFile() finds in UTF-16 and Latin-1 what it finds in UTF-8, whatever the size of the pieces", async () => {
+  const text = "[Größe]\r\nähnlich = 1\r\n" + "füller 😀\n".repeat(30) + "ähnlich = 2" + "ü".repeat(80) + "\nende";
+  const encodings: readonly (readonly [string, (text: string) => Uint8Array, string])[] = [
+    ["UTF-8", (text) => Buffer.from(text), text],
+    ["UTF-8 with a mark", (text) => Buffer.from(`\ufeff${text}`), text],
+    ["UTF-16LE", (text) => Buffer.from(`\ufeff${text}`, "utf16le"), text],
+    ["UTF-16BE", (text) => Buffer.from(`\ufeff${text}`, "utf16le").swap16(), text],
+    ["Latin-1", (text) => Buffer.from(text, "latin1"), text.replaceAll("😀", "")],
+  ];
+  for (const expression of ["^\\[Größe\\]$", "ähnlich = \\d", "ende$", "üüü"]) {
+    await searchFiles({ text: expression, isRegularExpression: true, ignoreCase: false }, async (searchOne) => {
+      for (const [name, encode, content] of encodings) {
+        for (const pieceBytes of [pieceSizes[0], pieceSizes[1]]) {
+          const lines = content.split(/\r?\n/);
+          const numbers = lines.flatMap((line, index) => new RegExp(expression).test(line) ? [index + 1] : []);
+          const found = await searchOne(encode(content), pieceBytes) ?? assert.fail(name);
+          // a line that is longer than a piece is found in each of its pieces
+          const isLong = pieceBytes < 200;
+          const got = isLong ? [...new Set(found.map(({ line }) => line))] : found.map(({ line }) => line);
+          assert.deepEqual(got, numbers, `${name}, ${expression}, ${pieceBytes}`);
+          for (const match of found) assert.ok(lines[match.line - 1]?.includes(match.text.replaceAll("…", "")), name);
+        }
+      }
+    });
+  }
+  await searchFiles({ text: "a", isRegularExpression: false, ignoreCase: false }, async (searchOne) => {
+    assert.equal(await searchOne(Buffer.from("\ufeffa", "utf16le").subarray(0, 3), pieceSizes[0]), null);
+    assert.equal(await searchOne(Buffer.from("\ufeffa\ud800", "utf16le"), pieceSizes[0]), null);
+    assert.equal(await searchOne(Buffer.from([0x61, 0x80, 0x81, 0x82, 0xff]), pieceSizes[0]), null);
+  });
+});
+
+Deno.test("searchFile() finds an expression anywhere in a line without end, with its anchors and word boundaries", async () => {
+  const filler = "abcé(x) ".repeat(60_000); // half a megabyte
+  const line = `first ${filler} word id=4711; ${filler} words ${filler.slice(0, 100_000)} last`;
+  const expected = [
+    ["id=\\d+;", /id=4711;/],
+    ["\\bword\\b", /[^s]word [^s]/],
+    ["^first", /^first/],
+    ["last$", /last$/],
+    ["words", /words/],
+    ["^abc", null],
+    ["^word", null],
+    ["first$", null],
+    ["\\bord", null],
+    ["(a|b)*c\\.(a|b){20}|id=(\\d|x){4}", /id=4711/],
+    ["id=\\d+\\s", null],
+  ] as const;
+  for (const [expression, shown] of expected) {
+    await searchFiles({ text: expression, isRegularExpression: true, ignoreCase: false }, async (searchOne) => {
+      const found = await searchOne(Buffer.from(line.slice(0, 1_000_000)), pieceSizes[0]);
+      const isThere = shown === null || new RegExp(expression).test(line.slice(0, 1_000_000));
+      if (shown === null) assert.deepEqual(found, [], expression);
+      else if (isThere) assert.match(found?.[0]?.text.replaceAll("…", "") ?? "", shown, expression);
+      assert.ok((found?.[0]?.text.length ?? 0) <= 502);
+    });
+  }
+});

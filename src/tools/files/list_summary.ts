@@ -3,6 +3,7 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
+import { type MarkedEncoding, markedEncoding } from "../../workspace/text/encoding.ts";
 import { createFairTurns } from "../../workspace/text/fair_turns.ts";
 import { count } from "./input.ts";
 import { collectEntries, toSize, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
@@ -83,16 +84,23 @@ async function countLines(
 ): Promise<number> {
   let lines = 0;
   let offsetBytes = 0;
-  let lastByte = newline;
+  let isEnded = true;
+  let encoding: MarkedEncoding | null = null;
   for (;;) {
     const read = await workspace.readInto(path, buffer, offsetBytes);
     if (!read.ok) return 0;
     const part = buffer.subarray(0, read.value.lengthBytes);
-    if (offsetBytes === 0 && part.subarray(0, sniffedBytes).includes(0)) return 0;
-    for (let at = part.indexOf(newline); at !== -1; at = part.indexOf(newline, at + 1)) lines++;
-    lastByte = part.at(-1) ?? lastByte;
+    if (offsetBytes === 0) encoding = markedEncoding(part);
+    if (offsetBytes === 0 && encoding === null && part.subarray(0, sniffedBytes).includes(0)) return 0;
+    if (part.byteLength > 0) isEnded = false;
+    for (let at = part.indexOf(newline); at !== -1; at = part.indexOf(newline, at + 1)) {
+      // in UTF-16 a line ends in two bytes, and other characters have one of them
+      if (encoding !== null && (part[at ^ 1] !== 0 || (at & 1) !== (encoding === "utf-16be" ? 1 : 0))) continue;
+      lines++;
+      isEnded = (encoding === null ? at : at | 1) === part.byteLength - 1;
+    }
     offsetBytes += part.byteLength;
     if (part.byteLength === 0 || offsetBytes >= read.value.sizeBytes || isOver()) break;
   }
-  return lastByte === newline ? lines : lines + 1;
+  return isEnded ? lines : lines + 1;
 }

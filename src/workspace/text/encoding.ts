@@ -4,6 +4,9 @@ import { Buffer, isAscii, isUtf8 } from "node:buffer";
 /** What a text file is encoded in. `latin1` is what is no UTF-8, holds no NUL, and reads as text. */
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
 
+/** What a byte order mark tells. */
+export type MarkedEncoding = "utf-16le" | "utf-16be";
+
 /** A decoded file. A byte order mark is the first character of the text, so that what is written back stays the same. */
 interface DecodedText {
   readonly text: string;
@@ -49,12 +52,13 @@ export function encodeText(text: string, encoding: TextEncoding): Uint8Array<Arr
 }
 
 /** The encoding that a byte order mark at the start names; `null` without one, and for that of UTF-8. */
-export function markedEncoding(start: Uint8Array): "utf-16le" | "utf-16be" | null {
+export function markedEncoding(start: Uint8Array): MarkedEncoding | null {
   if (start[0] === 0xff && start[1] === 0xfe) return "utf-16le";
   return start[0] === 0xfe && start[1] === 0xff ? "utf-16be" : null;
 }
 
-function looksLikeLatin1(bytes: Uint8Array): boolean {
+/** Whether bytes that are not UTF-8 read as text: without NUL, and with few control characters. */
+export function looksLikeLatin1(bytes: Uint8Array): boolean {
   let controls = 0;
   for (const byte of bytes) {
     if (byte === 0) return false;

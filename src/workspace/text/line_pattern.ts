@@ -7,6 +7,7 @@ import { endOfLine, startOfLine } from "./byte_text.ts";
 import { createTextFinder } from "./finder.ts";
 import { type Program, requiredText, type Requirement } from "./expression_program.ts";
 import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
+import type { LongLinePattern } from "./long_line.ts";
 import { createCaselessScreen, createEndScreen, createStartScreen, createTextScreen } from "./byte_screen.ts";
 
 /** Finds lines that match. */
@@ -17,6 +18,8 @@ export interface LinePattern {
   find(line: string): number;
   /** How many characters `find` searches in one step, so that other callers do not wait. */
   readonly stepCharacters: number;
+  /** For lines longer than a step; absent where they are found as short ones are. */
+  readonly long?: LongLinePattern;
 }
 
 /** What a caller searches for. */
@@ -81,14 +84,16 @@ async function createExpressionPattern(
       createStartScreen(program),
       createEndScreen(program),
     ];
+    const automaton = createLineAutomaton(program);
+    const findFrom = (line: string, from: number): number => {
+      const matcher = expression.matcher(line);
+      return matcher.find(from) ? matcher.start() : -1;
+    };
     return success({
-      findCandidate: screenLines(screens.filter((screen) => screen !== null), createLineAutomaton(program)),
-      // of lines without end, as in minified files, only the start is searched
-      find(line) {
-        const matcher = expression.matcher(line.length > stepCharacters ? line.slice(0, stepCharacters) : line);
-        return matcher.find() ? matcher.start() : -1;
-      },
+      findCandidate: screenLines(screens.filter((screen) => screen !== null), automaton),
+      find: (line) => findFrom(line, 0),
       stepCharacters,
+      long: { automaton, windowBytes: stepCharacters, findFrom },
     });
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
@@ -107,7 +112,8 @@ function screenLines(screens: readonly RegExp[], automaton: LineAutomaton): Line
       const found = findByScreen(screen, characters, start, to);
       if (found === -1) return -1;
       const lineEnd = Math.min(endOfLine(characters, found) + 1, to);
-      if (automaton(characters, startOfLine(characters, found), lineEnd) !== -1) return found;
+      const match = automaton(characters, startOfLine(characters, found), lineEnd);
+      if (match !== -1) return match;
       spared += found - start - candidateCost;
       if (spared < -patience) [used, spared] = [used + 1, 0];
       start = lineEnd;

@@ -1,10 +1,11 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { countLineEnds, toByteText } from "./byte_text.ts";
+import { countLineEnds } from "./byte_text.ts";
+import { type MarkedEncoding, markedEncoding } from "./encoding.ts";
 import type { FairTurns } from "./fair_turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import { cutAtBoundary } from "./lines.ts";
+import { toSearchable } from "./searchable.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../port.ts";
 import { type LineMatch, searchText } from "./search_text.ts";
@@ -41,7 +42,6 @@ interface SearchBuffer {
 
 interface Piece {
   readonly bytes: Buffer;
-  readonly lengthBytes: number;
   readonly isLast: boolean;
 }
 
@@ -59,12 +59,16 @@ export async function searchFile(
 ): Promise<Result<FileSearched, PassedOver>> {
   let lastMatch = 0;
   let offset = 0;
+  let encoding: MarkedEncoding | null = null;
   for (let firstLine = 1;;) {
     const reading = offset === 0 ? readHead(workspace, path, buffer) : readPiece(workspace, path, buffer, offset);
     const piece = reading instanceof Promise ? await reading : reading;
     if (typeof piece === "string") return failure(piece);
-    const text = toByteText(piece.bytes, piece.lengthBytes);
-    if (text === null) return failure("binary");
+    const isFirst = offset === 0;
+    if (isFirst) encoding = markedEncoding(piece.bytes);
+    const searchable = toSearchable(piece.bytes, { encoding, isFirst, isLast: piece.isLast });
+    if (searchable === null) return failure("binary");
+    const { text, sourceBytes } = searchable;
     for (const stretch of searchText(text, { pattern, contextLines, firstLine, afterLine })) {
       for (const match of stretch.matches) {
         lastMatch = match.line;
@@ -78,7 +82,7 @@ export async function searchFile(
       return success({ stoppedAfter: Math.max(lastLine, lastMatch) });
     }
     if (piece.isLast) return success({ stoppedAfter: null });
-    offset += piece.lengthBytes;
+    offset += sourceBytes;
     firstLine += countLineEnds(text.characters, 0, text.characters.length);
     const pause = nextTurn();
     if (pause === undefined) continue;
@@ -94,8 +98,10 @@ function readHead(workspace: Workspace, path: WorkspacePath, buffer: SearchBuffe
     if (!read.ok) return reasonOf(read.error);
     if (read.value.sizeBytes > workspace.limits.maxFileBytes) return "too_large";
     const { lengthBytes, sizeBytes } = read.value;
-    if (lengthBytes >= sizeBytes) return { bytes: head, lengthBytes, isLast: true };
-    return head.subarray(0, lengthBytes).includes(0) ? "binary" : readPiece(workspace, path, buffer, 0);
+    const bytes = head.subarray(0, lengthBytes);
+    if (lengthBytes >= sizeBytes) return { bytes, isLast: true };
+    const isBinary = bytes.includes(0) && markedEncoding(bytes) === null;
+    return isBinary ? "binary" : readPiece(workspace, path, buffer, 0);
   };
   const reading = workspace.readInto(path, head, 0);
   return reading instanceof Promise ? reading.then(toPiece) : toPiece(reading);
@@ -114,7 +120,7 @@ async function readPiece(
   if (read.value.sizeBytes > maxFileBytes) return "too_large";
   const { lengthBytes, sizeBytes } = read.value;
   const isLast = lengthBytes === 0 || offset + lengthBytes >= sizeBytes;
-  return { bytes, lengthBytes: isLast ? lengthBytes : cutAtBoundary(bytes.subarray(0, lengthBytes)), isLast };
+  return { bytes: bytes.subarray(0, lengthBytes), isLast };
 }
 
 function reasonOf(refusal: WorkspaceRefusal): PassedOver {

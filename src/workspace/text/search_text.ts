@@ -1,6 +1,7 @@
 /** Searches one text by lines. */
 import { type ByteText, countLineEnds, endOfLine, startOfLine } from "./byte_text.ts";
 import type { LinePattern } from "./line_pattern.ts";
+import { findInLongLine } from "./long_line.ts";
 
 /** A line that matches, with its neighbours. */
 export interface LineMatch {
@@ -32,6 +33,7 @@ interface Stretch {
 /** How much one step searches, so that other callers do not wait. */
 const stretchBytes = 64 * 1024;
 const maxShownCharacters = 500;
+const uncut = { hasBefore: false, hasAfter: false };
 
 /**
  * The matching lines, in stretches that are searched one by one when they are asked for, so that the caller can stop, or
@@ -46,7 +48,7 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
   let at = lineStart;
   while (at < characters.length) {
     const stretchEnd = Math.min(characters.length, endOfLine(characters, at + stretchBytes) + 1);
-    const matches: LineMatch[] = [];
+    let matches: LineMatch[] = [];
     for (let left = pattern.stepCharacters; left > 0 && at < stretchEnd;) {
       const candidate = pattern.findCandidate(characters, at, stretchEnd);
       if (candidate === -1) {
@@ -55,15 +57,28 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
       }
       const start = startOfLine(characters, candidate);
       const end = endOfLine(characters, candidate);
-      const shown = text.decode(start, end);
-      left -= shown.length + 1;
-      const found = pattern.find(shown);
-      if (found !== -1) {
+      let shown: string | null = null;
+      if (pattern.long !== undefined && end - start > pattern.stepCharacters) {
+        const steps = findInLongLine(text, pattern.long, { start, end, candidate });
+        let step = steps.next();
+        for (; !step.done; step = steps.next()) {
+          yield { matches, end: start };
+          matches = [];
+        }
+        left = 0;
+        if (step.value !== null) shown = cutAround(step.value.text, step.value.at, step.value);
+      } else {
+        const whole = text.decode(start, end);
+        left -= whole.length + 1;
+        const found = pattern.find(whole);
+        if (found !== -1) shown = cutAround(whole, found);
+      }
+      if (shown !== null) {
         line += countLineEnds(characters, lineStart, start);
         lineStart = start;
         matches.push({
           line,
-          text: cutAround(shown, found),
+          text: shown,
           before: linesBefore(text, start, contextLines),
           after: linesAfter(text, end, contextLines),
         });
@@ -94,10 +109,16 @@ function linesAfter({ characters, decode }: ByteText, lineEnd: number, count: nu
   return lines;
 }
 
-function cutAround(line: string, at: number): string {
-  if (line.length <= maxShownCharacters) return line;
+/** The line around `at`; it may itself be cut out of a longer one. */
+function cutAround(
+  line: string,
+  at: number,
+  { hasBefore, hasAfter }: { readonly hasBefore: boolean; readonly hasAfter: boolean } = uncut,
+): string {
+  if (line.length <= maxShownCharacters) return `${hasBefore ? "…" : ""}${line}${hasAfter ? "…" : ""}`;
   const start = Math.max(0, Math.min(at - maxShownCharacters / 2, line.length - maxShownCharacters));
   const end = start + maxShownCharacters;
   // toWellFormed: the cut may go through a surrogate pair
-  return `${start > 0 ? "…" : ""}${line.slice(start, end).toWellFormed()}${end < line.length ? "…" : ""}`;
+  const [isCutBefore, isCutAfter] = [hasBefore || start > 0, hasAfter || end < line.length];
+  return `${isCutBefore ? "…" : ""}${line.slice(start, end).toWellFormed()}${isCutAfter ? "…" : ""}`;
 }
