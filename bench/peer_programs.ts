@@ -30,7 +30,7 @@ export const mcpLite: PeerProgram = {
   runtime: "deno",
   source: `
 import { McpServer, StreamableHttpTransport } from "mcp-lite";
-import { z } from "zod";
+import * as z from "zod";
 const mcp = new McpServer({ name: "echo", version: "1.0.0", schemaAdapter: (schema) => z.toJSONSchema(schema) });
 mcp.tool("echo", {
   description: "Answers with the text it was given.",

@@ -113,3 +113,10 @@ Deno.test("source rules: no folder holds more than 25 files side by side, no fil
   assert.deepEqual({ wide, long: long.sort() }, { wide: [], long: longFiles });
   assert.ok((folders.get("src")?.length ?? 0) <= 3, "src/ itself has at most three files");
 });
+
+Deno.test("source rules: zod is imported as a namespace, which leaves its unused parts out of the bundle", () => {
+  const whole = [...src].filter(([, text]) => /^import (?!(?:type )?\* as z ).*"zod";/m.test(text)).map(([file]) =>
+    file
+  );
+  assert.deepEqual(whole, []);
+});

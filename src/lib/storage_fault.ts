@@ -1,5 +1,5 @@
 /** Faults of what is stored, in words for an operator: a transport tells its callers less. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { UnusableError } from "./problem.ts";
 
 const unreadableRemedy =

@@ -1,5 +1,5 @@
 /** What a tool is: data plus one function. The protocol layer does the rest: schemas, validation, scopes, encoding. */
-import type { z } from "zod";
+import type * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import type { ClientAbility } from "./sessions/client_capabilities.ts";

@@ -1,5 +1,5 @@
 /** One Ollama server over HTTP: generation as a stream of events, probes, and an end to every call. */
-import type { z } from "zod";
+import type * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";

@@ -1,5 +1,5 @@
 /** Requests as Ollama's JSON, and the lines of its streams as events: the one place that knows its field names. */
-import { z } from "zod";
+import * as z from "zod";
 import type {
   ChatRequest,
   EmbedRequest,

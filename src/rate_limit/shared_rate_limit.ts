@@ -11,7 +11,7 @@
  * with a later clock first settled may be admitted once more. Instances whose wall clocks are over two minutes apart take
  * the entries of the later one only into account: the other counts for itself.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Admission, admitted } from "../lib/admission.ts";
 import type { AgreedClock } from "../lib/time/agreed_clock.ts";
 import type { Clock } from "../lib/time/clock.ts";

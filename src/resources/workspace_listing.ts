@@ -1,5 +1,5 @@
 /** The files of a workspace in pages, as `resources/list` gives them. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ResourcePage } from "../mcp/resource.ts";
 import { isTypable, showName } from "../workspace/file_display.ts";
 import { unknownMediaType } from "../workspace/file_contents.ts";

@@ -1,5 +1,5 @@
 /** Files on records: listing, fetching and adding them, as the caller may. */
-import { z } from "zod";
+import * as z from "zod";
 import { failure, success } from "../lib/result.ts";
 import type { CallAs } from "./calls.ts";
 import { type Attachment, type Attachments, maxAttachmentBytes, type RecordReader } from "./port.ts";

@@ -1,5 +1,5 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
-import { z } from "zod";
+import * as z from "zod";
 import type { FieldValue, RecordFields } from "./port.ts";
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);

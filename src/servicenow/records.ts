@@ -1,5 +1,5 @@
 /** Reads single records and a user's own profile. */
-import { z } from "zod";
+import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { CallAs } from "./calls.ts";
 import type { ServicenowFailure } from "./failure.ts";

@@ -1,5 +1,5 @@
 /** What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";

@@ -1,5 +1,5 @@
 /** Searches one kind of record, a page at a time. */
-import { z } from "zod";
+import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { CallAs } from "./calls.ts";
 import { recordSchema, storedValue } from "./field_values.ts";

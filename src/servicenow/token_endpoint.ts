@@ -1,5 +1,5 @@
 /** The instance's token endpoint: forms only, the client's secret in the body, nothing ever sent twice. */
-import { z } from "zod";
+import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { UnavailableCause } from "./failure.ts";
 import { parseJsonBytes } from "./reply.ts";

@@ -1,5 +1,5 @@
 /** What a client says of itself when it registers (RFC 7591 §2), read as leniently as its security allows. */
-import { z } from "zod";
+import * as z from "zod";
 import { hasMoreParts } from "../../lib/has_more_parts.ts";
 
 /** Values in one registration; clients send some fifty. */

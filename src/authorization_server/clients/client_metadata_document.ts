@@ -1,5 +1,5 @@
 /** Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-00): the client_id is where they are. */
-import { z } from "zod";
+import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import { cleanClientName, withoutEmptyMembers } from "./client_metadata.ts";

@@ -1,5 +1,5 @@
 /** JWK sets that clients give us (RFC 7517): public signature keys and nothing else. */
-import { z } from "zod";
+import * as z from "zod";
 import { isObject, parseJson } from "../../lib/json.ts";
 
 const text = z.string().min(1).max(2_000);

@@ -1,5 +1,5 @@
 /** Authorization requests that were answered a moment ago: a browser that sends a decision twice gets its answer twice. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const answeredRequestSchema = z.object({

@@ -1,5 +1,5 @@
 /** Authorization codes. A redeemed one stays as a mark until its grant ends, so that a replay is noticed. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const authorizationCodeSchema = z.object({

@@ -1,5 +1,5 @@
 /** Authorization requests that wait for a user. Kept here, so that nothing in a page's form can change them. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const authorizationRequestSchema = z.object({

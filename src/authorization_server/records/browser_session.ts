@@ -1,5 +1,5 @@
 /** Signed-in browsers. A session may spare the passphrase, never the consent. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const browserSessionSchema = z.object({

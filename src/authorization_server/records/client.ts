@@ -1,5 +1,5 @@
 /** OAuth clients: registered by themselves (RFC 7591) or made by the operator. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Storage, VersionCheck } from "../../storage/port.ts";
 import { defineRecordFamily, unchanged } from "./record_family.ts";
 

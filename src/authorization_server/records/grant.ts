@@ -1,5 +1,5 @@
 /** Grants: what a user allowed a client. Every token belongs to one; deleting it ends them all. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily, type Stored } from "./record_family.ts";
 import type { Batch, Storage } from "../../storage/port.ts";
 

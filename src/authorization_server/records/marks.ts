@@ -1,5 +1,5 @@
 /** Marks: that something happened once, kept for as long as it matters. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 /** `["known_browser", SHA-256 of the browser cookie, user id]`, expiring. */

@@ -1,5 +1,5 @@
 /** Access tokens made at the command line, by a user who can read the data directory anyway. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const operatorTokenSchema = z.object({

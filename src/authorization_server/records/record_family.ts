@@ -1,5 +1,5 @@
 /** A family of stored records: one key prefix, one schema that everything read is parsed with. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../../storage/port.ts";
 

@@ -2,7 +2,7 @@
  * The one-time code of the set-up link; there is one at a time. It is derived from the seed under the master key, so
  * that another instance can print the same link: the seed alone does not reveal the code.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const setUpCodeSchema = z.object({ codeHash: z.string(), seed: z.string() });

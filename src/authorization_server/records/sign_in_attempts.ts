@@ -1,5 +1,5 @@
 /** Attempts to sign in that failed or are being checked, counted for the throttle. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 /** Attempts that count together. */

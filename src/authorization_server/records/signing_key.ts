@@ -1,5 +1,5 @@
 /** Keys that sign access tokens. The private half is sealed under the installation's master key. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const signingKeySchema = z.object({

@@ -1,5 +1,5 @@
 /** Users, who may sign in. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
 const userSchema = z.object({

@@ -1,5 +1,5 @@
 /** Checks a call's arguments against the tool's schema and says in words what is wrong with them, all at once. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { isObject } from "../../lib/json.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { RegisteredTool } from "../offers/tool_registry.ts";

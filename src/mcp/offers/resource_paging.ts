@@ -1,5 +1,5 @@
 /** `resources/list` in pages, over families that each list their own: a page may end in the midst of one. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Page } from "./paging.ts";

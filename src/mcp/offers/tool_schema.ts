@@ -1,5 +1,5 @@
 /** JSON schemas of a tool's input and output, made once when the tool is registered. */
-import { z } from "zod";
+import * as z from "zod";
 import { isObject } from "../../lib/json.ts";
 
 /** A JSON schema whose root is an object. */

@@ -1,6 +1,6 @@
 /** What a server may ask of its client while it serves a call: elicitation, sampling, roots. */
 import { hasMoreParts } from "../../lib/has_more_parts.ts";
-import { z } from "zod";
+import * as z from "zod";
 import type { ClientAbility } from "../sessions/client_capabilities.ts";
 
 /** A field of a form (MCP schema `PrimitiveSchemaDefinition`). */

@@ -2,7 +2,7 @@
  * Texts from one instance to another, through the storage: entries below one key, in order, each text in as many pieces
  * as it needs. The entry at the key itself says how the sender is, and is what the receiver watches.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";

@@ -2,7 +2,7 @@
  * Task records whose result is larger than one stored value: the result lies beside the record, in pieces that are
  * written before it and read with it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { Put, Storage, StorageKey } from "../../storage/port.ts";

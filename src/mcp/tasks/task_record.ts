@@ -1,5 +1,5 @@
 /** A task as it is stored, and as its client sees it (SEP-2663). */
-import { z } from "zod";
+import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Questions } from "../questions/question.ts";
 

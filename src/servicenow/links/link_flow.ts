@@ -2,7 +2,7 @@
  * A user's visit to the instance's sign-in, and the way back. Its state is stored and tied to the browser that started:
  * a callback in any other browser is refused (CVE-2026-27124), so that no attacker can make a victim finish a visit.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { hashSecret, matchesHash, randomSecret } from "../../lib/random_secret.ts";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";

@@ -2,7 +2,7 @@
  * The stored link between a user here and an account at the instance. Its secrets are sealed with the user and the
  * instance as context: a row copied to another user's key does not open.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { StorageKey } from "../../storage/port.ts";

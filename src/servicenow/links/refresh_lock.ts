@@ -3,7 +3,7 @@
  * refresh that could not reach the instance it stays for a while, so that the others do not try either.
  */
 import { randomUUID } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../../storage/port.ts";

@@ -1,5 +1,5 @@
 /** Whose access token this is, by the instance's own word. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { ServicenowFailure } from "../failure.ts";

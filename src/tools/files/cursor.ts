@@ -1,6 +1,6 @@
 /** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
 import { Buffer } from "node:buffer";
-import { z } from "zod";
+import * as z from "zod";
 import { hasMoreParts } from "../../lib/has_more_parts.ts";
 import type { TextPosition } from "../../workspace/text/lines.ts";
 import type { WalkPosition } from "../../workspace/walk.ts";

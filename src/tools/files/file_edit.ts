@@ -1,5 +1,5 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";

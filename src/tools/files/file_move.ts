@@ -1,5 +1,5 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";

@@ -1,6 +1,6 @@
 /** The tool `file_read`: the text of one or several files, whole or in part, or their images and sounds. */
 import { Buffer } from "node:buffer";
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { toResourceContents } from "../../workspace/file_contents.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";

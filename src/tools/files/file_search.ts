@@ -1,5 +1,5 @@
 /** The tool `file_search`: files by their names, and lines by what is in them. */
-import { z } from "zod";
+import * as z from "zod";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { createIgnored } from "../../workspace/ignored.ts";

@@ -1,5 +1,5 @@
 /** The tool `file_write`: creates, replaces or extends files. */
-import { z } from "zod";
+import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";

@@ -1,5 +1,5 @@
 /** Parameters and result members that several file tools share. */
-import { z } from "zod";
+import * as z from "zod";
 
 export const filenameInput: z.ZodString = z.string().describe("Path in the workspace, such as notes/today.txt");
 

@@ -1,5 +1,5 @@
 /** What listings and searches share: which entries, how they are shown, and what was passed over. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";

@@ -1,6 +1,6 @@
 /** Workspace files for a model: texts go into the prompt under their names, images beside it. */
 import { Buffer } from "node:buffer";
-import { z } from "zod";
+import * as z from "zod";
 import type { Principal } from "../../lib/principal.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName } from "../../workspace/file_display.ts";

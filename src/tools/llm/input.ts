@@ -1,5 +1,5 @@
 /** Parameters of the tools that ask the local model, and the options they make. */
-import { z } from "zod";
+import * as z from "zod";
 import type { AnswerFormat, SamplingOptions, Think } from "../../ollama/port.ts";
 import { filesParameter } from "./files.ts";
 

@@ -1,5 +1,5 @@
 /** The tool `llm_embed`: finds passages of files by meaning, or writes their vectors to a file; none reach the caller. */
-import { z } from "zod";
+import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
 import type { LocalModel } from "../../ollama/port.ts";

@@ -1,5 +1,5 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";

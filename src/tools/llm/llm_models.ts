@@ -1,5 +1,5 @@
 /** The tool `llm_models`: which models there are, loaded, and allowed. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { describeModels, type DescribeModelsOptions, type ModelEntry } from "../../ollama/models_report.ts";
 

@@ -1,5 +1,5 @@
 /** A model's answer as a tool's result: whole, cut, or with the failure that ended it. What was written is never lost. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
 import type { ModelAnswer } from "./answer.ts";
 import { hurriedCodes, type ToolFailure } from "./model_call.ts";

@@ -1,5 +1,5 @@
 /** The tool `servicenow_add_attachment`: a workspace file onto a record. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxAttachmentBytes, type ServicenowRecords } from "../../servicenow/port.ts";
 import type { AttachmentFiles } from "./files.ts";

@@ -1,5 +1,5 @@
 /** The tool `servicenow_add_comment`: a comment or work note in the user's name. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxTextCharacters, type ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, idParameter, toFailureOutcome } from "./outcome.ts";

@@ -1,5 +1,5 @@
 /** The tool `servicenow_create_incident`: opens an incident for the user. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxTextCharacters, type ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, given, recordOutput, toFailureOutcome, toJsonOutcome, toRecordOutput } from "./outcome.ts";

@@ -1,5 +1,5 @@
 /** The tool `servicenow_get_record`: one record, for agents that see tools only. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import {

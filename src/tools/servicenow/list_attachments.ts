@@ -1,5 +1,5 @@
 /** The tool `servicenow_list_attachments`: which files hang on a record. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, idParameter, tableParameter, toFailureOutcome, toJsonOutcome } from "./outcome.ts";

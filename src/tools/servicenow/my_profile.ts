@@ -1,5 +1,5 @@
 /** The tool `servicenow_my_profile`: the account that the user acts as. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, recordOutput, toFailureOutcome, toJsonOutcome, toRecordOutput } from "./outcome.ts";

@@ -1,5 +1,5 @@
 /** What the ServiceNow tools answer with: a record with its long values cut, or a failure in words. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ToolContext, ToolOutcome } from "../../mcp/tool.ts";
 import type { ServicenowFailure } from "../../servicenow/failure.ts";
 import type { Caller, FoundRecord, ServicenowRecords } from "../../servicenow/port.ts";

@@ -1,5 +1,5 @@
 /** The tool `servicenow_save_attachment`: a record's file into the workspace. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxAttachmentBytes, type ServicenowRecords } from "../../servicenow/port.ts";
 import { showName } from "../../workspace/file_display.ts";

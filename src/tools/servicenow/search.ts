@@ -1,5 +1,5 @@
 /** The tool `servicenow_search`: records by named filters. Encoded queries are built here, never accepted from callers. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxSearchResults, type SearchRequest, type ServicenowRecords } from "../../servicenow/port.ts";
 import type { FilterName } from "../../servicenow/tables.ts";

@@ -1,5 +1,5 @@
 /** Watches a store-backed workspace: each change adds its paths to one entry, which is watched on every instance. */
-import { z } from "zod";
+import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
