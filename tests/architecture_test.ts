@@ -4,6 +4,7 @@ import { dirname, join, normalize } from "node:path";
 
 /** The parts that have a table of settings, which config collects. */
 const withSettings = [
+  "audit",
   "authorization_server",
   "console",
   "http",
@@ -25,6 +26,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   storage: ["lib"],
   rate_limit: ["lib", "storage"],
   mcp: ["lib", "storage"],
+  audit: ["lib", "mcp", "storage"],
   workspace: ["kernel", "lib", "storage"],
   ollama: ["lib"],
   servicenow: ["authorization_server", "lib", "storage"],
@@ -41,6 +43,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["kernel", "config", "lib", "storage"],
   // Wires the parts: the only one that knows them all.
   composition: [
+    "audit",
     "kernel",
     "authorization_server",
     "config",
@@ -64,6 +67,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "workspace",
   ],
   cli: [
+    "audit",
     "kernel",
     "authorization_server",
     "composition",
@@ -88,6 +92,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
   console: { authorization_server: /\/(administration|access_list|visits)\.ts$/ },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
+  audit: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   tools: {
     mcp: /^src\/mcp\/tool\.ts$/,
     workspace: /^src\/workspace\/(?!disk\/|store\/)/,
@@ -108,6 +113,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   sandbox: { kernel: /^src\/kernel\/(?!libc)/, storage: /data_files\.ts$/ },
   cli: {
+    audit: /\/(search|verify|filter)\.ts$/,
     // The owner's operations on an opened installation.
     authorization_server:
       /\/(manage_clients|manage_users|operator_token|password_hash|rotate_signing_keys|sign_in_link)\.ts$/,
@@ -176,7 +182,7 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 
 /** What the simulated fleet runs; and what in it waits for the world outside, which the simulation does without. */
 const simulated =
-  /^src\/(mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server)\.ts)/;
+  /^src\/(audit|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|stored_audit)\.ts)/;
 const ownTime = new Set([
   "src/lib/time/clock.ts",
   "src/lib/time/timers.ts",

@@ -54,6 +54,11 @@ export const allCommands: readonly ListedCommand[] = [
     load: async () => (await import("./commands/keys.ts")).keysCommand,
   },
   {
+    name: "audit",
+    summary: "search the stored audit, verify that it is as it was written",
+    load: async () => (await import("./commands/audit.ts")).auditCommand,
+  },
+  {
     name: "doctor",
     summary: "check settings, files, database, address, Ollama, ServiceNow",
     load: async () => (await import("./commands/doctor.ts")).doctorCommand,

@@ -28,6 +28,7 @@ import { createResourceMetadataEndpoint } from "../resource_server/metadata.ts";
 import { createSpellings } from "../resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
+import { startStoredAudit } from "./stored_audit.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 
@@ -77,7 +78,8 @@ const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credent
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
   const { clock, timers = systemTimers, bounds = {}, kernel } = given;
-  const log = summariseStrangers(given.log, {
+  const audit = startStoredAudit(config.audit, { ...given, timers, createId: () => crypto.randomUUID() });
+  const log = summariseStrangers(audit.log, {
     ...bounds.log,
     timers,
   });
@@ -151,6 +153,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     noteClient: profiles.noteName,
     nameOfClient: (clientId) => clientNames.get(clientId),
     toolCalls: limits.toolCalls,
+    recordRequest: audit.recordRequest,
     watchToken: authorizationServer.verifier.watch,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
@@ -197,6 +200,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       await toolbox.close();
       await limits.close();
       log.close();
+      await audit.close();
     },
   };
 }

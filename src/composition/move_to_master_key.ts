@@ -1,4 +1,5 @@
 /** Moves everything that lasts from one master key to another. */
+import { resealAuditChains } from "../audit/reseal_chains.ts";
 import { resealSigningKeys } from "../authorization_server/keys/reseal_signing_keys.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
@@ -24,6 +25,7 @@ export async function moveToMasterKey(
 ): Promise<ResealedCounts | null> {
   if (await boundMark(storage) !== masterKeyMark(keys.from)) return null;
   const signingKeys = await resealSigningKeys({ storage, clock }, keys);
+  await resealAuditChains(storage, keys);
   const { resealed } = await resealLinks(storage, keys);
   await rebindMasterKey(storage, masterKeyMark(keys.to));
   return { signingKeys, links: resealed };

@@ -8,7 +8,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import { callerKey } from "../lib/principal.ts";
 import type { Log } from "../lib/log/log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
-import type { AuditEntry } from "../mcp/audit.ts";
+import type { AuditEntry, TakeAudit } from "../mcp/audit.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "../mcp/mcp_server.ts";
 import { createPromptRegistry, type Prompt } from "../mcp/prompt.ts";
 import { createResourceRegistry, type ResourceFamily } from "../mcp/resource.ts";
@@ -32,6 +32,8 @@ interface ProtocolServerDependencies
   readonly timers?: Timers | undefined;
   /** Called for every answered request, beside the audit. */
   readonly countRequest?: (entry: AuditEntry) => void;
+  /** Stores it. */
+  readonly recordRequest?: TakeAudit;
   /** Counts the calls of each user and client; in this process only when absent. */
   readonly toolCalls?: RateLimiter;
   /** What a registered client calls itself, once its registration was read. */
@@ -65,12 +67,13 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
     ...(dependencies.extensions === undefined ? {} : { extensions: dependencies.extensions }),
     instructions: (principal) => instructionsFor(tools, principal),
     admit: (principal) => toolCalls.take(callerKey(principal)),
-    audit(entry) {
+    audit(entry, params) {
       const { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId } = entry;
       const client = clientId === null ? undefined : dependencies.nameOfClient?.(clientId);
       const fields = { requestId, subject, clientId, client, method, tool, outcome, code, durationMs, traceId };
       log.write("audit", "request", fields);
       countRequest?.(entry);
+      dependencies.recordRequest?.(entry, params);
     },
     log,
     secretBox: secrets,

@@ -16,6 +16,7 @@ import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "../stdio/serve_stdio.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { startTelemetry } from "../telemetry/telemetry.ts";
+import { startStoredAudit } from "./stored_audit.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 
@@ -67,7 +68,9 @@ export async function runStdio(
     throw error;
   });
   if (toolbox instanceof UnusableError) return failure(toolbox);
-  const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer });
+  const audit = startStoredAudit(config.audit, { ...parts, createId: () => crypto.randomUUID() });
+  const { log: auditedLog, recordRequest } = audit;
+  const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer, log: auditedLog, recordRequest });
   try {
     await serveStdio({
       mcp,
@@ -83,6 +86,7 @@ export async function runStdio(
     return success(null);
   } finally {
     await mcp.close();
+    await audit.close();
     servicenow?.close();
     await toolbox.close();
   }

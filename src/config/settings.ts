@@ -2,6 +2,7 @@
  * Every setting there is: each part's own table, by the part's name in the configuration. The help text, the reference,
  * the parser and the type of the configuration all come from these tables.
  */
+import { auditSettings } from "../audit/settings.ts";
 import { authorizationServerSettings } from "../authorization_server/settings.ts";
 import { consoleSettings } from "../console/settings.ts";
 import { httpSettings } from "../http/settings.ts";
@@ -27,6 +28,7 @@ const tables = {
   servicenow: servicenowSettings,
   rateLimit: rateLimitSettings,
   telemetry: telemetrySettings,
+  audit: auditSettings,
 };
 
 /** The tables by part, for who reads one after the other. */
@@ -53,4 +55,5 @@ export const settingSections: readonly (readonly [heading: string, settings: Set
   ["ServiceNow", servicenowSettings],
   ["Rate limits", rateLimitSettings],
   ["Metrics", telemetrySettings],
+  ["Audit", auditSettings],
 ];

@@ -19,6 +19,8 @@ export interface AuditEntry {
   /** The user's id; `null` for the public handshake. */
   readonly subject: string | null;
   readonly clientId: string | null;
+  /** The grant of the token; `null` for the public handshake. */
+  readonly grantId: string | null;
   readonly method: string;
   /** The tool's name, when a known tool was called. */
   readonly tool: string | null;
@@ -28,4 +30,9 @@ export interface AuditEntry {
   readonly durationMs: number;
   /** The trace that the caller says the request belongs to. */
   readonly traceId?: string;
+  /** Names the change that the call made, where it can be undone. */
+  readonly change?: string;
 }
+
+/** Takes one record per request, with the request's parameters as they came. */
+export type TakeAudit = (entry: AuditEntry, params?: unknown) => void;

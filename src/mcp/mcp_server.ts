@@ -6,7 +6,7 @@ import type { SecretBox } from "../lib/secret_box.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import type { McpAnswer } from "./answer.ts";
-import type { AuditEntry } from "./audit.ts";
+import type { TakeAudit } from "./audit.ts";
 import { type BodyHandler, createBodyHandler } from "./messages/body_handler.ts";
 import { createChangeHub } from "./streams/change_hub.ts";
 import type { Exchange } from "./exchange.ts";
@@ -50,7 +50,7 @@ export interface McpServerOptions {
   /** Without it, no spans are written and no caller's trace is passed on. */
   readonly tracer?: Tracer;
   /** Receives one record per request. */
-  readonly audit: (entry: AuditEntry) => void;
+  readonly audit: TakeAudit;
   readonly admit: Admit;
   /** Takes note of a client's name and returns the profile to use from here on; see `createProfiles`. */
   readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;

@@ -22,6 +22,17 @@ export function parseInteger(least: number, most: number): SettingParser<number>
   };
 }
 
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time such as `30d`, in milliseconds: from a minute to ten years. */
+export function parseDuration(text: string): Result<number, string> {
+  const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  const milliseconds = Number(count) * (unitMs[unit] ?? Number.NaN);
+  return milliseconds >= 60_000 && milliseconds <= 3_650 * 86_400_000
+    ? success(milliseconds)
+    : failure("must be a number of minutes, hours or days up to ten years, such as 45m, 12h or 30d");
+}
+
 /** How many workers: a number, or `auto` for as many as there are cores. */
 export function parseWorkers(text: string): Result<number, string> {
   if (text === "auto") return success(Math.min(navigator.hardwareConcurrency, maxWorkers));

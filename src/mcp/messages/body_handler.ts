@@ -1,7 +1,7 @@
 /** Answers one parsed body: finds the era that it belongs to and, for a legacy one, its session, or refuses it. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { McpAnswer } from "../answer.ts";
-import type { AuditEntry } from "../audit.ts";
+import type { AuditEntry, TakeAudit } from "../audit.ts";
 import { answerBatch, refuseBatch } from "./batch.ts";
 import type { Exchange } from "../exchange.ts";
 import { echoedId, errorText, type RpcId } from "./jsonrpc.ts";
@@ -23,7 +23,7 @@ interface BodyHandlerOptions {
   readonly modern: Revision;
   readonly scopeNotices: ScopeNotices;
   readonly answerMessage: MessageHandler;
-  readonly audit: (entry: AuditEntry) => void;
+  readonly audit: TakeAudit;
 }
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
@@ -68,7 +68,7 @@ export function refuseUnclassified(body: unknown, { code, message, data }: Class
 
 /** One record stands for all calls of a batch that lacks scopes, or for those over its budget. */
 function refusedBatchEntry(
-  { requestId, principal: { subject, clientId } }: Exchange,
+  { requestId, principal: { subject, clientId, grantId } }: Exchange,
   time: number,
   outcome: "insufficient_scope" | "protocol_error",
 ): AuditEntry {
@@ -77,6 +77,7 @@ function refusedBatchEntry(
     requestId,
     subject,
     clientId,
+    grantId,
     method: "tools/call",
     tool: null,
     outcome,

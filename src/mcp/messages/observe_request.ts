@@ -2,7 +2,7 @@
 import type { Principal } from "../../lib/principal.ts";
 import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
 import type { McpAnswer } from "../answer.ts";
-import type { AuditEntry } from "../audit.ts";
+import type { TakeAudit } from "../audit.ts";
 import { answerError, answerUnavailable, type PublicCall } from "../calls/call.ts";
 import type { Runtime } from "../runtime.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
@@ -21,7 +21,7 @@ export type ObserveRequest = (
 export function createRequestObserver({ runtime, isKnownMethod, audit }: {
   readonly runtime: Runtime;
   readonly isKnownMethod: (method: string) => boolean;
-  readonly audit: (entry: AuditEntry) => void;
+  readonly audit: TakeAudit;
 }): ObserveRequest {
   const { tracer, timers, clock } = runtime;
   return async (call, principal, serve) => {
@@ -41,13 +41,14 @@ export function createRequestObserver({ runtime, isKnownMethod, audit }: {
       requestId: exchange.requestId,
       subject: principal?.subject ?? null,
       clientId: principal?.clientId ?? null,
+      grantId: principal?.grantId ?? null,
       method: request.method.slice(0, maxMethodCharacters),
       tool: call.tool,
       outcome: call.outcome,
       code: call.code,
       durationMs: timers.elapsed() - started,
       ...(traceId === undefined ? {} : { traceId }),
-    });
+    }, request.params);
     if (span !== null) endRequestSpan(span, call);
     return answer;
   };

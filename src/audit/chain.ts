@@ -1,0 +1,125 @@
+/**
+ * The hash chain: each batch of lines is hashed with the batch before it, and the head has a MAC under the master key.
+ * Someone who can write to the database alone can therefore neither change, remove nor reorder a line unnoticed; to
+ * notice that the end was cut off takes a head that the owner kept elsewhere.
+ */
+import { hash } from "node:crypto";
+import { z } from "zod";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { StorageKey } from "../storage/port.ts";
+
+/** Lines that were stored together. */
+const batch = z.object({
+  /** The time of its first line; later than that of the batch before. */
+  from: z.number(),
+  /** Hash of the batch before. */
+  prev: z.string(),
+  /** Texts of {@link encodeLine}, each with its end. */
+  lines: z.string(),
+  count: z.number(),
+});
+
+/** Batches that follow each other, in one entry. */
+const segment = z.object({ seq: z.number(), batches: z.array(batch) });
+
+/** What retention removed: everything up to a batch. */
+const checkpoint = z.object({
+  seq: z.number(),
+  hash: z.string(),
+  lines: z.number(),
+  at: z.number(),
+  /** Whether what was removed had been changed before. */
+  damaged: z.boolean(),
+  mac: z.string(),
+});
+
+/** Where a chain ends, who adds to it, and what it holds. */
+const chain = z.object({
+  /** The process that adds to it; `null` after an orderly end. */
+  holder: z.string().nullable(),
+  at: z.number(),
+  seq: z.number(),
+  hash: z.string(),
+  mac: z.string(),
+  /** When the last batch began. */
+  from: z.number(),
+  lines: z.number(),
+  bytes: z.number(),
+  removed: checkpoint.nullable(),
+});
+
+export type Batch = z.infer<typeof batch>;
+export type Segment = z.infer<typeof segment>;
+export type Chain = z.infer<typeof chain>;
+export type Checkpoint = z.infer<typeof checkpoint>;
+
+export const chainsKey: StorageKey = ["audit_chain"];
+export const chainKey = (name: string): StorageKey => ["audit_chain", name];
+export const segmentsKey = (name: string): StorageKey => ["audit", name];
+
+/** Newest first. */
+export const segmentKey = (name: string, from: number): StorageKey => ["audit", name, timeText(lastTime - from)];
+
+/** The same oldest first, to find what retention removes. */
+export const oldestKey = (name: string): StorageKey => ["audit_oldest", name];
+export const oldestEntryKey = (name: string, from: number): StorageKey => ["audit_oldest", name, timeText(from)];
+export const fromOfOldestKey = (key: StorageKey): number => Number(key.at(-1));
+
+const lastTime = 9_999_999_999_999;
+
+function timeText(time: number): string {
+  return String(time).padStart(13, "0");
+}
+
+/** Chains of one installation: each stands for one instance at a time. */
+export const maxChains = 1_000;
+
+export const emptyChain: Chain = {
+  holder: null,
+  at: 0,
+  seq: 0,
+  hash: "",
+  mac: "",
+  from: 0,
+  lines: 0,
+  bytes: 0,
+  removed: null,
+};
+
+/** `null` for what no version of ours wrote. */
+export function parseChain(value: unknown): Chain | null {
+  return chain.safeParse(value).data ?? null;
+}
+
+/** `null` for what no version of ours wrote. */
+export function parseSegment(value: unknown): Segment | null {
+  return segment.safeParse(value).data ?? null;
+}
+
+/** What a batch counts of `AUDIT_MAX_BYTES`. */
+export function bytesOf({ lines }: Batch): number {
+  return lines.length + batchOverheadBytes;
+}
+
+const batchOverheadBytes = 150;
+
+/** SHA-256 over the batch, its place and the hash before it. */
+export function hashBatch(name: string, seq: number, { from, prev, lines }: Batch): string {
+  return hash("sha256", `portcullis-audit-1\n${name}\n${seq}\n${from}\n${prev}\n${lines}`, "base64url");
+}
+
+export function macOfHead(secrets: SecretBox, name: string, { seq, hash }: Pick<Chain, "seq" | "hash">): string {
+  return secrets.authenticate("audit-head", `${name}:${seq}:${hash}`);
+}
+
+export function macOfCheckpoint(secrets: SecretBox, name: string, removed: Omit<Checkpoint, "mac">): string {
+  const { seq, hash, lines, damaged } = removed;
+  return secrets.authenticate("audit-checkpoint", `${name}:${seq}:${hash}:${lines}:${damaged}`);
+}
+
+/** Whether head and checkpoint are those that this installation wrote. */
+export function isGenuine(secrets: SecretBox, name: string, found: Chain): boolean {
+  const { removed } = found;
+  return found.mac === macOfHead(secrets, name, found) &&
+    (removed === null || removed.mac === macOfCheckpoint(secrets, name, removed));
+}

@@ -1,0 +1,87 @@
+/** One line of the stored audit, and its stored text. */
+
+/** The event of a tool's call. */
+export const callEvent = "call";
+
+/** Who did what, with which outcome. No contents, no secrets; what a caller chose is cut to a bound. */
+export interface AuditLine {
+  /** When it ended, in milliseconds since the epoch. */
+  readonly time: number;
+  /** `call` for a tool, `request` for any other request, else the name of the log line, such as `sign_in`. */
+  readonly event: string;
+  readonly person: string | null;
+  readonly client: string | null;
+  /** The grant, or the token of the command line. */
+  readonly grant: string | null;
+  /** The tool; for other requests the method. */
+  readonly tool: string | null;
+  /** The file, record or model, in short. */
+  readonly target: string | null;
+  readonly address: string | null;
+  readonly outcome: string | null;
+  readonly code: string | null;
+  readonly durationMs: number | null;
+  /** Names the change in the trash that can be undone. */
+  readonly change: string | null;
+  readonly requestId: string | null;
+}
+
+const maxCharacters = 200;
+/** Between lines of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
+export const lineEnd = "~";
+const fieldEnd = "|";
+// What JSON would escape, and our own marks.
+// deno-lint-ignore no-control-regex
+const escaped = /[%"\\|~\u0000-\u001f\u007f-\u009f]/g;
+// deno-lint-ignore no-control-regex
+const needsEscape = /[%"\\|~\u0000-\u001f\u007f-\u009f]/;
+
+/** A field's text as it is stored. */
+export function encodeField(text: string): string {
+  const short = (text.length > maxCharacters ? `${text.slice(0, maxCharacters - 1)}…` : text).toWellFormed();
+  return needsEscape.test(short) ? short.replace(escaped, escape) : short;
+}
+
+function escape(sign: string): string {
+  return `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
+}
+
+function field(text: string | null): string {
+  return text === null ? fieldEnd : fieldEnd + encodeField(text);
+}
+
+/** The stored text, without its end. */
+export function encodeLine(line: AuditLine): string {
+  const { event, person, client, grant, tool, target, address, outcome, code, durationMs, change } = line;
+  const duration = durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
+  return `${line.time}${field(event)}${field(person)}${field(client)}${field(grant)}${field(tool)}${field(target)}` +
+    `${field(address)}${field(outcome)}${field(code)}|${duration}${field(change)}${field(line.requestId)}`;
+}
+
+/** The inverse of {@link encodeLine}. */
+export function decodeLine(text: string): AuditLine {
+  const fields = text.split(fieldEnd);
+  const at = (index: number): string | null => {
+    const found = fields[index] ?? "";
+    if (found === "") return null;
+    return found.includes("%")
+      ? found.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+      : found;
+  };
+  const duration = at(10);
+  return {
+    time: Number(fields[0]),
+    event: at(1) ?? "",
+    person: at(2),
+    client: at(3),
+    grant: at(4),
+    tool: at(5),
+    target: at(6),
+    address: at(7),
+    outcome: at(8),
+    code: at(9),
+    durationMs: duration === null ? null : Number(duration),
+    change: at(11),
+    requestId: at(12),
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * Searches the lines of all instances, newest first. What one page reads is bounded: where that is not enough to fill
+ * it, the page says where the next one goes on.
+ */
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import { parseJson } from "../lib/json.ts";
+import type { Storage } from "../storage/port.ts";
+import { chainsKey, maxChains } from "./chain.ts";
+import { type AuditFilter, prepareFilter } from "./filter.ts";
+import { type AuditLine, decodeLine, lineEnd } from "./line.ts";
+import { batchesOf } from "./stored_batches.ts";
+
+/** A line, and where it stands. */
+export interface FoundLine extends AuditLine {
+  /** The chain that it is in: one for each instance at a time. */
+  readonly instance: string;
+  readonly batch: number;
+}
+
+/** One page of a search. */
+export interface FoundPage {
+  readonly lines: readonly FoundLine[];
+  /** Goes on with the next page; `null` at the end. A page may have a cursor and few lines, or none. */
+  readonly cursor: string | null;
+}
+
+/** What one page reads: some 20 ms of processor time. */
+const maxScannedCharacters = 12_000_000;
+const maxCursorCharacters = 50_000;
+
+/** Where a chain goes on: the batch's beginning and number, and the line in it, counted from the batch's first. */
+const position = z.tuple([z.number(), z.number(), z.number()]);
+const cursorSchema = z.record(z.string(), position.nullable());
+type Position = z.infer<typeof position>;
+
+interface ChainScan {
+  readonly name: string;
+  readonly batches: ReturnType<typeof batchesOf>;
+  /** Where to go on after what was taken; `undefined` before the first batch, `null` at the end. */
+  next: Position | null | undefined;
+  /** No line that is still to come is later. */
+  bound: number;
+  /** Lines that fit, the next one last, each with its position. */
+  found: { readonly line: FoundLine; readonly position: Position }[];
+}
+
+/** Gives at most `limit` lines. A cursor that is none of ours begins anew. */
+export async function searchAudit(
+  storage: Storage,
+  filter: AuditFilter,
+  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+): Promise<FoundPage> {
+  const { mayHold, fits } = prepareFilter(filter);
+  const since = filter.since ?? -Infinity;
+  const scans = await beginScans(storage, filter.until, parseCursor(cursor));
+  const lines: FoundLine[] = [];
+  let scanned = 0;
+
+  const read = async (scan: ChainScan): Promise<void> => {
+    const { value, done } = await scan.batches.next();
+    if (done) return endScan(scan);
+    if (value === "unreadable") return; // `audit verify` says so
+    const { seq, batch } = value;
+    const { next } = scan;
+    if (next && seq > next[1]) return; // of the page before
+    const last = next?.[1] === seq ? next[2] : Infinity;
+    scanned += batch.lines.length;
+    scan.next = [batch.from, seq, -1];
+    scan.bound = batch.from;
+    if (mayHold(batch.lines)) {
+      batch.lines.split(lineEnd).slice(0, -1).forEach((text, index) => {
+        if (index > last || !mayHold(text)) return;
+        const line = { ...decodeLine(text), instance: scan.name, batch: seq };
+        if (fits(line)) scan.found.push({ line, position: [batch.from, seq, index] });
+      });
+    }
+    if (batch.from < since && scan.found.length === 0) endScan(scan);
+  };
+  const boundOf = ({ found, bound }: ChainScan): number => found.at(-1)?.line.time ?? bound;
+
+  while (lines.length < limit && scanned < maxScannedCharacters) {
+    const open = scans.filter(({ next, found }) => next !== null || found.length > 0);
+    const [first, ...others] = open;
+    if (first === undefined) return { lines, cursor: null };
+    const scan = others.reduce((best, each) => boundOf(each) > boundOf(best) ? each : best, first);
+    const taken = scan.found.pop();
+    if (taken === undefined) await read(scan);
+    else lines.push(taken.line);
+  }
+  return { lines, cursor: toCursor(scans) };
+}
+
+function endScan(scan: ChainScan): void {
+  scan.next = null;
+}
+
+async function beginScans(
+  storage: Storage,
+  until: number | undefined,
+  cursor: z.infer<typeof cursorSchema>,
+): Promise<readonly ChainScan[]> {
+  const chains = await storage.list(chainsKey, { limit: maxChains });
+  return chains.map(({ key }) => {
+    const name = key.at(-1) ?? "";
+    const next = cursor[name];
+    return { name, batches: batchesOf(storage, name, { upTo: next?.[0] ?? until }), next, bound: Infinity, found: [] };
+  });
+}
+
+function parseCursor(text: string | undefined): z.infer<typeof cursorSchema> {
+  if (text === undefined || text.length > maxCursorCharacters) return {};
+  return cursorSchema.safeParse(parseJson(Buffer.from(text, "base64url").toString())).data ?? {};
+}
+
+function toCursor(scans: readonly ChainScan[]): string | null {
+  if (scans.every(({ next, found }) => next === null && found.length === 0)) return null;
+  const positions = scans.flatMap(({ name, next, found }) => {
+    const left = found.at(-1)?.position ?? next;
+    return left === undefined ? [] : [[name, left]];
+  });
+  return Buffer.from(JSON.stringify(Object.fromEntries(positions))).toString("base64url");
+}

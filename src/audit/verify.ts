@@ -1,0 +1,150 @@
+/** Finds out whether any stored line was removed, changed or moved. */
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { Storage } from "../storage/port.ts";
+import { type Chain, chainKey, chainsKey, hashBatch, isGenuine, maxChains, parseChain } from "./chain.ts";
+import { batchesOf, listSegments } from "./stored_batches.ts";
+
+/** Where a chain ended when the owner looked. */
+export interface KeptHead {
+  readonly chain: string;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+interface VerifiedAudit {
+  readonly chains: number;
+  readonly lines: number;
+  /** In words; empty for an audit that is as it was written. */
+  readonly problems: readonly string[];
+  /** What could not be compared, in words. */
+  readonly notes: readonly string[];
+}
+
+const maxProblems = 20;
+/** While the server writes, head and lines are read again until they fit. */
+const maxSnapshots = 50;
+
+/** The heads of all chains, for the owner to keep elsewhere. */
+export async function auditHeads(storage: Storage): Promise<readonly KeptHead[]> {
+  const entries = await storage.list(chainsKey, { limit: maxChains });
+  return entries.flatMap(({ key, value }) => {
+    const chain = parseChain(value);
+    return chain === null ? [] : [{ chain: key.at(-1) ?? "", seq: chain.seq, hash: chain.hash }];
+  });
+}
+
+/** The text of a head: `CHAIN:NUMBER:HASH`. */
+export function headText({ chain, seq, hash }: KeptHead): string {
+  return `${chain}:${seq}:${hash}`;
+}
+
+/** `null` for what is no head. */
+export function parseHead(text: string): KeptHead | null {
+  const [, chain = "", seq = "", hash = ""] = /^(\d{1,4}):(\d{1,15}):([\w-]{43}|)$/.exec(text) ?? [];
+  return chain === "" ? null : { chain, seq: Number(seq), hash };
+}
+
+/** Checks every chain from its head back to its beginning, or to what retention removed. */
+export async function verifyAudit(
+  { storage, secrets }: { readonly storage: Storage; readonly secrets: SecretBox },
+  kept: readonly KeptHead[] = [],
+): Promise<VerifiedAudit> {
+  const names = (await storage.list(chainsKey, { limit: maxChains })).map(({ key }) => key.at(-1) ?? "");
+  const problems: string[] = [];
+  const notes: string[] = [];
+  let lines = 0;
+  for (const { chain } of kept) if (!names.includes(chain)) problems.push(`chain ${chain} is gone`);
+  const highest = Math.max(0, ...names.map(Number));
+  for (let number = 1; number <= highest; number++) {
+    if (!names.includes(String(number))) problems.push(`chain ${number} is gone`);
+  }
+  for (const name of names) {
+    const heads = kept.filter(({ chain }) => chain === name);
+    lines += await verifyChain({ storage, secrets }, { name, heads, problems, notes });
+  }
+  return { chains: names.length, lines, problems: problems.slice(0, maxProblems), notes };
+}
+
+interface ChainCheck {
+  readonly name: string;
+  readonly heads: readonly KeptHead[];
+  readonly problems: string[];
+  readonly notes: string[];
+}
+
+async function verifyChain(
+  { storage, secrets }: { readonly storage: Storage; readonly secrets: SecretBox },
+  { name, heads, problems, notes }: ChainCheck,
+): Promise<number> {
+  const { head, first } = await snapshotOf(storage, name);
+  if (head === null) {
+    problems.push(`chain ${name}: its head cannot be read`);
+    return 0;
+  }
+  if (!isGenuine(secrets, name, head)) problems.push(`chain ${name}: its head or checkpoint was changed`);
+  for (const { seq } of heads) {
+    if (seq > head.seq) problems.push(`chain ${name}: batches ${head.seq + 1} to ${seq} are gone from its end`);
+    else if (seq < (head.removed?.seq ?? 0)) {
+      notes.push(`chain ${name}: retention has removed batch ${seq}, which the kept head names; keep a newer one`);
+    }
+  }
+  /** The batch that has to come next, and its hash where the batch after it is sound. */
+  let expected = head.seq;
+  let hash: string | null = head.hash;
+  let lines = 0;
+  const compare = (seq: number, found: string): void => {
+    if (heads.some((kept) => kept.seq === seq && kept.hash !== found)) {
+      problems.push(`chain ${name}: batch ${seq} is not the one that the kept head names`);
+    }
+  };
+  for await (const placed of batchesOf(storage, name, { first })) {
+    if (placed === "unreadable") {
+      problems.push(`chain ${name}: an entry near batch ${expected} cannot be read`);
+      hash = null;
+      continue;
+    }
+    const { seq, batch } = placed;
+    if (seq > expected) {
+      problems.push(`chain ${name}: batch ${seq} was added after the end`);
+      continue;
+    }
+    if (seq < expected) {
+      problems.push(`chain ${name}: ${batchesWords(seq + 1, expected)} gone`);
+      hash = null;
+    }
+    const found = hashBatch(name, seq, batch);
+    if (hash !== null && found !== hash) problems.push(`chain ${name}: batch ${seq} was changed`);
+    compare(seq, found);
+    lines += batch.count;
+    expected = seq - 1;
+    hash = batch.prev;
+    if (problems.length >= maxProblems) return lines;
+  }
+  // Retention may have removed more meanwhile.
+  const { removed } = parseChain((await storage.get(chainKey(name)))?.value) ?? head;
+  const start = removed ?? { seq: 0, hash: "", damaged: false };
+  if (removed !== null) compare(removed.seq, removed.hash);
+  if (expected > start.seq) problems.push(`chain ${name}: ${batchesWords(start.seq + 1, expected)} gone`);
+  else if (expected === start.seq && hash !== null && hash !== start.hash) {
+    problems.push(`chain ${name}: batch ${expected + 1} does not follow what came before it`);
+  }
+  if (start.damaged) problems.push(`chain ${name}: batches up to ${start.seq} had been changed before retention`);
+  return lines;
+}
+
+function batchesWords(first: number, last: number): string {
+  return first === last ? `batch ${first} is` : `batches ${first} to ${last} are`;
+}
+
+/** The head, and the newest entries that belong to it. */
+async function snapshotOf(
+  storage: Storage,
+  name: string,
+): Promise<{ readonly head: Chain | null; readonly first: Awaited<ReturnType<typeof listSegments>> }> {
+  for (let snapshot = 0;; snapshot++) {
+    const before = parseChain((await storage.get(chainKey(name)))?.value);
+    const first = await listSegments(storage, name);
+    const head = parseChain((await storage.get(chainKey(name)))?.value);
+    if (before?.hash === head?.hash || snapshot >= maxSnapshots) return { head, first };
+  }
+}

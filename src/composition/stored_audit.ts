@@ -1,0 +1,68 @@
+/** The stored audit of a server: takes the lines that the log gets, and removes the oldest. */
+import type { AuditSettings } from "../audit/settings.ts";
+import type { AuditParts } from "../audit/chain_writer.ts";
+import { lineOfLog, lineOfRequest } from "../audit/lines_of_log.ts";
+import { createAuditRecorder } from "../audit/recorder.ts";
+import { trimAudit } from "../audit/retention.ts";
+import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import type { Log } from "../lib/log/log.ts";
+import type { AuditEntry } from "../mcp/audit.ts";
+
+export interface StoredAudit {
+  /** The log given, whose audit lines are stored too; those of requests come by {@link recordRequest}. */
+  readonly log: Log;
+  recordRequest(entry: AuditEntry, params: unknown): void;
+  /** Stores what waits. */
+  close(): Promise<void>;
+}
+
+const trimIntervalMs = 300_000;
+/** Of AUDIT_MAX_BYTES, what may be written before the oldest lines are looked at again. */
+const trimShare = 0.05;
+
+export function startStoredAudit(
+  settings: AuditSettings,
+  parts: AuditParts & { readonly timers?: Timers | undefined; readonly createId: () => string },
+): StoredAudit {
+  const { log, clock, timers = systemTimers } = parts;
+  let trimming: Promise<unknown> | null = null;
+  let written = 0;
+  const trim = (): void => {
+    written = 0;
+    trimming ??= trimAudit(parts, settings)
+      .catch((error) => log.write("error", "audit_not_trimmed", { error: String(error) }))
+      .finally(() => trimming = null);
+  };
+  const stopTrimming = timers.every(trimIntervalMs, trim);
+  const stop = async (): Promise<void> => {
+    stopTrimming();
+    await trimming;
+  };
+  if (settings.maxBytes === 0) return { log, recordRequest: () => {}, close: stop };
+
+  const recorder = createAuditRecorder({
+    ...parts,
+    holder: parts.createId(),
+    onStored(bytes) {
+      written += bytes;
+      if (written > settings.maxBytes * trimShare) trim();
+    },
+  });
+  return {
+    log: {
+      write(level, event, fields) {
+        log.write(level, event, fields);
+        if (level === "audit" && event !== "request") recorder.record(lineOfLog(clock(), event, fields));
+      },
+      flush: () => log.flush(),
+    },
+    recordRequest(entry, params) {
+      // Callers without a token are in the log alone: strangers do not fill the storage.
+      if (entry.subject !== null) recorder.record(lineOfRequest(entry, params));
+    },
+    async close() {
+      await stop();
+      await recorder.close();
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import { openDenoKvStorage } from "../../src/storage/deno_kv/deno_kv_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { testStoredAudit } from "./audit_contract.ts";
+import { start } from "./audit_place.ts";
+
+async function filePlace(open: (path: string) => Promise<Storage> | Storage) {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-audit-" });
+  return {
+    open: async () => await open(`${directory}/store.db`),
+    [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
+  };
+}
+
+const clock = (): number => start;
+testStoredAudit("sqlite", () => filePlace((path) => openSqliteStorage({ path, clock })));
+testStoredAudit("deno_kv", () => filePlace((path) => openDenoKvStorage({ path, clock })));
