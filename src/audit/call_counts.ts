@@ -7,7 +7,7 @@ import { maxChains } from "./chain.ts";
 export type OutcomeCounts = Readonly<Record<string, number>>;
 
 /** One hour of all instances together. */
-export interface HourOfCalls {
+interface HourOfCalls {
   /** When it began, in milliseconds since the epoch. */
   readonly hour: number;
   readonly outcomes: OutcomeCounts;

@@ -34,7 +34,7 @@ export interface NewBatch {
   readonly calls: OutcomeCounts;
 }
 
-export interface ChainWriter {
+interface ChainWriter {
   /** Rejects when the storage is lost; the same batch can then be given again. Gives the stored bytes. */
   add(batch: NewBatch): Promise<number>;
   /** Leaves the chain to the next process. */

@@ -30,13 +30,13 @@ interface RecorderOptions extends AuditParts {
 const gatherMs = 1_000;
 /** So many do not wait for the time to pass. */
 const gatherLines = 2_000;
-export const maxWaitingAuditLines = 50_000;
+const defaultMaxWaitingLines = 50_000;
 const maxBatchBytes = 400_000;
 const retryMs = 1_000;
 
 export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
   const { clock, log, holder, onStored, timers = systemTimers } = options;
-  const { maxWaitingLines = maxWaitingAuditLines } = options;
+  const { maxWaitingLines = defaultMaxWaitingLines } = options;
   const writer = createChainWriter(options, holder);
   const pause = createPause(timers);
   const closing = new AbortController();

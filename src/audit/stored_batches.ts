@@ -3,13 +3,13 @@ import type { Storage, StoredEntry } from "../storage/port.ts";
 import { type Batch, parseSegment, segmentKey, segmentsKey } from "./chain.ts";
 
 /** A batch with its place in the chain. */
-export interface PlacedBatch {
+interface PlacedBatch {
   readonly seq: number;
   readonly batch: Batch;
 }
 
 /** Of at most 400 kB each, and of 40 kB as a rule. */
-export const segmentsAtOnce = 16;
+const segmentsAtOnce = 16;
 
 /** The newest entries of a chain; `upTo`: those that begin then or before. */
 export function listSegments(storage: Storage, name: string, upTo?: number): Promise<readonly StoredEntry[]> {
@@ -20,7 +20,7 @@ export function listSegments(storage: Storage, name: string, upTo?: number): Pro
 }
 
 /** What stands in an entry that cannot be read. */
-export type UnreadableSegment = "unreadable";
+type UnreadableSegment = "unreadable";
 
 /**
  * Batches with falling numbers: small entries are gathered into larger ones meanwhile, so that some would come twice.

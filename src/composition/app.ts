@@ -78,7 +78,9 @@ const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credent
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
   const { clock, timers = systemTimers, bounds = {}, kernel } = given;
-  const audit = startStoredAudit(config.audit, { ...given, timers, createId: () => crypto.randomUUID() });
+  const wallClock = watchWallClock({ clock, timers, log: given.log });
+  const { isSteady } = wallClock;
+  const audit = startStoredAudit(config.audit, { ...given, timers, isSteady, createId: () => crypto.randomUUID() });
   const log = summariseStrangers(audit.log, {
     ...bounds.log,
     timers,
@@ -173,9 +175,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     resourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
   });
 
-  const wallClock = watchWallClock({ clock, timers, log });
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
-    if (!wallClock.isSteady()) return;
+    if (!isSteady()) return;
     storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
   });
   return {

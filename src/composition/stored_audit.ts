@@ -8,7 +8,7 @@ import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { AuditEntry } from "../mcp/audit.ts";
 
-export interface StoredAudit {
+interface StoredAudit {
   /** The log given, whose audit lines are stored too; those of requests come by {@link recordRequest}. */
   readonly log: Log;
   recordRequest(entry: AuditEntry, params: unknown): void;
@@ -22,14 +22,19 @@ const trimShare = 0.05;
 
 export function startStoredAudit(
   settings: AuditSettings,
-  parts: AuditParts & { readonly timers?: Timers | undefined; readonly createId: () => string },
+  parts: AuditParts & {
+    readonly timers?: Timers | undefined;
+    readonly createId: () => string;
+    /** Whether what is too old by the wall clock may be removed. */
+    readonly isSteady?: () => boolean;
+  },
 ): StoredAudit {
-  const { log, clock, timers = systemTimers } = parts;
+  const { log, clock, timers = systemTimers, isSteady = () => true } = parts;
   let trimming: Promise<unknown> | null = null;
   let written = 0;
   const trim = (): void => {
     written = 0;
-    trimming ??= trimAudit(parts, settings)
+    trimming ??= trimAudit(parts, { ...settings, keepMs: isSteady() ? settings.keepMs : Infinity })
       .catch((error) => log.write("error", "audit_not_trimmed", { error: String(error) }))
       .finally(() => trimming = null);
   };

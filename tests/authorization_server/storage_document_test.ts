@@ -27,6 +27,10 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "mcp_relay",
     "workspace_change",
     "workspace",
+    "audit_chain",
+    "audit",
+    "audit_oldest",
+    "audit_calls",
     "health",
     "installation",
   ]);

@@ -27,6 +27,7 @@ Deno.test("tools/call answers a quick tool and honours defaults", async () => {
     requestId: "r1",
     subject: "user-1",
     clientId: "client-1",
+    grantId: "grant-1",
     method: "tools/call",
     tool: "echo",
     outcome: "ok",

@@ -15,6 +15,7 @@ const entry: AuditEntry = {
   requestId: "r",
   subject: "owner",
   clientId: "c",
+  grantId: "g",
   method: "tools/call",
   tool: "file_read",
   outcome: "ok",

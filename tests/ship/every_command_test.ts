@@ -144,12 +144,14 @@ for (const form of programForms) {
           ...["clients", "create", "--name", "nightly", "--scope", "files:read", "--grant", "client_credentials"],
         ]);
         await installed.succeed(["keys", "list"]);
+        await installed.succeed(["audit", "list"]);
         await installed.succeed(["backup", `${home}/backups/first`]);
         const { stdout: examined } = await installed.run(["doctor"]);
         assert.match(examined, /^ok /m);
         assert.doesNotMatch(examined, /^FAIL /m);
       });
       await installed.succeed(["keys", "rotate-master"]);
+      assert.match(await installed.succeed(["audit", "verify"]), /^[1-9]\d* lines? in 1 chain/);
       await installed.succeed(["restore", `${home}/backups/first`], { DATA_DIR: `${home}/restored` });
       await whileServing(installed, { DATA_DIR: `${home}/restored` }, async (url) => {
         assert.equal(await readWithToken(url, token, "kept.txt"), "kept", "the restored directory accepts the token");
