@@ -1,5 +1,5 @@
 /** Calls of tools by hour and outcome, kept while lines are written, so that no page has to read a day's lines. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import { maxChains } from "./chain.ts";
 

@@ -4,7 +4,7 @@
  * notice that the end was cut off takes a head that the owner kept elsewhere.
  */
 import { hash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageKey } from "../storage/port.ts";
 

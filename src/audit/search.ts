@@ -3,7 +3,7 @@
  * it, the page says where the next one goes on.
  */
 import { Buffer } from "node:buffer";
-import { z } from "zod";
+import * as z from "zod";
 import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/port.ts";
 import { chainsKey, maxChains } from "./chain.ts";

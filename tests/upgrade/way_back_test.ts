@@ -44,7 +44,15 @@ Deno.test("what is stored is read by 4668edf too: people, clients, grants, token
       read.add(key[0] ?? "");
     }
   }
-  assert.deepEqual([...unread].sort(), ["answered_request", "mcp_task_result", "sign_in_link"]);
+  assert.deepEqual([...unread].sort(), [
+    "answered_request",
+    "audit",
+    "audit_calls",
+    "audit_chain",
+    "audit_oldest",
+    "mcp_task_result",
+    "sign_in_link",
+  ]);
   for (const family of ["client", "grant", "user", "operator_token", "mcp_task", "mcp_session", "workspace"]) {
     assert.ok(read.has(family), `${family} is among ${[...read].join(", ")}`);
   }
