@@ -36,8 +36,12 @@ export function auditPlace(storage: Storage): AuditPlace {
     parts,
     logged,
     advance: (milliseconds) => void (now += milliseconds),
-    recorder: (holder = "first", maxWaitingLines) =>
-      createAuditRecorder({ ...parts, holder, ...(maxWaitingLines === undefined ? {} : { maxWaitingLines }) }),
+    recorder: (holder, maxWaitingLines) =>
+      createAuditRecorder({
+        ...parts,
+        holder: holder ?? "first",
+        ...(maxWaitingLines === undefined ? {} : { maxWaitingLines }),
+      }),
     async write(recorder, lines) {
       for (const line of lines) {
         now += 1_000;
