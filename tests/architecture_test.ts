@@ -30,7 +30,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   workspace: ["kernel", "lib", "storage"],
   ollama: ["lib"],
   servicenow: ["authorization_server", "lib", "storage"],
-  tools: ["lib", "mcp", "workspace", "ollama", "servicenow"],
+  tools: ["lib", "mcp", "transfer", "workspace", "ollama", "servicenow"],
+  transfer: ["lib", "rate_limit", "storage", "workspace"],
   resources: ["lib", "mcp", "ollama", "servicenow", "workspace"],
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
@@ -63,6 +64,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "storage",
     "telemetry",
     "tools",
+    "transfer",
     "version.ts",
     "workspace",
   ],
@@ -95,6 +97,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   audit: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   tools: {
     mcp: /^src\/mcp\/tool\.ts$/,
+    transfer: /^src\/transfer\/port\.ts$/,
     workspace: /^src\/workspace\/(?!disk\/|store\/)/,
     ollama: /\/(port|models_report)\.ts$/,
     servicenow: /\/(port|failure|tables|record_text)\.ts$/,
@@ -105,6 +108,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     workspace: /^src\/workspace\/(?!disk\/|store\/)/,
   },
   http: { storage: /^src\/storage\/port\.ts$/ },
+  transfer: { storage: /^src\/storage\/port\.ts$/, workspace: /^src\/workspace\/(?!disk\/|store\/)/ },
   config: Object.fromEntries(withSettings.map((part) => [part, /\/settings\.ts$/])),
   telemetry: {
     mcp: /^src\/mcp\/audit\.ts$/,

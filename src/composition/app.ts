@@ -77,7 +77,7 @@ const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credent
 
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
-  const { clock, timers = systemTimers, bounds = {}, kernel } = given;
+  const { clock, timers = systemTimers, bounds = {} } = given;
   const wallClock = watchWallClock({ clock, timers, log: given.log });
   const { isSteady } = wallClock;
   const audit = startStoredAudit(config.audit, { ...given, timers, isSteady, createId: () => crypto.randomUUID() });
@@ -130,7 +130,11 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     clock,
   });
 
-  const toolbox = await createToolbox(config, { servicenow, storage, log, clock, telemetry, bounds, kernel });
+  const toolbox = await createToolbox(config, {
+    ...dependencies,
+    servicenow,
+    transferBy: { serverUrl, secrets, timers, access: authorizationServer.verifier },
+  });
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const profiles = createProfiles({
     compatibility: config.mcp.compatibility,
@@ -172,6 +176,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     guard,
     challenges,
     spellings,
+    transfers: toolbox.transfers,
     resourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
   });
 

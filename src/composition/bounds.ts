@@ -8,6 +8,7 @@ import type { RepeatBounds } from "../lib/log/summarised_log.ts";
 import type { McpLimits } from "../mcp/limits.ts";
 import type { OllamaLimits } from "../ollama/limits.ts";
 import type { StorageBounds } from "../storage/open_storage.ts";
+import type { TransferLimits } from "../transfer/limits.ts";
 import type { WorkspaceLimits } from "../workspace/port.ts";
 
 export interface Bounds {
@@ -21,6 +22,7 @@ export interface Bounds {
   readonly ollama?: Partial<OllamaLimits>;
   readonly storage?: StorageBounds;
   readonly sweepIntervalMs?: number;
+  readonly transfers?: Partial<TransferLimits>;
   readonly workspace?: Partial<WorkspaceLimits>;
 }
 

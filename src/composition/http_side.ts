@@ -30,6 +30,7 @@ import type { createGuard } from "../resource_server/guard.ts";
 import type { Storage } from "../storage/port.ts";
 import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { transferPath } from "../transfer/transfers.ts";
 import { version } from "../version.ts";
 import { defaultWorkspaceLimits } from "../workspace/port.ts";
 import type { Bounds } from "./bounds.ts";
@@ -44,6 +45,7 @@ interface HttpSideParts {
   readonly serverInfo: ServerInfo;
   readonly authorizationServer: AuthorizationServer;
   readonly resourceMetadata: Endpoint;
+  readonly transfers: Endpoint | null;
   readonly mcp: McpServer;
   readonly consoleRoutes: readonly Route[];
   readonly profiles: ReturnType<typeof createProfiles>;
@@ -67,7 +69,7 @@ interface HttpSide {
 }
 
 export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
-  const { serverUrl, spellings, serverInfo, authorizationServer, resourceMetadata, mcp, profiles } = parts;
+  const { serverUrl, spellings, serverInfo, authorizationServer, resourceMetadata, transfers, mcp, profiles } = parts;
   const { guard, challenges, limits, bounds, storage, timers, log, metrics, telemetry } = parts;
   const resource = `${serverUrl}/mcp`;
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
@@ -131,6 +133,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
       { paths: ["/health"], kind: "plain", endpoint: limitHealth(createHealthEndpoint(health)) },
       { paths: ["/health/live"], kind: "plain", endpoint: createLivenessEndpoint() },
       { paths: ["/health/ready"], kind: "plain", endpoint: limitHealth(createReadinessEndpoint(health)) },
+      ...(transfers === null ? [] : [{ paths: [`${transferPath}*`], kind: "plain", endpoint: transfers } as const]),
       { paths: ["/icons/*"], kind: "shared", endpoint: createIconsEndpoint() },
       { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
     ],

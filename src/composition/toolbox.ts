@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
 import type { Installation } from "./installation.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -26,6 +27,8 @@ import { fileMoveTool } from "../tools/files/file_move.ts";
 import { fileReadTool } from "../tools/files/file_read.ts";
 import { fileSearchTool } from "../tools/files/file_search.ts";
 import { fileWriteTool } from "../tools/files/file_write.ts";
+import { refusalWords } from "../tools/files/refusal.ts";
+import { createTransfers } from "../transfer/transfers.ts";
 import { llmTools } from "../tools/llm/llm_tools.ts";
 import type { AccessPatterns } from "../workspace/access_rules.ts";
 import { createDiskWatch } from "../workspace/disk/watch.ts";
@@ -45,6 +48,8 @@ interface Toolbox {
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
   readonly model: LocalModel;
+  /** Serves the links that the tools make; `null` where there is no address to make them of. */
+  readonly transfers: Endpoint | null;
   close(): Promise<void>;
 }
 
@@ -56,13 +61,19 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly telemetry: Telemetry;
   /** The time of day, for the files of a workspace in the storage. */
   readonly clock: Clock;
+  /** Where there is an HTTP server to move files through. */
+  readonly transferBy?: TransferBy;
 }
+
+type TransferBy = Pick<Parameters<typeof createTransfers>[0], "serverUrl" | "secrets" | "access" | "timers">;
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow, telemetry: { tracer, fetch } } = dependencies;
   const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config.workspace, dependencies);
   const watches = await watchWorkspaces(config.workspace, dependencies);
+  const transfers = openTransfers(workspace, dependencies);
+  const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
   const limits = { ...ollamaLimits, ...dependencies.bounds?.ollama };
   const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
@@ -85,8 +96,8 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     ],
     prompts: records === null ? [] : records.prompts,
     tools: [
-      fileReadTool(workspace),
-      fileWriteTool(workspace),
+      fileReadTool(workspace, links),
+      fileWriteTool(workspace, links),
       fileListTool(workspace),
       fileEditTool(workspace),
       fileMoveTool(workspace),
@@ -95,12 +106,23 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       ...llmTools({ ...models, workspace, clock }),
       ...(records === null ? [] : records.tools),
     ],
+    transfers: transfers?.endpoint ?? null,
     async close() {
+      transfers?.close();
       ollama.close();
       await watches.close();
       await closeWorkspaces();
     },
   };
+}
+
+function openTransfers(
+  source: WorkspaceSource,
+  { transferBy, storage, clock, log, bounds }: ToolboxDependencies,
+): ReturnType<typeof createTransfers> | null {
+  if (transferBy === undefined) return null;
+  const limits = bounds?.transfers ?? {};
+  return createTransfers({ ...transferBy, source, storage, clock, log, limits, refusalWords });
 }
 
 /** How long before the end of its call a generation stops, so that the caller still gets what the model wrote. */

@@ -25,6 +25,7 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "mcp_cancel",
     "mcp_resume",
     "mcp_relay",
+    "transfer_link",
     "workspace_change",
     "workspace",
     "audit_chain",

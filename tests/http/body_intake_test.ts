@@ -59,7 +59,10 @@ Deno.test("a large answer counts against its caller until it was sent; another c
   const ask = async (caller: string): Promise<number> => {
     const taken = Promise.withResolvers<void>();
     const request = postRequest(toolCall("large", {}), { authorization: caller });
-    const response = await harness.endpoint(request, { address: "192.0.2.1", answerSent: taken.promise });
+    const response = await harness.endpoint(request, {
+      address: "192.0.2.1",
+      answerSent: taken.promise.then(() => true),
+    });
     if (response.status === 200) sent.push(taken);
     else assert.equal(response.headers.get("retry-after"), "1");
     await response.body?.cancel();

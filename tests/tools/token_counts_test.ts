@@ -12,6 +12,7 @@ import { fileReadTool } from "../../src/tools/files/file_read.ts";
 import { fileSearchTool } from "../../src/tools/files/file_search.ts";
 import { fileWriteTool } from "../../src/tools/files/file_write.ts";
 import { llmTools } from "../../src/tools/llm/llm_tools.ts";
+import type { TransferLinks } from "../../src/transfer/port.ts";
 import { makeAgentWorkspace, smallSize } from "../fixtures/agent_jobs/workspace.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { testModel } from "../fixtures/ollama_calls.ts";
@@ -21,15 +22,24 @@ const maxListTokens = 1_600;
 const maxHitsTokens = 1_650;
 const maxTreeTokens = 2_000;
 
+/** For the list, which makes no link. */
+const noLinks: TransferLinks = {
+  forDownload: () => Promise.reject(new Error("not asked for")),
+  forUpload: () => Promise.reject(new Error("not asked for")),
+};
+
 Deno.test("the tools for files and the local model are listed in 1,600 tokens, as clients pass them on", () =>
   withWorkspace(async ({ workspace }) => {
     await using ollama = await startOllama({ models: [] });
     using local = testModel(ollama.url);
-    const makers = [
-      ...[fileReadTool, fileSearchTool, fileListTool, fileEditTool, fileWriteTool, fileMoveTool, fileDeleteTool],
-    ];
+    const makers = [fileSearchTool, fileListTool, fileEditTool, fileMoveTool, fileDeleteTool];
+    const linking = [fileReadTool, fileWriteTool];
     const models = llmTools({ model: local.model, models: ["tinyllama", "phi3"], workspace, clock: systemClock });
-    const tools: readonly Tool[] = [...makers.map((make) => make(workspace)), ...models];
+    const tools: readonly Tool[] = [
+      ...linking.map((make) => make(workspace, noLinks)),
+      ...makers.map((make) => make(workspace)),
+      ...models,
+    ];
     const tokens = createToolRegistry(tools).all().reduce(
       (sum, { tool: { name, description }, inputSchema }) =>
         sum + countTokens(JSON.stringify({ name, description, inputSchema })),

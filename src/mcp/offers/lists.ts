@@ -27,7 +27,7 @@ export function createToolsList(tools: Registry<never, RegisteredTool>): ListHan
     encode: (entry, { revision, resultForm, exchange: { profile } }) =>
       revision.encodeTool({
         ...entry,
-        ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema) } : {}),
+        ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema, entry.wholeSchema) } : {}),
         ...(resultForm === "text" ? { outputSchema: undefined } : {}),
       }),
   });

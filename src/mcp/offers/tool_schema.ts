@@ -41,7 +41,7 @@ function sayPlainly(schema: z.core.JSONSchema.BaseSchema): void {
 /** A refusal names these when they matter; in each list they would cost the model tokens. */
 const unlistedKeywords: ReadonlySet<string> = new Set([
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern"],
-  ...["minItems", "maxItems"],
+  ...["minItems", "maxItems", "flat"],
 ]);
 
 /**
@@ -72,11 +72,20 @@ export function toListedSchema<Schema extends Readonly<Record<string, unknown>>>
   return listed as Schema;
 }
 
-/** The schema without its optional lists and objects, which ServiceNow's agents cannot fill in. */
-export function toFlatSchema(schema: ObjectSchema): ObjectSchema {
-  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
-  const properties = Object.entries(schema["properties"] ?? {}).filter(([name, property]) =>
-    required.includes(name) || !isObject(property) || (property["type"] !== "array" && property["type"] !== "object")
+/**
+ * The listed schema without its optional lists and objects, which ServiceNow's agents cannot fill in, and as the marks
+ * `flat` of the whole schema say: a property is absent there, or required.
+ */
+export function toFlatSchema(listed: ObjectSchema, whole: ObjectSchema = listed): ObjectSchema {
+  const marks = isObject(whole["properties"]) ? whole["properties"] : {};
+  const markOf = (name: string): unknown => isObject(marks[name]) ? marks[name]["flat"] : undefined;
+  const names = Object.keys(listed["properties"] ?? {});
+  const required = names.filter((name) =>
+    markOf(name) === "required" || (Array.isArray(listed["required"]) && listed["required"].includes(name))
   );
-  return { ...schema, properties: Object.fromEntries(properties) };
+  const properties = Object.entries(listed["properties"] ?? {}).filter(([name, property]) =>
+    required.includes(name) ||
+    (markOf(name) !== "absent" && isObject(property) && property["type"] !== "array" && property["type"] !== "object")
+  );
+  return { ...listed, properties: Object.fromEntries(properties), ...(required.length === 0 ? {} : { required }) };
 }

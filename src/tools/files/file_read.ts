@@ -2,7 +2,6 @@
 import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { toResourceContents } from "../../workspace/file_contents.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { sniffMedia } from "../../workspace/media_type.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
@@ -13,10 +12,13 @@ import {
   workspaceOf,
   type WorkspaceSource,
 } from "../../workspace/port.ts";
+import type { TransferLinks } from "../../transfer/port.ts";
 import { toReadCursor } from "./cursor.ts";
 import { filenameInput, pageBytes, sha256Output, untrustedOutput, versionOutput } from "./input.ts";
 import { combineReads, type FileRead, mediaRead, refusedRead, textRead } from "./read_answer.ts";
 import { type LineRequest, parseNamedLines } from "./read_request.ts";
+import { readEmbedded } from "./forms/embedded.ts";
+import { linkedRead, linkInput, linkOutput } from "./forms/link.ts";
 import { readTextPart, selectText, type TextProblem, type TextRequest } from "./read_text.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
@@ -31,7 +33,7 @@ const maxResultCharacters = 500_000;
 
 const unlisted = { unlisted: true }; // the name's end says the same
 const lineNumber = z.int().min(1).optional();
-const input = z.object({
+const plainInput = z.object({
   filename: filenameInput.describe(
     "Path, also src/a.ts:40-90 (numbered lines) or app.log:-50 (the last)",
   ),
@@ -47,7 +49,8 @@ const input = z.object({
   max_bytes: z.int().min(1).default(pageBytes).describe("Text of the answer, at most").meta(unlisted),
   cursor: z.string().optional().describe("To go on"),
 });
-type Input = z.output<typeof input>;
+const linkableInput = plainInput.extend({ link: linkInput.describe("Give a download URL instead") });
+type Input = z.output<typeof linkableInput>;
 
 const oneFile = {
   filename: z.string(),
@@ -64,10 +67,15 @@ const oneFile = {
   sha256: sha256Output.optional(),
   modified_at: z.string().optional(),
 };
-const output = z.object({ ...oneFile, files: z.array(z.object(oneFile)).optional(), untrusted: untrustedOutput });
+const output = z.object({
+  ...oneFile,
+  ...linkOutput,
+  files: z.array(z.object(oneFile)).optional(),
+  untrusted: untrustedOutput,
+});
 
 /** Reads files of the workspace. Whole small files are answered without a promise. */
-export function fileReadTool(source: WorkspaceSource): Tool {
+export function fileReadTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
   return defineTool({
     name: "file_read",
     title: "Read files",
@@ -77,15 +85,16 @@ export function fileReadTool(source: WorkspaceSource): Tool {
     scopes: ["files:read"],
     annotations: { title: "Read files", readOnlyHint: true, openWorldHint: false },
     aliases: { path: "filename", file_path: "filename", head: "end_line", offset: "start_line" },
-    input,
+    input: links === null ? plainInput : linkableInput,
     output,
     maxResultCharacters,
-    run(request, { principal }) {
+    run(request: Input, { principal }) {
       const workspace = workspaceOf(source, principal);
       const { files = [], embed } = request;
       const fault = faultOf(request);
       if (fault !== null) return { ok: false, code: "invalid_arguments", message: `Failed to read file: ${fault}` };
       if (embed) return readEmbedded(workspace, request.filename);
+      if (request.link && links !== null) return linkedRead(workspace, links, principal, request.filename);
       const first = readNamed(workspace, request.filename, request, request.max_bytes);
       if (files.length === 0) return first instanceof Promise ? first.then(alone) : alone(first);
       return readFurther(workspace, request, files, first);
@@ -97,12 +106,15 @@ function alone(read: FileRead): ToolOutcome {
   return combineReads([read]);
 }
 
-function faultOf({ files = [], start_line: startLine, end_line: endLine, tail, cursor, embed }: Input): string | null {
+function faultOf(
+  { files = [], start_line: startLine, end_line: endLine, tail, cursor, embed, link }: Input,
+): string | null {
   const ways = [tail, startLine ?? endLine, cursor].filter((way) => way !== undefined);
   if (ways.length > 1) return "use only one of tail, cursor, and start_line with end_line";
   if (startLine !== undefined && endLine !== undefined && endLine < startLine) return "end_line is before start_line";
   if (cursor !== undefined && files.length > 0) return "a cursor goes on in one file; leave out files";
   if (cursor !== undefined && toReadCursor(cursor) === null) return "the cursor is not one of an earlier result";
+  if (link && (ways.length > 0 || files.length > 0 || embed)) return "link is of one whole file; leave out the rest";
   if (embed && (ways.length > 0 || files.length > 0)) return "embed gives one whole file; leave it out to get a part";
   return null;
 }
@@ -232,15 +244,4 @@ function problemRead(path: WorkspacePath, problem: TextProblem): FileRead {
   }
   const { code, message } = toFailure("read file", path, problem);
   return refusedRead(toPathText(path.text), message, code);
-}
-
-/** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */
-async function readEmbedded(workspace: Workspace, filename: string): Promise<ToolOutcome> {
-  const path = parseFilePath(filename);
-  if (!path.ok) return toPathFailure("filename", path.error, filename);
-  const read = await workspace.read(path.value);
-  if (!read.ok) return await suggestNear(workspace, path.value, toFailure("read file", path.value, read.error));
-  const { sizeBytes, modifiedAt, sha256, bytes } = read.value;
-  const resource = toResourceContents(path.value, bytes);
-  return combineReads([mediaRead(path.value, { type: "resource", resource }, { sizeBytes, modifiedAt, sha256 })]);
 }

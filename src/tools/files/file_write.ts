@@ -13,6 +13,9 @@ import {
 } from "../../workspace/port.ts";
 import { encodeText, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
+import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { TransferLinks } from "../../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 
@@ -23,6 +26,25 @@ type Mode = NonNullable<WriteOptions["mode"]>;
 const maxFiles = 50;
 const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
 
+const text = z.string().describe("Text");
+const plainInput = z.object({
+  filename: filenameInput.describe("Path, such as notes/today.txt"),
+  content: text,
+  mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe("create refuses what is there"),
+  if_version: ifVersionInput,
+  files: z.array(z.object({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
+    "More of them",
+  ),
+});
+const linkableInput = plainInput.extend({
+  content: text.optional().meta({ flat: "required" }),
+  link: linkInput.describe("Give an upload URL instead"),
+}).refine(({ content, link }) => content !== undefined || link, {
+  error: "content parameter is required",
+  path: ["content"],
+});
+type Input = z.output<typeof linkableInput>;
+
 const oneFile = {
   filename: filenameOutput,
   size_bytes: z.int().describe("The file's new size in bytes"),
@@ -32,12 +54,11 @@ const oneFile = {
 };
 
 /** Writes text files to the workspace. */
-export function fileWriteTool(source: WorkspaceSource): Tool {
+export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
   return defineTool({
     name: "file_write",
     title: "Write files",
-    description:
-      "Creates a file or replaces it whole, and says which; append adds at its end. Makes missing directories.",
+    description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
     scopes: ["files:write"],
     annotations: {
       title: "Write files",
@@ -47,23 +68,17 @@ export function fileWriteTool(source: WorkspaceSource): Tool {
       openWorldHint: false,
     },
     aliases: { path: "filename", if_match: "if_version" },
-    input: z.object({
-      filename: filenameInput,
-      content: z.string().describe("Text"),
-      mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe(
-        "create refuses what is there",
-      ),
-      if_version: ifVersionInput,
-      files: z.array(z.object({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
-        "More of them",
-      ),
-    }),
+    input: links === null ? plainInput : linkableInput,
     output: z.object({
-      ...oneFile,
+      ...(links === null
+        ? oneFile
+        : { ...z.object(oneFile).partial().required({ filename: true }).shape, ...linkOutput }),
       files: z.array(z.object({ ...z.object(oneFile).partial().shape, error: z.string().optional() })).optional(),
     }),
-    async run({ filename, content, mode, if_version: ifVersion, files = [] }, { principal }) {
+    async run(request: Input, { principal }) {
+      const { filename, content = "", mode, if_version: ifVersion, files = [] } = request;
       const workspace = workspaceOf(source, principal);
+      if (request.link && links !== null) return await writeByLink(workspace, links, principal, request);
       const wanted = [{ filename, content }, ...files];
       const parsed: { readonly path: WorkspacePath; readonly content: string }[] = [];
       for (const file of wanted) { // nothing is written where one cannot be
@@ -108,6 +123,24 @@ const notUnicode: Failure = {
   code: "content_not_unicode",
   message: "Failed to write file: the content is not valid Unicode (unpaired surrogate)",
 };
+
+async function writeByLink(
+  workspace: Workspace,
+  links: TransferLinks,
+  principal: Principal,
+  { filename, content, mode, if_version: ifVersion, files }: Input,
+): Promise<ToolOutcome> {
+  const parsed = parseFilePath(filename);
+  if (!parsed.ok) return toPathFailure("filename", parsed.error, filename);
+  if (mode === "append" || files !== undefined || (content ?? "") !== "") {
+    const message = "Failed to write file: link is for one whole file; leave out content, files and append";
+    return { ok: false, code: "invalid_arguments", message };
+  }
+  const path = await inStoredForm(workspace, parsed.value);
+  const ifMatch = ifVersion === undefined ? undefined : await hashOfVersion(workspace, path, ifVersion);
+  if (ifMatch === null) return toFailure("write file", path, { reason: "conflict" });
+  return await linkedWrite(links, principal, path, ifMatch === undefined ? { mode } : { mode, ifMatch });
+}
 
 async function writeOne(
   workspace: Workspace,

@@ -73,7 +73,8 @@ function pathRuleWords(rule: Exclude<PathRule, "empty">): string {
   }
 }
 
-function refusalWords(refusal: WorkspaceRefusal): string {
+/** Why, as the end of a sentence. */
+export function refusalWords(refusal: WorkspaceRefusal): string {
   switch (refusal.reason) {
     case "not_found":
       return "no such file or directory";

@@ -1,0 +1,161 @@
+/** Sends a file by a link: the version that was linked, whole or from where an earlier request ended. */
+import type { Peer } from "../lib/endpoint.ts";
+import type { Timers } from "../lib/time/timers.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { answer, changedFile, refuse, statusOf } from "./answers.ts";
+import { parseRange } from "./byte_range.ts";
+import { contentDisposition, fileType } from "./file_headers.ts";
+import { maxSentParts, pieceBytes, type TransferLimits } from "./limits.ts";
+import type { DownloadRecord } from "./link_record.ts";
+import type { LinkStore } from "./link_store.ts";
+import type { Running, TransferEnd } from "./running.ts";
+import { addPart, isWhole, type Part } from "./sent_parts.ts";
+
+interface DownloadParts {
+  readonly links: LinkStore;
+  readonly limits: TransferLimits;
+  readonly timers: Timers;
+  readonly refusalWords: (refusal: Parameters<typeof statusOf>[0]) => string;
+}
+
+interface LinkedFile {
+  readonly id: string;
+  readonly record: DownloadRecord;
+  readonly path: WorkspacePath;
+  readonly workspace: Workspace;
+}
+
+/** What an answer has to say of the file, and the part that is asked for; or the refusal. */
+export async function planDownload(
+  { refusalWords }: DownloadParts,
+  { record, path, workspace }: LinkedFile,
+  request: Request,
+): Promise<Response | { readonly status: 200 | 206; readonly part: Part; readonly headers: Record<string, string> }> {
+  const { sizeBytes, version } = record;
+  const found = await workspace.read(path, { offsetBytes: 0, lengthBytes: 0 });
+  if (!found.ok) return refuse(statusOf(found.error), refusalWords(found.error));
+  if (found.value.version !== version) return refuse(409, changedFile);
+  const etag = etagOf(record);
+  const headers = {
+    "content-type": fileType,
+    "content-disposition": contentDisposition(record.path),
+    "accept-ranges": "bytes",
+    "x-accel-buffering": "no", // what nginx took in advance would count as sent
+    ...(request.method === "HEAD" ? {} : { etag }), // it is for the one that began the transfer
+  };
+  const ifRange = request.headers.get("if-range");
+  // RFC 9110 §13.1.5: another validator asks for the whole; §14.2: ranges are of GET alone
+  const ranged = request.method === "GET" && (ifRange === null || ifRange === etag);
+  const range = ranged ? parseRange(request.headers.get("range"), sizeBytes) : "whole";
+  if (range === "unsatisfiable") {
+    return refuse(416, `The file has ${sizeBytes} bytes.`, { "content-range": `bytes */${sizeBytes}`, etag });
+  }
+  if (range === "whole") {
+    return { status: 200, part: [0, sizeBytes], headers: { ...headers, "content-length": String(sizeBytes) } };
+  }
+  const [from, to] = range;
+  const contentRange = `bytes ${from}-${to - 1}/${sizeBytes}`;
+  return {
+    status: 206,
+    part: range,
+    headers: { ...headers, "content-length": String(to - from), "content-range": contentRange },
+  };
+}
+
+/** The answer, which is read from the file as fast as it is taken. */
+export function sendPart(
+  parts: DownloadParts,
+  file: LinkedFile,
+  { part: [from, to], status, headers }: { part: Part; status: number; headers: Record<string, string> },
+  running: Running,
+  peer: Peer,
+): Response {
+  const { links, limits, timers } = parts;
+  const { id, record, path, workspace } = file;
+  let offset = from;
+  let stopTimer = (): void => {};
+  let isOver = false;
+
+  const finish = async (end: TransferEnd, sentTo: number): Promise<void> => {
+    if (isOver) return;
+    isOver = true;
+    stopTimer();
+    try {
+      const sent = await noteSent(links, id, running.holder, [from, sentTo]);
+      running.end(end === "whole" && !sent ? "part" : end, sentTo - from);
+    } catch {
+      running.end(end, sentTo - from); // the storage is lost: the link ends by its time
+    }
+  };
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      running.onCut((end) => {
+        controller.error(new CutTransfer(end)); // the answer ends short of its Content-Length: no client takes it for whole
+        void finish(end, offset);
+      });
+    },
+    async pull(controller) {
+      stopTimer();
+      if (isOver) return;
+      const end = await running.check();
+      if (end !== null) return fail(controller, end);
+      if (offset < to) {
+        const read = await workspace.read(path, {
+          offsetBytes: offset,
+          lengthBytes: Math.min(pieceBytes, to - offset),
+        });
+        if (!read.ok || read.value.version !== record.version || read.value.bytes.byteLength === 0) {
+          return fail(controller, "changed");
+        }
+        if (isOver) return;
+        offset += read.value.bytes.byteLength;
+        controller.enqueue(read.value.bytes);
+      }
+      if (offset < to) {
+        stopTimer = timers.after(limits.stallMs, () => fail(controller, "stalled"));
+        return;
+      }
+      controller.close();
+      const isSent = await (peer.answerSent ?? true);
+      await finish(isSent ? "whole" : "hung_up", isSent ? to : Math.max(from, to - 1));
+    },
+    // what was handed over counts: where the client goes on is not after it
+    cancel: () => finish("hung_up", offset),
+  }, { highWaterMark: 0 });
+
+  const fail = (controller: ReadableStreamDefaultController<Uint8Array>, end: TransferEnd): void => {
+    if (isOver) return;
+    controller.error(new CutTransfer(end));
+    void finish(end, offset);
+  };
+  return answer(status, body, headers);
+}
+
+class CutTransfer extends Error {}
+
+/** Whether all of the file was sent by now, which uses the link up. */
+async function noteSent(links: LinkStore, id: string, holder: string, part: Part): Promise<boolean> {
+  let isDone = false;
+  await links.update(id, (record) => {
+    if (record.direction !== "download") return "leave";
+    const sent = addPart(record.sent, part);
+    isDone = isWhole(sent, record.sizeBytes);
+    if (sent.length > maxSentParts) return "delete";
+    return { ...record, sent, holder: record.holder === holder ? null : record.holder };
+  });
+  return isDone;
+}
+
+function etagOf({ tag }: DownloadRecord): string {
+  return `"${tag}"`;
+}
+
+/**
+ * Whether a download is over for this request. Bytes may be lost behind us after the last was sent, in a proxy or in a
+ * socket's buffer. Who began the transfer knows its ETag, and with that can get again what it has got already.
+ */
+export function isUsedUp(record: DownloadRecord, { headers }: Request): boolean {
+  if (!isWhole(record.sent, record.sizeBytes)) return false;
+  return headers.get("if-range") !== etagOf(record) || !headers.has("range");
+}

@@ -1,0 +1,50 @@
+/** What is stored of a link: never its secret, only what the secret's hash leads to. */
+import * as z from "zod";
+import type { Principal } from "../lib/principal.ts";
+
+const shared = {
+  principal: z.object({
+    subject: z.string(),
+    clientId: z.string(),
+    grantId: z.string(),
+    tokenId: z.string(),
+    keyId: z.string().nullable(),
+    scopes: z.array(z.string()),
+    expiresAt: z.number(),
+  }),
+  path: z.string(),
+  expiresAt: z.number(),
+  /** The request that may transfer: the one that came last. */
+  holder: z.string().nullable(),
+};
+
+const downloadSchema = z.object({
+  ...shared,
+  direction: z.literal("download"),
+  version: z.string(),
+  sizeBytes: z.number(),
+  /** The ETag of its answers, which only they tell. */
+  tag: z.string(),
+  /** The parts that were sent, each from its first byte to the one after its last. */
+  sent: z.array(z.tuple([z.number(), z.number()])),
+});
+const uploadSchema = z.object({
+  ...shared,
+  direction: z.literal("upload"),
+  mode: z.enum(["create", "overwrite"]),
+  ifMatch: z.string().optional(),
+});
+
+export const linkSchema = z.discriminatedUnion("direction", [downloadSchema, uploadSchema]);
+
+export type DownloadRecord = z.output<typeof downloadSchema>;
+export type UploadRecord = z.output<typeof uploadSchema>;
+export type LinkRecord = z.output<typeof linkSchema>;
+
+export function principalOf({ principal }: LinkRecord): Principal {
+  return { ...principal, scopes: new Set(principal.scopes) };
+}
+
+export function storedPrincipal(principal: Principal): LinkRecord["principal"] {
+  return { ...principal, scopes: [...principal.scopes] };
+}

@@ -1,0 +1,139 @@
+/** Transfers that run: how many at once, one for each link, and each only for as long as its person has access. */
+import type { Log } from "../lib/log/log.ts";
+import type { Principal } from "../lib/principal.ts";
+import { randomId } from "../lib/random_secret.ts";
+import type { Timers } from "../lib/time/timers.ts";
+import type { TransferLimits } from "./limits.ts";
+import { type LinkRecord, principalOf } from "./link_record.ts";
+import type { LinkStore } from "./link_store.ts";
+
+/** How a request ended. */
+export type TransferEnd =
+  | "whole"
+  | "part"
+  | "hung_up"
+  | "stalled"
+  | "too_long"
+  | "too_fragmented"
+  | "taken_over"
+  | "used_up"
+  | "access_ended"
+  | "changed"
+  | "refused"
+  | "stopped";
+
+/** Whether a person still has the access with which a link was made. */
+export interface Access {
+  isLive(principal: Principal): Promise<boolean>;
+  /** Differs whenever {@link Access.isLive} may. */
+  changeCount(): number | Promise<number>;
+}
+
+export interface Running {
+  readonly holder: string;
+  /** Why it has to end, or `null`: asked before each piece. */
+  check(): Promise<TransferEnd | null>;
+  /** Called once when it has to end at once. */
+  onCut(cut: (end: TransferEnd) => void): void;
+  end(end: TransferEnd, bytes: number): void;
+}
+
+interface RunningTransfers {
+  /** Begins one; the one that runs by the same link ends. */
+  begin(id: string, record: LinkRecord): Promise<Running | "busy" | "used_up">;
+  close(): void;
+}
+
+export function createRunningTransfers(
+  { links, access, limits, timers, log }: {
+    readonly links: LinkStore;
+    readonly access: Access;
+    readonly limits: TransferLimits;
+    readonly timers: Timers;
+    readonly log: Log;
+  },
+): RunningTransfers {
+  const running = new Map<string, (end: TransferEnd) => void>();
+  const persons = new Map<string, number>();
+  let total = 0;
+
+  const count = (person: string, change: 1 | -1): void => {
+    total += change;
+    const own = (persons.get(person) ?? 0) + change;
+    if (own === 0) persons.delete(person);
+    else persons.set(person, own);
+  };
+  const isFull = (person: string): boolean =>
+    total >= limits.maxAtOnce || (persons.get(person) ?? 0) >= limits.maxAtOncePerPerson;
+
+  return {
+    async begin(id, record) {
+      const person = record.principal.subject;
+      running.get(id)?.("taken_over");
+      if (isFull(person)) return "busy";
+      count(person, 1);
+      const holder = randomId();
+      let claimed = false;
+      try {
+        claimed = await links.update(id, (now) => ({ ...now, holder }));
+      } finally {
+        if (!claimed) count(person, -1);
+      }
+      if (!claimed) return "used_up";
+      running.get(id)?.("taken_over"); // one that came while the storage was asked
+
+      const started = timers.elapsed();
+      const fields = { transfer: id.slice(0, 8), direction: record.direction, path: record.path, ...who(record) };
+      log.write("audit", "transfer_started", fields);
+      let seen: number | null = null;
+      let cutBy: TransferEnd | null = null;
+      let onCut = (_end: TransferEnd): void => {};
+      let isOver = false;
+      const cut = (end: TransferEnd): void => {
+        if (isOver || cutBy !== null) return;
+        cutBy = end;
+        onCut(end);
+      };
+      const stopTimer = timers.after(limits.maxTransferMs, () => cut("too_long"));
+      running.set(id, cut);
+      return {
+        holder,
+        async check() {
+          if (cutBy !== null) return cutBy;
+          const count = await access.changeCount();
+          if (count === seen) return null;
+          const now = await links.read(id);
+          if (now === null) return "used_up";
+          if (now.holder !== holder) return "taken_over";
+          if (!await access.isLive(principalOf(now))) return "access_ended";
+          seen = count;
+          return cutBy;
+        },
+        onCut(react) {
+          onCut = react;
+          if (cutBy !== null) react(cutBy);
+        },
+        end(end, bytes) {
+          if (isOver) return;
+          isOver = true;
+          stopTimer();
+          count(person, -1);
+          if (running.get(id) === cut) running.delete(id);
+          const durationMs = timers.elapsed() - started;
+          log.write("audit", "transfer_ended", { ...fields, outcome: end, bytes, durationMs });
+        },
+      };
+    },
+    close() {
+      for (const cut of [...running.values()]) cut("stopped");
+    },
+  };
+}
+
+/** Whom an audit line is about. */
+export function who({ principal: { subject, clientId } }: Pick<LinkRecord, "principal">): {
+  readonly subject: string;
+  readonly clientId: string;
+} {
+  return { subject, clientId };
+}

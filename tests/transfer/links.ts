@@ -1,0 +1,38 @@
+/** Links of a started server, and requests to them. */
+import assert from "node:assert/strict";
+import type { FileServer } from "../fixtures/file_server.ts";
+
+export async function downloadLink({ done }: FileServer, filename: string): Promise<string> {
+  return urlOf(await done("file_read", { filename, link: true }));
+}
+
+export async function uploadLink(
+  { done }: FileServer,
+  filename: string,
+  rule: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
+  return urlOf(await done("file_write", { filename, link: true, ...rule }));
+}
+
+function urlOf({ structured, text }: { structured: Readonly<Record<string, unknown>>; text: string }): string {
+  const url = String(structured["url"]);
+  assert.ok(text.includes(url), "the text has the address, too");
+  return url;
+}
+
+/** A request's status and text. */
+export async function ask(
+  url: string,
+  init: RequestInit = {},
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const response = await fetch(url, init);
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+export async function put(
+  url: string,
+  body: BodyInit,
+  headers: HeadersInit = {},
+): Promise<{ status: number; text: string }> {
+  return await ask(url, { method: "PUT", body, headers });
+}

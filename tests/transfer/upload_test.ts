@@ -1,0 +1,156 @@
+/** Uploads by link, at the started server. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { type FileServer, withFileServer } from "../fixtures/file_server.ts";
+import { until } from "../fixtures/until.ts";
+import { ask, put, uploadLink } from "./links.ts";
+
+const megabyte = 1_000_000;
+const large = new Uint8Array(5 * megabyte).map((_, index) => index % 251);
+const sha256 = createHash("sha256").update(large).digest("hex");
+
+/** The bytes in chunks, without a length known before. */
+function chunked(bytes: Uint8Array<ArrayBuffer>, chunk: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let offset = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (offset >= bytes.length) return controller.close();
+      controller.enqueue(bytes.slice(offset, offset += chunk));
+    },
+  });
+}
+
+function stagedFiles(root: string): string[] {
+  return Array.from(Deno.readDirSync(`${root}/.portcullis`), ({ name }) => name).filter((name) => !/lock$/.test(name));
+}
+
+Deno.test("a link takes one file, larger than a call may write, with a length or in chunks", () =>
+  withFileServer({}, async (files) => {
+    for (const [name, body] of [["in/a.bin", large], ["in/b.bin", chunked(large, 70_001)]] as const) {
+      const url = await uploadLink(files, name);
+      assert.match(url, /^http:\/\/[^/]+\/files\/[\w-]{54}$/);
+      const answer = await put(url, body);
+      assert.equal(answer.status, 201);
+      assert.deepEqual(JSON.parse(answer.text), { size_bytes: large.length, sha256, created: true });
+      assert.deepEqual(Deno.readFileSync(`${files.root}/${name}`), large);
+      assert.equal((await put(url, "again")).status, 404);
+      assert.deepEqual(Deno.readFileSync(`${files.root}/${name}`), large);
+    }
+    const empty = await put(await uploadLink(files, "in/a.bin"), "");
+    assert.deepEqual([empty.status, JSON.parse(empty.text).size_bytes], [200, 0]);
+    await until(
+      "the audit has it",
+      () =>
+        new RegExp(`"transfer_ended"[^\n]*"direction":"upload"[^\n]*"whole","bytes":${large.length}`).test(
+          files.server.stderr(),
+        ),
+    );
+    assert.deepEqual(stagedFiles(files.root), []);
+  }));
+
+Deno.test("the rules of file_write hold for uploads: create, if_version, protected names, directories", () =>
+  withFileServer({
+    env: { WORKSPACE_PROTECT: "*.lock", WORKSPACE_DENY: "secret" },
+    fill: (root) => Deno.mkdirSync(`${root}/folder`),
+  }, async (files) => {
+    const { structured } = await files.done("file_write", { filename: "f", content: "one" });
+    assert.match(
+      await files.refused("file_write", { filename: "f", link: true, mode: "create" }),
+      /of this name already/,
+    );
+    assert.match(await files.refused("file_write", { filename: "folder", link: true }), /it is a directory/);
+    assert.match(await files.refused("file_write", { filename: "secret", link: true }), /settings deny this name/);
+    assert.match(await files.refused("file_write", { filename: "f", link: true, mode: "append" }), /one whole file/);
+    assert.match(await files.refused("file_write", { filename: "f", link: true, content: "x" }), /one whole file/);
+    assert.match(await files.refused("file_write", { filename: "f" }), /content parameter is required/);
+    assert.match(await files.refused("file_write", { filename: "../f", link: true }), /path traversal not allowed/);
+    assert.match(
+      await files.refused("file_write", { filename: "f", link: true, if_version: "0".repeat(12) }),
+      /as expected/,
+    );
+    const created = await uploadLink(files, "new", { mode: "create" });
+    await files.done("file_write", { filename: "new", content: "meanwhile" });
+    assert.deepEqual(await putText(created), [409, "There is something of this name already.\n"]);
+    const matched = await uploadLink(files, "f", { if_version: structured["version"] });
+    await files.done("file_write", { filename: "f", content: "two" });
+    assert.equal((await put(matched, "three")).status, 409);
+    assert.equal(Deno.readTextFileSync(`${files.root}/f`), "two");
+    const protectedFile = await put(await uploadLink(files, "deno.lock"), "x");
+    assert.equal(protectedFile.status, 403);
+    assert.deepEqual(stagedFiles(files.root), []);
+  }));
+
+async function putText(url: string): Promise<readonly [number, string]> {
+  const { status, text } = await put(url, "x");
+  return [status, text];
+}
+
+Deno.test("an upload that breaks off, stalls, drips or is too large writes nothing, and the link is still good", () =>
+  withFileServer({
+    env: { WORKSPACE_QUOTA_BYTES: "6000000" },
+    bounds: { transfers: { stallMs: 700 } },
+    fill: (root) => Deno.writeTextFileSync(`${root}/f`, "old"),
+  }, async (files) => {
+    const url = await uploadLink(files, "f");
+    assert.match(await raw(url, "Content-Length: 5000000", ["x".repeat(300_000)], "close"), /^$/);
+    assert.match(
+      await raw(url, "Content-Length: 5000000", ["x".repeat(300_000)], "wait"),
+      /^HTTP\/1\.1 408 [^]*Nothing was written/,
+    );
+    assert.match(await raw(url, "Transfer-Encoding: chunked", ["5\r\nabcde\r\n"], "wait"), /^HTTP\/1\.1 408 /);
+    const bytes = Array.from({ length: 20 }, () => "1\r\nx\r\n".repeat(1_000));
+    assert.match(
+      await raw(url, "Transfer-Encoding: chunked", bytes, "wait"),
+      /^HTTP\/1\.1 400 [^]*too many small pieces/,
+    );
+    assert.match(await raw(url, "Content-Length: 7000000", [], "wait"), /^HTTP\/1\.1 413 /);
+    assert.equal((await put(url, chunked(new Uint8Array(8 * megabyte), 100_000))).status, 507);
+    assert.equal((await put(url, "x", { "content-range": "bytes 0-0/5" })).status, 400);
+    assert.equal((await put(url, "x", { "content-encoding": "gzip" })).status, 415);
+    assert.equal(Deno.readTextFileSync(`${files.root}/f`), "old");
+    assert.deepEqual(stagedFiles(files.root), []);
+    assert.equal((await put(url, large)).status, 200);
+    assert.deepEqual(Deno.readFileSync(`${files.root}/f`), large);
+  }));
+
+/** Sends a head and pieces of a body; gives what is answered, with `close` nothing. */
+async function raw(url: string, framing: string, pieces: readonly string[], then: "close" | "wait"): Promise<string> {
+  const { hostname, port, host, pathname } = new URL(url);
+  using connection = await Deno.connect({ hostname, port: Number(port) });
+  const encoder = new TextEncoder();
+  const writer = connection.writable.getWriter();
+  const sending = (async () => {
+    await writer.write(encoder.encode(`PUT ${pathname} HTTP/1.1\r\nHost: ${host}\r\n${framing}\r\n\r\n`));
+    for (const piece of pieces) await writer.write(encoder.encode(piece));
+  })().catch(() => {});
+  if (then === "close") {
+    await sending;
+    return "";
+  }
+  const answer = new Uint8Array(4_096);
+  const length = await connection.read(answer);
+  return new TextDecoder().decode(answer.subarray(0, length ?? 0));
+}
+
+Deno.test("of uploads by one link the last begun wins, and one alone is written", () =>
+  withFileServer({}, async (files) => {
+    const url = await uploadLink(files, "f");
+    const bodies = Array.from({ length: 6 }, (_, index) => new Uint8Array(megabyte).fill(index + 1));
+    const answers = await Promise.all(bodies.map((body) => put(url, chunked(body, 10_000)).catch(() => null)));
+    const done = answers.filter((answer) => answer?.status === 201);
+    assert.equal(done.length, 1, JSON.stringify(answers));
+    const written = Deno.readFileSync(`${files.root}/f`);
+    assert.equal(written.length, megabyte);
+    assert.equal(new Set(written).size, 1);
+    assert.deepEqual(stagedFiles(files.root), []);
+  }));
+
+Deno.test("an upload within the storage's workspace takes the same way", () =>
+  withFileServer({ env: { WORKSPACE_STORE: "storage" } }, async (files: FileServer) => {
+    const answer = await put(await uploadLink(files, "a/b.bin"), chunked(large, 100_000));
+    assert.equal(answer.status, 201);
+    const url = String((await files.done("file_read", { filename: "a/b.bin", link: true })).structured["url"]);
+    const back = await fetch(url);
+    assert.deepEqual(new Uint8Array(await back.arrayBuffer()), large);
+    await until("the link is used up", async () => (await ask(url)).status === 404);
+  }));
