@@ -1,5 +1,5 @@
 /** Transfers that run: how many at once, one for each link, and each only for as long as its person has access. */
-import type { Log } from "../lib/log/log.ts";
+import type { Log, LogFields } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import { randomId } from "../lib/random_secret.ts";
 import type { Timers } from "../lib/time/timers.ts";
@@ -40,7 +40,7 @@ export interface Running {
 
 interface RunningTransfers {
   /** Begins one; the one that runs by the same link ends. */
-  begin(id: string, record: LinkRecord): Promise<Running | "busy" | "used_up">;
+  begin(id: string, record: LinkRecord, address: string): Promise<Running | "busy" | "used_up">;
   close(): void;
 }
 
@@ -67,7 +67,7 @@ export function createRunningTransfers(
     total >= limits.maxAtOnce || (persons.get(person) ?? 0) >= limits.maxAtOncePerPerson;
 
   return {
-    async begin(id, record) {
+    async begin(id, record, address) {
       const person = record.principal.subject;
       running.get(id)?.("taken_over");
       if (isFull(person)) return "busy";
@@ -83,7 +83,7 @@ export function createRunningTransfers(
       running.get(id)?.("taken_over"); // one that came while the storage was asked
 
       const started = timers.elapsed();
-      const fields = { transfer: id.slice(0, 8), direction: record.direction, path: record.path, ...who(record) };
+      const fields = { ...about(id, record), address };
       log.write("audit", "transfer_started", fields);
       let seen: number | null = null;
       let cutBy: TransferEnd | null = null;
@@ -120,7 +120,7 @@ export function createRunningTransfers(
           count(person, -1);
           if (running.get(id) === cut) running.delete(id);
           const durationMs = timers.elapsed() - started;
-          log.write("audit", "transfer_ended", { ...fields, outcome: end, bytes, durationMs });
+          log.write("audit", "transfer_ended", { ...fields, outcome: end, reason: `${bytes} bytes`, durationMs });
         },
       };
     },
@@ -130,10 +130,11 @@ export function createRunningTransfers(
   };
 }
 
-/** Whom an audit line is about. */
-export function who({ principal: { subject, clientId } }: Pick<LinkRecord, "principal">): {
-  readonly subject: string;
-  readonly clientId: string;
-} {
-  return { subject, clientId };
+/** What an audit line says of a transfer; never the secret of its link. */
+export function about(id: string, { direction, path, principal }: LinkRecord): LogFields {
+  const { subject, clientId, grantId } = principal;
+  return { transfer: id.slice(0, shownCharacters), direction, what: path, subject, clientId, grant: grantId };
 }
+
+/** Of an id, which is a hash: enough to tell transfers apart. */
+const shownCharacters = 8;

@@ -22,7 +22,7 @@ import { type TransferLimits, transferLimits } from "./limits.ts";
 import { type LinkRecord, principalOf, storedPrincipal } from "./link_record.ts";
 import { createLinkStore } from "./link_store.ts";
 import type { TransferLink, TransferLinks } from "./port.ts";
-import { type Access, createRunningTransfers, who } from "./running.ts";
+import { about, type Access, createRunningTransfers } from "./running.ts";
 import { receiveUpload, refuseUpload } from "./upload.ts";
 
 interface TransfersOptions {
@@ -58,12 +58,7 @@ export function createTransfers(
   const issue = async (record: LinkRecord): Promise<TransferLink> => {
     const secret = await links.issue(record);
     const { direction, path, expiresAt } = record;
-    log.write("audit", "transfer_link_made", {
-      transfer: links.idOf(secret)?.slice(0, 8),
-      direction,
-      path,
-      ...who(record),
-    });
+    log.write("audit", "transfer_link_made", about(links.idOf(secret) ?? "", record));
     // the name is for `curl -O`; the address is as unguessable without it
     const name = direction === "download" ? `/${plainName(path)}` : "";
     return { url: `${serverUrl}${transferPath}${secret}${name}`, expiresAt };
@@ -82,7 +77,7 @@ export function createTransfers(
     if (record.direction === "upload") {
       const refused = refuseUpload(file.workspace, request);
       if (refused !== null) return refused;
-      const upload = await running.begin(id, record);
+      const upload = await running.begin(id, record, peer.address);
       return typeof upload === "string"
         ? refuseToBegin(upload)
         : await receiveUpload(parts, { ...file, record }, request, upload);
@@ -90,7 +85,7 @@ export function createTransfers(
     const plan = await planDownload(parts, { ...file, record }, request);
     if (plan instanceof Response) return plan;
     if (request.method === "HEAD") return answer(200, null, plan.headers);
-    const download = await running.begin(id, record);
+    const download = await running.begin(id, record, peer.address);
     return typeof download === "string"
       ? refuseToBegin(download)
       : sendPart(parts, { ...file, record }, plan, download, peer);

@@ -41,9 +41,9 @@ Deno.test("a link gives the file once, as bytes that no browser shows, and the m
     await until("the link is used up", async () => (await ask(url)).status === 404);
     const secret = url.split("/")[4] ?? "";
     assert.doesNotMatch(files.server.stderr(), new RegExp(secret.slice(0, 20)));
-    assert.match(files.server.stderr(), /"event":"transfer_link_made"[^\n]*"path":"report.html"/);
+    assert.match(files.server.stderr(), /"event":"transfer_link_made"[^\n]*"what":"report.html"/);
     assert.match(files.server.stderr(), /"event":"transfer_started"/);
-    const ended = new RegExp(`"event":"transfer_ended"[^\n]*"outcome":"whole","bytes":${large.length}`);
+    const ended = new RegExp(`"event":"transfer_ended"[^\n]*"outcome":"whole","reason":"${large.length} bytes"`);
     await until("the audit has the end", () => ended.test(files.server.stderr()));
   }));
 

@@ -41,7 +41,7 @@ Deno.test("a link takes one file, larger than a call may write, with a length or
     await until(
       "the audit has it",
       () =>
-        new RegExp(`"transfer_ended"[^\n]*"direction":"upload"[^\n]*"whole","bytes":${large.length}`).test(
+        new RegExp(`"transfer_ended"[^\n]*"direction":"upload"[^\n]*"whole","reason":"${large.length} bytes"`).test(
           files.server.stderr(),
         ),
     );
