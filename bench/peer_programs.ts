@@ -1,5 +1,6 @@
 /**
- * The servers that Portcullis is measured beside, each with the one tool `echo`, written as its own documentation shows.
+ * The servers that Portcullis is measured beside, each with the tools `echo` and `file_read`, written as its own
+ * documentation shows. The second reads the file that `PEER_FILE` names, whatever its arguments, and confines nothing.
  * They are installed for a run of the benchmark and are no dependencies of ours.
  */
 
@@ -37,6 +38,11 @@ mcp.tool("echo", {
   inputSchema: z.object({ text: z.string().describe("What to answer with") }),
   handler: ({ text }) => ({ content: [{ type: "text", text }] }),
 });
+mcp.tool("file_read", {
+  description: "Reads a file.",
+  inputSchema: z.object({ filename: z.string() }),
+  handler: async () => ({ content: [{ type: "text", text: await Deno.readTextFile(Deno.env.get("PEER_FILE")) }] }),
+});
 const handler = new StreamableHttpTransport().bind(mcp);
 const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => handler(request));
 console.log("listening on http://127.0.0.1:" + server.addr.port + " ");
@@ -45,6 +51,7 @@ console.log("listening on http://127.0.0.1:" + server.addr.port + " ");
 
 const sdkV1 = `
 import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js";
@@ -56,6 +63,8 @@ const getServer = () => {
     description: "Answers with the text it was given.",
     inputSchema: { text: z.string().describe("What to answer with") },
   }, async ({ text }) => ({ content: [{ type: "text", text }] }));
+  server.registerTool("file_read", { description: "Reads a file.", inputSchema: { filename: z.string() } },
+    async () => ({ content: [{ type: "text", text: await readFile(process.env.PEER_FILE, "utf8") }] }));
   return server;
 };
 const app = createMcpExpressApp();
@@ -102,12 +111,16 @@ app.post("/mcp", async (req, res) => {
 const sdkV2Handler = `
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod/v4";
+import { readFile } from "node:fs/promises";
+import process from "node:process";
 const handler = createMcpHandler(() => {
   const server = new McpServer({ name: "echo", version: "1.0.0" });
   server.registerTool("echo", {
     description: "Answers with the text it was given.",
     inputSchema: z.object({ text: z.string().describe("What to answer with") }),
   }, async ({ text }) => ({ content: [{ type: "text", text }] }));
+  server.registerTool("file_read", { description: "Reads a file.", inputSchema: z.object({ filename: z.string() }) },
+    async () => ({ content: [{ type: "text", text: await readFile(process.env.PEER_FILE, "utf8") }] }));
   return server;
 });
 `;

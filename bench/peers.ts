@@ -1,6 +1,7 @@
 /**
- * `deno task bench:peers`: what the same trivial tool costs on Portcullis (token check, rate limit and audit on), on the
- * servers of {@link ./peer_programs.ts} (nothing of the kind), and on a bare Deno.serve. All run side by side and are
+ * `deno task bench:peers`: what the same trivial tool and the read of a small file cost on Portcullis (token check, rate
+ * limit, confinement and audit on), on the servers of {@link ./peer_programs.ts} (nothing of the kind), and on a bare
+ * Deno.serve. All run side by side and are
  * loaded in turn, in rounds; every answer is compared with the one that was checked first. The figure is the server's own
  * CPU time. The peers are installed by npm into a temporary directory. Memory by stream and by session is measured by
  * `deno task bench:streams`.
@@ -52,13 +53,19 @@ interface Entry {
 
 interface Method {
   readonly name: string;
+  /** What is called, where the name does not tell. */
+  readonly shows?: string;
   readonly params: Record<string, unknown>;
   readonly isRight: (result: Record<string, unknown>) => boolean;
 }
 
+const fileName = "1k.txt";
+const fileText = "0123456789abcde\n".repeat(64);
+
 const methods: readonly Method[] = [
   {
     name: "tools/call",
+    shows: "echo",
     params: { name: "echo", arguments: { text: "hello" } },
     isRight: ({ content, isError }) =>
       isError !== true && JSON.stringify(content) === '[{"type":"text","text":"hello"}]',
@@ -67,6 +74,12 @@ const methods: readonly Method[] = [
     name: "tools/list",
     params: {},
     isRight: ({ tools }) => Array.isArray(tools) && tools.some(({ name }) => name === "echo"),
+  },
+  {
+    name: "tools/call",
+    shows: "file_read 1 kB",
+    params: { name: "file_read", arguments: { filename: fileName } },
+    isRight: ({ content, isError }) => isError !== true && JSON.stringify(content).includes(JSON.stringify(fileText)),
   },
 ];
 
@@ -77,6 +90,8 @@ try {
   const installed = await installPeers(directory, peerPackages, maxInstallSeconds);
   const token = await makeToken(place);
   await Deno.mkdir(place.workspaceDir, { recursive: true });
+  const workspaceFile = `${place.workspaceDir}/${fileName}`;
+  await Deno.writeTextFile(workspaceFile, fileText);
   const cores = await separateCores();
   print(`${cores.note}\n${connections} connections, ${rounds} rounds of ${secondsPerRound} s each, in turn; medians\n`);
   const start = async (command: readonly string[], options?: Parameters<typeof startServer>[1]) => {
@@ -87,7 +102,7 @@ try {
   const startPeer = async (file: string, { runtime, source }: PeerProgram): Promise<MeasuredServer> => {
     await Deno.writeTextFile(`${directory}/${file}`, source);
     const command = runtime === "node" ? ["node", file] : [Deno.execPath(), "run", "--allow-all", "--no-lock", file];
-    return await start(command, { cwd: directory });
+    return await start(command, { cwd: directory, env: { PEER_FILE: workspaceFile } });
   };
 
   const ours = await start(denoScript("server.ts"), { env: serverEnvironment(place) });
@@ -113,15 +128,19 @@ try {
   const deadline = performance.now() + maxSeconds * 1_000;
   for (const [index, method] of methods.entries()) {
     const entries: Entry[] = [];
-    for (const contender of contenders) entries.push(await enter(contender, method));
+    const waits = method.shows === "file_read 1 kB";
+    // The load repeats one id, which a session of SDK v1 tells its concurrent calls apart by, once they wait for anything.
+    const able = contenders.filter(({ headers }) => !(waits && "Mcp-Session-Id" in headers));
+    for (const contender of able) entries.push(await enter(contender, method));
     const bare = async (name: string, like: Entry | undefined): Promise<void> => {
       if (like === undefined) return;
       const result = JSON.stringify(resultIn(like.answer));
-      const server = await start(denoScript("bare_server.ts"), { env: { BARE_RESULT: result } });
+      const env = { BARE_RESULT: result, ...(waits ? { BARE_FILE: workspaceFile } : {}) };
+      const server = await start(denoScript("bare_server.ts"), { env });
       entries.unshift(await enter({ name, server, version: legacyVersion, headers: {} }, method));
     };
-    // Portcullis lists its other tools too: each side has a bare server that answers with as much.
-    if (installed && method.name === "tools/list") await bare("bare Deno.serve, Portcullis' list", entries[0]);
+    // Portcullis lists its other tools too, and its reads tell more: each side has a bare server that answers as much.
+    if (installed && method.shows !== "echo") await bare("bare Deno.serve, Portcullis' answer", entries[0]);
     await bare("bare Deno.serve", entries.find(({ name }) => name.startsWith("mcp-lite")) ?? entries[0]);
     const left = (deadline - performance.now()) / (methods.length - index);
     await runRounds(entries, performance.now() + left);
@@ -177,10 +196,12 @@ async function runRounds(entries: readonly Entry[], deadline: number): Promise<v
   }
 }
 
-function report({ name }: Method, entries: readonly Entry[]): void {
+function report({ name, shows }: Method, entries: readonly Entry[]): void {
   const bare = median(entries.find((entry) => entry.name === "bare Deno.serve"));
   const ours = median(entries.find((entry) => entry.name.startsWith("Portcullis")));
-  print(`\n${row(`${name}: CPU time of a request`, "us", "to bare", "to Portcullis", "bytes")}`);
+  print(
+    `\n${row(`${name}${shows === undefined ? "" : ` ${shows}`}: CPU time`, "us", "to bare", "to Portcullis", "bytes")}`,
+  );
   for (const entry of entries) {
     const own = median(entry);
     print(row(entry.name, own, own / bare, own / ours, String(entry.answer.length)));

@@ -1,10 +1,12 @@
 /**
- * `deno task bench`: what a call costs the server, as a ratio to a bare Deno.serve that parses a request and answers with
- * the same JSON. Both are loaded in turn, in rounds, over loopback; every answer is checked. CPU time is the server's
- * own, as the operating system counts it: requests per second swing with the machine, CPU time much less.
+ * `deno task bench`: what a call costs the server, as a ratio to a bare Deno.serve that parses a request, reads the file
+ * if the call reads one, and answers with the same JSON. Both are loaded in turn, in rounds, over loopback; every answer
+ * is checked. CPU time is the server's own, as the operating system counts it: requests per second swing with the
+ * machine, CPU time much less.
  */
 import process from "node:process";
 import { makeServerPlace } from "../tests/fixtures/running_server.ts";
+import { separateCores } from "./cores.ts";
 import type { LoadRequest } from "./http_load.ts";
 import { type Case, requestFor } from "./mcp_request.ts";
 import { median, print, row } from "./table.ts";
@@ -22,13 +24,15 @@ import {
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");
 const secondsPerRound = Number(process.env["BENCH_SECONDS"] ?? "4");
 
-const cases: readonly Case[] = [
+/** A case, and the file that a bare server has to read for it too. */
+const cases: readonly (Case & { readonly file?: string })[] = [
   { name: "tools/list", method: "tools/list", params: {} },
   { name: "tools/call echo", method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } },
   {
     name: "tools/call file_read 1 kB",
     method: "tools/call",
     params: { name: "file_read", arguments: { filename: "1k.txt" } },
+    file: "1k.txt",
   },
 ];
 
@@ -36,8 +40,12 @@ await using place = await makeServerPlace();
 const token = await makeToken(place);
 await Deno.mkdir(place.workspaceDir, { recursive: true });
 await Deno.writeTextFile(`${place.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
-const ours = await startServer(denoScript("server.ts"), { env: serverEnvironment(place) });
+const { serverPrefix, note } = await separateCores();
+const start = (script: string, env: Record<string, string>) =>
+  startServer([...serverPrefix, ...denoScript(script)], { env });
+const ours = await start("server.ts", serverEnvironment(place));
 try {
+  print(`${note}\n`);
   print(`${connections} connections, ${rounds} rounds of ${secondsPerRound} s each, in turn; medians\n\n`);
   print(row("", "CPU us/request", "requests/s", "p50 ms", "p99 ms"));
   for (const each of cases) await compare(each);
@@ -45,10 +53,13 @@ try {
   await endServer(ours);
 }
 
-async function compare(each: Case): Promise<void> {
+async function compare(each: (typeof cases)[number]): Promise<void> {
   const request = requestFor(each, token);
   const result = await answerOf(ours.port, request);
-  const bare = await startServer(denoScript("bare_server.ts"), { env: { BARE_RESULT: JSON.stringify(result) } });
+  const bare = await start("bare_server.ts", {
+    BARE_RESULT: JSON.stringify(result),
+    ...(each.file === undefined ? {} : { BARE_FILE: `${place.workspaceDir}/${each.file}` }),
+  });
   try {
     const measures: { bare: Measure[]; ours: Measure[] } = { bare: [], ours: [] };
     await measure(bare, request, 1);
@@ -58,11 +69,22 @@ async function compare(each: Case): Promise<void> {
       measures.ours.push(await measure(ours, request, secondsPerRound));
     }
     const [base, mine] = [medians(measures.bare), medians(measures.ours)];
-    print(row(`bare: ${each.name}`, base.cpuMicroseconds, base.requestsPerSecond, base.p50, base.p99));
-    print(row(`portcullis: ${each.name}`, mine.cpuMicroseconds, mine.requestsPerSecond, mine.p50, mine.p99));
     print(
       row(
-        "  ratio",
+        `bare${each.file === undefined ? "" : ", reading"}: ${each.name}`,
+        base.cpuMicroseconds,
+        base.requestsPerSecond,
+        base.p50,
+        base.p99,
+      ),
+    );
+    print(row(`portcullis: ${each.name}`, mine.cpuMicroseconds, mine.requestsPerSecond, mine.p50, mine.p99));
+    const ratios = measures.ours.map(({ cpuMicroseconds }, round) =>
+      (cpuMicroseconds ?? Number.NaN) / (measures.bare[round]?.cpuMicroseconds ?? Number.NaN)
+    );
+    print(
+      row(
+        `  ratio (CPU ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
         mine.cpuMicroseconds / base.cpuMicroseconds,
         mine.requestsPerSecond / base.requestsPerSecond,
         mine.p50 / base.p50,
