@@ -1,7 +1,7 @@
 /**
- * Bundles the program into a directory, the same bytes for the same sources wherever it runs: the program itself, the
- * module of the server's worker, and the pieces of both, which are loaded when they are used. The commit is written into
- * one of them. Uncommitted changes leave the commit out: such a file is no commit's.
+ * Bundles the program into a directory, the same bytes for the same sources wherever it runs: the program itself, its
+ * commands, the module of the server's worker, and the pieces of all, which are loaded when they are used. The commit is
+ * written into one of them. Uncommitted changes leave the commit out: such a file is no commit's.
  */
 import { join } from "node:path";
 
@@ -9,16 +9,16 @@ import { join } from "node:path";
 export const root: string = new URL("..", import.meta.url).pathname;
 const stamp = "@PORTCULLIS_COMMIT@";
 
-/** What is bundled. Both may share pieces, and the program looks for the worker here (composition/workers/sandboxed_server.ts). */
-const entries = ["main.ts", "src/composition/workers/server_worker.ts"] as const;
+/** What is bundled; pieces are shared. The program looks for the others here: cli/run.ts, workers/sandboxed_server.ts. */
+const entries = ["main.ts", "src/cli/run_command.ts", "src/composition/workers/server_worker.ts"] as const;
 
 const toScript = (entry: string): string => entry.replace(/ts$/, "js");
 const pieceName = /\b(\w+)-[A-Z0-9]{8}\.js\b/g;
 
 /** Where the program lies in a bundle. */
 export const programName: string = toScript(entries[0]);
-/** Where the module of its worker lies. */
-export const workerName: string = toScript(entries[1]);
+/** Where the modules lie that it loads by their place. */
+export const namedModules: readonly string[] = entries.slice(1).map(toScript);
 
 /** Writes the bundle of the sources below `directory` into `output`, a directory of its own. */
 export async function bundleProgram(output: string, commit: string | null, directory = root): Promise<void> {

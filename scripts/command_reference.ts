@@ -1,5 +1,6 @@
 /** docs/commands.md, from the list of commands and their own help. */
-import { allCommands, loadCommands } from "../src/cli/commands.ts";
+import { allCommands } from "../src/cli/commands.ts";
+import { loadCommands } from "../src/cli/load_commands.ts";
 import { ownHelpText } from "../src/cli/command_help.ts";
 
 const introduction = `# Commands

@@ -8,7 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import { libraryFlag } from "../src/kernel/library_paths.ts";
-import { bundledFiles, bundleProgram, commitOfSources, programName, root, workerName } from "./bundle.ts";
+import { bundledFiles, bundleProgram, commitOfSources, namedModules, programName, root } from "./bundle.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
 export const targets: readonly string[] = ["unknown-linux-gnu", "apple-darwin", "pc-windows-msvc"]
@@ -63,7 +63,8 @@ export async function compileProgram(
         ...unstableFlags,
         ...compiledPermissions(),
         ...(target === null ? [] : ["--target", target]),
-        ...["--include", join(bundle, workerName), "--output", path, join(bundle, programName)],
+        ...namedModules.flatMap((name) => ["--include", join(bundle, name)]),
+        ...["--output", path, join(bundle, programName)],
       ],
       env: baseBinaryOf(target),
       stdout: "null",

@@ -1,6 +1,4 @@
 /** The settings of one run: from flags, the environment and the configuration file, each read once. */
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { type Config, loadConfig } from "../config/config.ts";
 import { type ConfigFile, defaultConfigFileName, readConfigFile } from "../config/config_file.ts";
 import { type ConfigSources, findSetting, type FoundSetting, isDeploy } from "../config/find_setting.ts";
@@ -9,6 +7,7 @@ import type { ConfigProblem } from "../config/problem.ts";
 import type { Setting } from "../lib/settings/setting.ts";
 import { variableNames, warnOfMistypedNames } from "../config/variable_names.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import { homeDirectory, pathBelow } from "../lib/system_path.ts";
 import type { CommandContext } from "./command.ts";
 
 /** Reads when it is first asked, and then says which variables are mistyped. */
@@ -41,9 +40,9 @@ function findConfigFile(path: string | undefined): Result<ConfigFile | null, rea
     return path === undefined ? success(null) : failure([{ field: "--config", hint }]);
   }
   if (path !== undefined) return readConfigFile(path, { known: variableNames, mayBeAbsent: false });
-  const home = homedir() as string | null; // null for a user without one, whatever Node's types say
+  const home = homeDirectory();
   if (home === null) return success(null);
-  return readConfigFile(join(home, defaultConfigFileName), { known: variableNames, mayBeAbsent: true });
+  return readConfigFile(pathBelow(home, defaultConfigFileName), { known: variableNames, mayBeAbsent: true });
 }
 
 /** One variable at a time: the program may be allowed to read only some of them. */

@@ -37,6 +37,18 @@ async function answer(
   const only = args.length === 1 ? args[0] ?? "" : "";
   if (["--version", "-V", "-v", "version"].includes(only)) context.print(`portcullis ${versionText}\n`);
   else if (["--help", "-h", "help"].includes(only)) context.print(helpText(commands, version));
-  else return await (await import("./run_command.ts")).runCommand(args, context);
+  else {
+    const { runCommand }: typeof import("./run_command.ts") = await import(runCommandUrl());
+    return await runCommand(args, context);
+  }
   return { status: 0 };
+}
+
+/**
+ * Beside this file in the sources, below the program in a bundle. No literal: Deno would read every module behind it
+ * before the first line runs.
+ */
+function runCommandUrl(): string {
+  const path = import.meta.url.endsWith(".ts") ? "./run_command.ts" : "./src/cli/run_command.js";
+  return new URL(path, import.meta.url).href;
 }

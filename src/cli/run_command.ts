@@ -8,7 +8,8 @@ import { version, versionText } from "../version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, CommandStatus, ExitStatus } from "./command.ts";
 import { commandHelpText } from "./command_help.ts";
-import { commands as listedCommands, loadCommands } from "./commands.ts";
+import { commands as listedCommands } from "./commands.ts";
+import { loadCommands } from "./load_commands.ts";
 import { helpText } from "./help.ts";
 import { readSettings } from "./read_settings.ts";
 

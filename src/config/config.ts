@@ -1,6 +1,4 @@
 /** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
-import { homedir } from "node:os";
-import { join, resolve, sep } from "node:path";
 import { failure, type Result, success } from "../lib/result.ts";
 import { environmentHasProxy } from "../lib/network/environment_proxy.ts";
 import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText } from "./find_setting.ts";
@@ -11,6 +9,7 @@ import { isLoopbackHost } from "../lib/settings/parsers.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { requireForDeploy } from "./require_for_deploy.ts";
 import type { SettingTable } from "../lib/settings/setting.ts";
+import { absolutePath, homeDirectory, pathBelow } from "../lib/system_path.ts";
 import { type SettingInForce, settingsInForce } from "./settings_in_force.ts";
 import { settings, settingTables, type SettingValues } from "./settings.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry.ts";
@@ -113,8 +112,8 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
       hint: "names Deno Deploy's own database, which is there only: leave it out to use SQLite",
     });
   }
-  const storage = { ...values.storage, dataDir: absolutePath("DATA_DIR", values.storage.dataDir, sources, problems) };
-  const dir = absolutePath("WORKSPACE_DIR", values.workspace.dir, sources, problems);
+  const storage = { ...values.storage, dataDir: placeOf("DATA_DIR", values.storage.dataDir, sources, problems) };
+  const dir = placeOf("WORKSPACE_DIR", values.workspace.dir, sources, problems);
   const workspace = { ...values.workspace, dir };
   const variables = layeredVariables({ env, file: file ?? null }, variableNames);
   requireSeparatePaths({ ...values, storage, workspace }, variables, sources, problems);
@@ -154,19 +153,19 @@ function registrationMode(
   return mode;
 }
 
-function absolutePath(
+function placeOf(
   field: string,
   path: string,
-  { env, home = systemHome }: ConfigSources,
+  { env, home = homeDirectory }: ConfigSources,
   problems: ConfigProblem[],
 ): string {
-  if (path !== "~" && !path.startsWith("~/")) return resolve(path);
+  if (path !== "~" && !path.startsWith("~/")) return absolutePath(path);
   const directory = home();
   if (directory === null && !isDeploy(env)) {
     const hint = "begins in the home directory, and this user has none: set it to an absolute path, or set HOME";
     problems.push({ field, value: JSON.stringify(path), hint });
   }
-  return join(directory ?? sep, path.slice(1));
+  return pathBelow(directory ?? "/", path.slice(1));
 }
 
 /** Nothing that holds a secret, or decides whom the server trusts, may lie in a workspace on the disk. */
@@ -188,7 +187,7 @@ function requireSeparatePaths(
     "--config": file?.path,
   };
   for (const [field, path] of Object.entries(paths)) {
-    if (path === undefined || !leadsInto(resolve(path), dir, lookAt)) continue;
+    if (path === undefined || !leadsInto(absolutePath(path), dir, lookAt)) continue;
     const hint = "must not lie in the workspace, where agents could read and replace it";
     problems.push({ field, value: JSON.stringify(path), hint });
   }
@@ -214,9 +213,4 @@ function completeServicenow(
     if (value === undefined) problems.push({ field, value: "(not set)", hint });
   }
   return null;
-}
-
-/** Node's types promise a text; Deno gives `null` without HOME and without an entry among the system's users. */
-function systemHome(): string | null {
-  return homedir() as string | null;
 }

@@ -2,10 +2,10 @@
  * The configuration file: `KEY=value` lines with the names of the environment. It may hold secrets, so no line is ever
  * quoted in an error, and a file that others can read or change is refused.
  */
-import { resolve } from "node:path";
 import { closestWord } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords } from "../lib/system_fault.ts";
+import { absolutePath } from "../lib/system_path.ts";
 import type { ConfigProblem } from "./problem.ts";
 
 /** What a configuration file sets, by name. */
@@ -26,7 +26,7 @@ export function readConfigFile(
   path: string,
   { known, mayBeAbsent }: { readonly known: readonly string[]; readonly mayBeAbsent: boolean },
 ): Result<ConfigFile | null, readonly ConfigProblem[]> {
-  const absolute = resolve(path);
+  const absolute = absolutePath(path);
   const refuse = (hint: string) => failure([{ field: absolute, hint }]);
   try {
     const { isFile, mode, uid } = Deno.statSync(absolute); // before it is opened: opening a pipe would wait

@@ -3,7 +3,7 @@
  * what they are (device and inode), and every directory that the path leads through counts, since a user who may change
  * one of them decides where the path ends.
  */
-import { parse } from "node:path";
+import { rootOf } from "../lib/system_path.ts";
 
 /** What is at a path; links are not followed. */
 export interface PathEntry {
@@ -36,7 +36,7 @@ export function leadsInto(path: string, directory: string, lookAt: LookAt): bool
 
 /** The directories from the root on; the last one holds the first name that is missing, if any is. */
 function stationsOf(path: string, lookAt: LookAt): readonly Station[] {
-  let { root } = parse(path);
+  let root = rootOf(path);
   let at: readonly string[] = [];
   let rest = namesOf(path, root);
   const pathOf = (names: readonly string[]): string => root + names.join("/");
@@ -50,7 +50,7 @@ function stationsOf(path: string, lookAt: LookAt): readonly Station[] {
       const entry = lookAt(pathOf([...at, name]));
       if (entry === null) break;
       if (entry.target !== null) {
-        const { root: targetRoot } = parse(entry.target);
+        const targetRoot = rootOf(entry.target);
         if (targetRoot !== "") {
           root = targetRoot;
           at = [];

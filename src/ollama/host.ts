@@ -2,7 +2,6 @@
  * Where Ollama is, read from `OLLAMA_HOST` by the rules of Ollama's own programs (Go: `envconfig.Host`), so that a
  * value which works for `ollama` works here.
  */
-import { Buffer } from "node:buffer";
 import { parseIpAddress } from "../lib/network/ip_address.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
@@ -79,5 +78,5 @@ function basicAuthorization(credentials: string): string {
   try {
     decoded = decodeURIComponent(credentials);
   } catch { /* a bare percent sign: the text is meant as it stands */ }
-  return `Basic ${Buffer.from(decoded, "utf8").toString("base64")}`;
+  return `Basic ${new TextEncoder().encode(decoded).toBase64()}`;
 }

@@ -2,8 +2,8 @@
  * Least privilege: the permissions of the worker that runs the server, as a function of the configuration. Whatever is
  * not named here is refused to all code of the server, its dependencies included.
  */
-import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
+import { parentOf, pathBelow } from "../lib/system_path.ts";
 import { dataFiles, presencePaths } from "../storage/data_directory/data_files.ts";
 
 type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
@@ -38,7 +38,7 @@ export function serverPermissions(
   const both = workspace.store === "disk" ? [workspace.dir, dataDir] : [dataDir];
   const readOnly: string[] = [];
   if (database?.kind === "postgres") {
-    if (database.host.startsWith("/")) both.push(join(database.host, `.s.PGSQL.${database.port}`));
+    if (database.host.startsWith("/")) both.push(pathBelow(database.host, `.s.PGSQL.${database.port}`));
     if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
   }
   const presence = database === undefined ? presenceOf(dataDir, realPath) : [];
@@ -57,7 +57,7 @@ export function serverPermissions(
 /** Where the server goes on to look whether its database's files are in their place, and nothing of the files. */
 function presenceOf(dataDir: string, realPath: (path: string) => string): readonly string[] {
   const directories = new Set([dataDir, realPath(dataDir)]);
-  return [...directories].flatMap((directory) => presencePaths(join(directory, dataFiles.database)));
+  return [...directories].flatMap((directory) => presencePaths(pathBelow(directory, dataFiles.database)));
 }
 
 /** What is needed by name only until the storage is open, in each spelling: given up then. */
@@ -95,10 +95,10 @@ export function realPathBelow(path: string): string {
   try {
     return Deno.realPathSync(path);
   } catch (error) {
-    const parent = dirname(path);
+    const parent = parentOf(path);
     const isAbsent = error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
     if (!isAbsent || parent === path) return path;
-    return join(realPathBelow(parent), path.slice(parent.length));
+    return pathBelow(realPathBelow(parent), path.slice(parent.length));
   }
 }
 

@@ -1,6 +1,7 @@
 /** Help, as it fits a terminal. */
 import assert from "node:assert/strict";
-import { commands, loadCommands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/cli/commands.ts";
+import { loadCommands } from "../../src/cli/load_commands.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
 const screenLines = 24;
@@ -33,4 +34,22 @@ Deno.test("help COMMAND shows the command's flags, how it is called, and the fla
   }
   const token = await runCommand(["help", "token"]);
   assert.match(token.stdout, /--scope SCOPES[\s\S]*files:read, files:write/);
+});
+
+interface ModuleInfo {
+  readonly specifier: string;
+  readonly dependencies?: readonly { readonly code?: { readonly specifier: string } }[];
+}
+
+Deno.test("Deno reads few modules before --help and --version run, and none of Node or a package", async () => {
+  const main = new URL("../../main.ts", import.meta.url);
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", main.pathname] }).output();
+  const { modules }: { readonly modules: readonly ModuleInfo[] } = JSON.parse(new TextDecoder().decode(stdout));
+  const read = new Set([main.href]);
+  for (const specifier of read) { // grows as imports are found, those that only may run among them
+    const dependencies = modules.find((each) => each.specifier === specifier)?.dependencies ?? [];
+    for (const { code } of dependencies) if (code !== undefined) read.add(code.specifier);
+  }
+  assert.ok(read.size > 5 && read.size < 20, [...read].join("\n"));
+  assert.deepEqual([...read].filter((specifier) => !specifier.startsWith("file:")), []);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
-import { bundledFiles, bundleProgram, root, workerName } from "../../scripts/bundle.ts";
+import { bundledFiles, bundleProgram, namedModules, root } from "../../scripts/bundle.ts";
 import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
@@ -37,7 +37,7 @@ Deno.test("in the bundle, the worker evaluates the binding to the kernel and no 
   try {
     await bundleProgram(directory, null);
     const pieces = new Map<string, string>();
-    const pending = [join(directory, workerName)];
+    const pending = namedModules.filter((name) => name.includes("worker")).map((name) => join(directory, name));
     for (let path; (path = pending.pop()) !== undefined;) {
       if (pieces.has(path)) continue;
       const text = await Deno.readTextFile(path);

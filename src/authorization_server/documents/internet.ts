@@ -1,5 +1,4 @@
 /** The real network for the document fetcher: the system's resolver, and TLS over a pinned TCP connection. */
-import { lookup } from "node:dns/promises";
 import type { TLSSocket } from "node:tls";
 import { parseIpAddress } from "../../lib/network/ip_address.ts";
 import type { ConnectTarget, Network, SecureConnection } from "./public_document.ts";
@@ -7,7 +6,10 @@ import type { ConnectTarget, Network, SecureConnection } from "./public_document
 /** Connects as the machine does. `authorities` (PEM) take the place of the certificate authorities that it trusts. */
 export function createInternet(authorities?: string): Network {
   return {
-    resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+    async resolve(host) {
+      const { lookup } = await import("node:dns/promises"); // here, since few starts ever ask
+      return (await lookup(host, { all: true })).map(({ address }) => address);
+    },
     connectTls: (target) => connectTls(target, authorities),
   };
 }

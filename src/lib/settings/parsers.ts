@@ -1,5 +1,4 @@
 /** Parsers for single settings: text in, a typed value or a hint out. Pure. */
-import { Buffer } from "node:buffer";
 import { parseIpNetwork } from "../network/ip_address.ts";
 import { failure, type Result, success } from "../result.ts";
 import type { TrustedProxies } from "../network/trusted_proxies.ts";
@@ -143,7 +142,7 @@ export function parseStrongSecret(text: string): Result<string, string> {
 /** 32 bytes as base64url or base64, for sealing and signing. */
 export function parseMasterKey(text: string): Result<Uint8Array, string> {
   const bytes = /^[A-Za-z0-9_+/-]{43}=?$/.test(text)
-    ? new Uint8Array(Buffer.from(text, "base64url"))
+    ? Uint8Array.fromBase64(text.replaceAll("+", "-").replaceAll("/", "_"), { alphabet: "base64url" })
     : new Uint8Array(0);
   return bytes.byteLength === 32 && new Set(bytes).size >= 8
     ? success(bytes)

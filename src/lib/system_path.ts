@@ -1,0 +1,43 @@
+/** Paths as the system spells them. Without Node's modules, which take the starting program longer than all its own code. */
+import type Process from "node:process";
+
+const onWindows = Deno.build.os === "windows"; // whose drives, shares and two separators are left to Node
+
+/** The absolute, normal spelling of a path. */
+export function absolutePath(path: string): string {
+  if (onWindows) return nodeProcess().getBuiltinModule("node:path").resolve(path);
+  const names: string[] = [];
+  for (const name of (path.startsWith("/") ? path : `${Deno.cwd()}/${path}`).split("/")) {
+    if (name === "..") names.pop();
+    else if (name !== "" && name !== ".") names.push(name);
+  }
+  return `/${names.join("/")}`;
+}
+
+/** The path of what lies below a directory, absolute. */
+export function pathBelow(directory: string, path: string): string {
+  return absolutePath(`${directory}/${path}`);
+}
+
+/** The directory that holds what lies at an absolute path; a root holds itself. */
+export function parentOf(path: string): string {
+  return absolutePath(`${path}/..`);
+}
+
+/** Where an absolute path begins: `/`, or a drive or share of Windows. Empty for a relative path. */
+export function rootOf(path: string): string {
+  if (onWindows) return nodeProcess().getBuiltinModule("node:path").parse(path).root;
+  return path.startsWith("/") ? "/" : "";
+}
+
+/** `null` for a user without HOME and without an entry among the system's users. */
+export function homeDirectory(): string | null {
+  const mayAsk = Deno.permissions.querySync({ name: "env", variable: "HOME" }).state === "granted";
+  const home = onWindows || !mayAsk ? undefined : Deno.env.get("HOME");
+  return home || nodeProcess().getBuiltinModule("node:os").homedir() as string | null; // null, whatever Node's types say
+}
+
+/** Loaded by the first use: the import would load it at once. */
+function nodeProcess(): typeof Process {
+  return Reflect.get(globalThis, "process");
+}
