@@ -8,6 +8,7 @@ export type CommandName =
   | "users"
   | "clients"
   | "keys"
+  | "audit"
   | "doctor"
   | "config"
   | "hash-password"
@@ -62,7 +63,6 @@ export const allCommands: readonly ListedCommand[] = [
   {
     name: "audit",
     summary: "search the stored audit, verify that it is as it was written",
-    load: async () => (await import("./commands/audit.ts")).auditCommand,
   },
   {
     name: "doctor",

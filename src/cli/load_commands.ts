@@ -11,6 +11,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   users: async () => (await import("./commands/users.ts")).usersCommand,
   clients: async () => (await import("./commands/clients.ts")).clientsCommand,
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
+  audit: async () => (await import("./commands/audit.ts")).auditCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
   "hash-password": async () => (await import("./commands/hash_password.ts")).hashPasswordCommand,
