@@ -182,7 +182,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
     if (!isSteady()) return;
-    storage.sweep().catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
+    const sweeping = [storage.sweep(), toolbox.tidy()];
+    for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
   });
   return {
     fetch: http.fetch,

@@ -1,5 +1,4 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
-import { join } from "node:path";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
 import type { Installation } from "./installation.ts";
@@ -30,17 +29,8 @@ import { fileWriteTool } from "../tools/files/file_write.ts";
 import { refusalWords } from "../tools/files/refusal.ts";
 import { createTransfers } from "../transfer/transfers.ts";
 import { llmTools } from "../tools/llm/llm_tools.ts";
-import type { AccessPatterns } from "../workspace/access_rules.ts";
-import { createDiskWatch } from "../workspace/disk/watch.ts";
-import { openDiskWorkspace } from "../workspace/disk/disk_workspace.ts";
-import { defaultWorkspaceLimits, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
-import {
-  createWorkspaceWatches,
-  type WorkspaceWatches,
-  type WorkspaceWatchesOptions,
-} from "../workspace/shared_watch.ts";
-import type { WorkspaceSettings } from "../workspace/settings.ts";
-import { createUserWorkspaces, userDirectoryName } from "../workspace/user_workspaces.ts";
+import type { WorkspaceSource } from "../workspace/port.ts";
+import { openWorkspaces, watchWorkspaces } from "./workspaces.ts";
 
 /** Tools and what they hold open. */
 interface Toolbox {
@@ -50,6 +40,8 @@ interface Toolbox {
   readonly model: LocalModel;
   /** Serves the links that the tools make; `null` where there is no address to make them of. */
   readonly transfers: Endpoint | null;
+  /** Drops what the workspaces keep for too long. */
+  tidy(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -70,7 +62,7 @@ type TransferBy = Pick<Parameters<typeof createTransfers>[0], "serverUrl" | "sec
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow, telemetry: { tracer, fetch } } = dependencies;
-  const { source: workspace, close: closeWorkspaces } = await openWorkspaces(config.workspace, dependencies);
+  const { source: workspace, tidy, close: closeWorkspaces } = await openWorkspaces(config.workspace, dependencies);
   const watches = await watchWorkspaces(config.workspace, dependencies);
   const transfers = openTransfers(workspace, dependencies);
   const links = transfers?.links ?? null;
@@ -107,6 +99,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       ...(records === null ? [] : records.tools),
     ],
     transfers: transfers?.endpoint ?? null,
+    tidy,
     async close() {
       transfers?.close();
       ollama.close();
@@ -142,68 +135,4 @@ async function recordsOf(servicenow: ServicenowRecords, workspace: WorkspaceSour
   const resources = servicenowResources(servicenow);
   const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: write });
   return { tools, resources, prompts: servicenowPrompts(resources.read) };
-}
-
-interface OpenedWorkspaces {
-  readonly source: WorkspaceSource;
-  close(): Promise<void>;
-}
-
-/** One workspace for all, or one for each user, opened at the first use. */
-async function openWorkspaces(
-  settings: WorkspaceSettings,
-  dependencies: ToolboxDependencies,
-): Promise<OpenedWorkspaces> {
-  const open = await workspaceOpener(settings, dependencies);
-  if (settings.sharing === "shared") {
-    const workspace = open(null);
-    return { source: workspace, close: () => workspace.close() };
-  }
-  const users = createUserWorkspaces(open);
-  return { source: (principal) => users.of(principal), close: () => users.close() };
-}
-
-/** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
-async function workspaceOpener(
-  settings: WorkspaceSettings,
-  { storage, clock, bounds, kernel }: ToolboxDependencies,
-): Promise<(directory: string | null) => Workspace> {
-  const { maxWriteBytes, quotaBytes = null } = settings;
-  const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
-  const access = accessOf(settings);
-  if (settings.store === "storage") {
-    const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");
-    return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock });
-  }
-  const { hardLinks, dir } = settings;
-  const confined = kernel?.available ? { kernel: kernel.roots } : {};
-  return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), limits, access, hardLinks, ...confined });
-}
-
-/** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
-function storeNameOf(directory: string | null): string {
-  return directory === null ? "shared" : `user:${directory}`;
-}
-
-/** Watches of what {@link openWorkspaces} opens: they begin with their first listener. */
-async function watchWorkspaces(
-  settings: WorkspaceSettings,
-  { storage, clock, log }: ToolboxDependencies,
-): Promise<WorkspaceWatches> {
-  const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
-  const isShared = settings.sharing === "shared";
-  const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
-  const access = accessOf(settings);
-  if (settings.store === "storage") {
-    const { createStoreWatch } = await import("../workspace/store/watch.ts");
-    const stored = { access, storage, clock, log };
-    const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
-    return createWorkspaceWatches({ nameOf, open, onFailure });
-  }
-  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(settings.dir, name) });
-  return createWorkspaceWatches({ nameOf, open, onFailure });
-}
-
-function accessOf({ deniedNames, protectedNames }: WorkspaceSettings): AccessPatterns {
-  return { denied: deniedNames ?? [], protected: protectedNames };
 }

@@ -19,6 +19,7 @@ import {
   LOCK_UN,
   openFlags,
   openHowBytes,
+  RENAME_EXCHANGE,
   RENAME_NOREPLACE,
   RESOLVE_BENEATH,
   RESOLVE_NO_MAGICLINKS,
@@ -30,8 +31,11 @@ import {
   SYS_openat2,
 } from "./numbers.ts";
 
-/** What an entry is opened for: to look and go on from there, to read, to list, to make a new file, or to lock. */
-type Purpose = "path" | "directory" | "read" | "list" | "create" | "lock" | "create_lock";
+/**
+ * What an entry is opened for: to look and go on from there, to read, to list, to make a new file, to add to one
+ * that is made when it is missing, or to lock.
+ */
+type Purpose = "path" | "directory" | "read" | "list" | "create" | "append" | "lock" | "create_lock";
 
 /** An entry of a directory. */
 interface DirectoryEntry {
@@ -61,11 +65,15 @@ export interface Descriptor {
   rename(name: string, to: Descriptor, newName: string): void;
   /** The same, unless something of that name is there: EEXIST. */
   renameNew(name: string, to: Descriptor, newName: string): void;
+  /** Two entries take each other's name in one step. */
+  exchange(name: string, to: Descriptor, otherName: string): void;
   /** Bytes read at `position` into `buffer`; 0 at the end. */
   read(buffer: Uint8Array<ArrayBuffer>, position: number): number;
   readLater(buffer: Uint8Array<ArrayBuffer>, position: number): Promise<number>;
   /** Writes all of it where the last write ended. */
   write(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** The same at once, for a few bytes. */
+  writeNow(bytes: Uint8Array<ArrayBuffer>): void;
   /** Resolves when what was written is on the disk. */
   flush(): Promise<void>;
   setMode(mode: number): void;
@@ -112,6 +120,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     // without waiting: should it be a pipe, there may be no writer
     read: openHow(flags.O_NONBLOCK | noFollow, 0, confined),
     list: openHow(flags.O_DIRECTORY | noFollow, 0, confined),
+    append: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_APPEND | flags.O_NONBLOCK | noFollow, 0o600, confined),
     create: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | noFollow, 0o666, confined),
     lock: openHow(flags.O_WRONLY | flags.O_NONBLOCK | noFollow, 0, confined),
     create_lock: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_NONBLOCK | noFollow, 0o600, confined),
@@ -262,6 +271,11 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       must(libc.renameat2(this.#open(), cName(name), target, cName(newName, otherPathBytes), RENAME_NOREPLACE));
     }
 
+    exchange(name: string, to: Descriptor, otherName: string): void {
+      const target = numberOf(to);
+      must(libc.renameat2(this.#open(), cName(name), target, cName(otherName, otherPathBytes), RENAME_EXCHANGE));
+    }
+
     read(buffer: Uint8Array<ArrayBuffer>, position: number): number {
       const count = libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), toBigInt(position));
       must(count);
@@ -280,6 +294,14 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
           ? libc.write(this.#open(), rest, toBigInt(lengthOf(rest)))
           : await libc.writeLater(this.#open(), rest, toBigInt(lengthOf(rest)));
         if (count < 0) must(count = libc.write(this.#open(), rest, toBigInt(lengthOf(rest))));
+        rest = rest.subarray(count);
+      }
+    }
+
+    writeNow(bytes: Uint8Array<ArrayBuffer>): void {
+      for (let rest = bytes; lengthOf(rest) > 0;) {
+        const count = libc.write(this.#open(), rest, toBigInt(lengthOf(rest)));
+        must(count);
         rest = rest.subarray(count);
       }
     }

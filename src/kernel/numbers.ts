@@ -9,6 +9,7 @@ export interface OpenFlags {
   readonly O_RDWR: number;
   readonly O_CREAT: number;
   readonly O_EXCL: number;
+  readonly O_APPEND: number;
   readonly O_NOCTTY: number;
   readonly O_NONBLOCK: number;
   readonly O_DIRECTORY: number;
@@ -22,6 +23,7 @@ const sharedFlags = {
   O_RDWR: 0o2,
   O_CREAT: 0o100,
   O_EXCL: 0o200,
+  O_APPEND: 0o2000,
   O_NOCTTY: 0o400,
   O_NONBLOCK: 0o4000,
   O_CLOEXEC: 0o2000000,
@@ -51,6 +53,7 @@ export const AT_REMOVEDIR = 0x200;
 export const AT_NO_AUTOMOUNT = 0x800;
 export const AT_EMPTY_PATH = 0x1000;
 export const RENAME_NOREPLACE = 1;
+export const RENAME_EXCHANGE = 2;
 export const LOCK_EX = 2;
 export const LOCK_NB = 4;
 export const LOCK_UN = 8;

@@ -84,6 +84,8 @@ export interface ToolContext {
   progress(update: ProgressUpdate): void;
   /** Sends a log message to the caller, if it asked for messages of this level. Never put secrets into it. */
   log(level: LoggingLevel, data: unknown, logger?: string): void;
+  /** Names the change that the call makes, for its audit line. */
+  noteChange(id: string): void;
   /** Whether the caller can be asked so, or takes tasks. */
   supports(ability: ClientAbility): boolean;
   /**

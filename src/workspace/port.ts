@@ -3,6 +3,7 @@
  * it and pass the same contract. Refusals are values; only lost infrastructure and bugs are exceptions.
  */
 import type { Principal } from "../lib/principal.ts";
+import type { Change, ChangeAuthor, KeptItem, Left, Passage } from "./change.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ArrivingContent, ReceiveOptions } from "./arriving_content.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";
@@ -138,6 +139,8 @@ export interface WriteOptions {
   readonly mode?: "create" | "overwrite" | "append";
   /** Refuse as a conflict unless the file is there and its content has this SHA-256, in hexadecimal. */
   readonly ifMatch?: string;
+  /** What an edit makes of which places, for {@link Trash}: it can then be undone in a file that was changed since. */
+  readonly passages?: readonly Passage[];
 }
 
 /** What a write left behind. */
@@ -162,7 +165,7 @@ export interface WorkspaceLimits {
   readonly maxFileBytes: number;
   /** What one listing may give. */
   readonly maxListEntries: number;
-  /** How many entries one deletion may take away, and one search may visit. */
+  /** How many entries one search may visit, and one deletion take away where nothing is kept of it. */
   readonly maxTreeEntries: number;
   /** Quota: what all files together may have. `null`: no quota. */
   readonly maxTotalBytes: number | null;
@@ -216,15 +219,56 @@ export interface Workspace {
   ): Promise<PairOutcome<WrittenFile>>;
   /** Moves a file, directory or link; what is at `to` is replaced only if asked, and only a file by a file. */
   move(from: WorkspacePath, to: WorkspacePath, options?: { readonly overwrite?: boolean }): Promise<PairOutcome<null>>;
-  /** Deletes a file, a link, an empty directory, or with `recursive` a directory with at most `maxTreeEntries` below. */
+  /** Deletes a file, a link, an empty directory, or with `recursive` a directory with all below it. */
   remove(
     path: WorkspacePath,
     options?: { readonly recursive?: boolean },
   ): Promise<Outcome<{ readonly entries: number }>>;
   /** Makes the directory and its missing parents; that it is there already is no error. */
   makeDirectory(path: WorkspacePath): Promise<Outcome<{ readonly created: boolean }>>;
+  /** What changes have replaced and deleted; `null` where nothing is kept. */
+  readonly trash: Trash | null;
+  /**
+   * The same workspace for one call of a tool: what is changed through it is one change, of which `onChange` gets the id
+   * before its first step.
+   */
+  begin(author: ChangeAuthor, onChange?: (id: string) => void): Workspace;
   /** Gives back what the workspace holds open; it is not used afterwards. */
   close(): Promise<void>;
+}
+
+/** What an operation that others may forestall expects: it refuses as a conflict unless this is there. */
+interface Expecting {
+  readonly left: Left;
+}
+
+/**
+ * What changes have replaced and deleted, for a bounded time and size, where no path leads. The operations that change
+ * something are steps of a change, too.
+ */
+export interface Trash {
+  /** How long a change is kept, in milliseconds. */
+  readonly keepMs: number;
+  /** The changes, the newest first. */
+  changes(): AsyncIterable<Change>;
+  find(id: string): Promise<Change | null>;
+  /** Whether what the step kept is still there. */
+  holds(item: KeptItem): Promise<boolean>;
+  /** A part of a file that a step kept, at most `maxReadBytes` of it. */
+  read(item: KeptItem, range: ByteRange): Promise<Outcome<Uint8Array>>;
+  /** Whether an entry is as a step has left it. */
+  isAsLeft(path: WorkspacePath, left: Left): Promise<Outcome<boolean>>;
+  /** Puts what a step kept to a path where nothing is, or in the place of a file that is as it was left. */
+  restore(item: KeptItem, path: WorkspacePath, expecting?: Expecting): Promise<Outcome<null>>;
+  /** Takes away what is as it was left. */
+  takeAway(path: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
+  /** Moves what is as it was left to a path where nothing is. */
+  moveBack(from: WorkspacePath, to: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
+  /** Leaves only the beginning of a file that is as it was left. */
+  cutBack(path: WorkspacePath, sizeBytes: number, expecting: Expecting): Promise<Outcome<null>>;
+  noteUndone(id: string, by: string): Promise<void>;
+  /** Drops what is kept for too long, or is too much. */
+  tidy(): Promise<void>;
 }
 
 /** One workspace for all, or one for each principal. */

@@ -1,5 +1,5 @@
 /** The directory that agents work in, and its bounds. */
-import { parseChoice, parseInteger, parseList, parseText } from "../lib/settings/parsers.ts";
+import { parseChoice, parseDurationOrNone, parseInteger, parseList, parseText } from "../lib/settings/parsers.ts";
 import { mebibyte, optional, required, type ValuesOf } from "../lib/settings/setting.ts";
 
 /** Settings under the heading Workspace. */
@@ -45,6 +45,18 @@ export const workspaceSettings = {
     default: ".git",
     parse: parseList(parseText),
     help: "names in the workspace that agents may read but not change, comma-separated",
+  }),
+  trashKeepMs: required({
+    env: "TRASH_KEEP",
+    default: "7d",
+    parse: parseDurationOrNone,
+    help: "how long files that were changed or deleted are kept, for file_undo and `trash restore`; 0 keeps nothing",
+  }),
+  trashMaxBytes: required({
+    env: "TRASH_MAX_BYTES",
+    default: String(1024 * mebibyte),
+    parse: parseInteger(0, 1_000_000_000_000),
+    help: "maximum size of all that is kept so, beside WORKSPACE_QUOTA_BYTES; the oldest goes first",
   }),
   hardLinks: required({
     env: "HARD_LINKS",

@@ -7,6 +7,8 @@ import type { Workspace } from "./port.ts";
 interface UserWorkspaces {
   /** The workspace of the principal's user, whatever client they use. */
   of(principal: Principal): Workspace;
+  /** Those that are open. */
+  opened(): Iterable<Workspace>;
   /** Closes all that were opened. */
   close(): Promise<void>;
 }
@@ -27,6 +29,7 @@ export function createUserWorkspaces(open: (name: string) => Workspace): UserWor
       }
       return workspace;
     },
+    opened: () => opened.values(),
     async close() {
       await Promise.all(Array.from(opened.values(), (workspace) => workspace.close()));
       opened.clear();

@@ -15,11 +15,11 @@
 #define S(member) printf("%s %ld\n", #member, (long)offsetof(struct statx, member));
 #define D(member) printf("%s %ld\n", #member, (long)offsetof(struct dirent64, member));
 int main(void) {
-  N(O_WRONLY) N(O_RDWR) N(O_CREAT) N(O_EXCL) N(O_NOCTTY) N(O_NONBLOCK) N(O_DIRECTORY) N(O_NOFOLLOW) N(O_CLOEXEC) N(O_PATH)
+  N(O_WRONLY) N(O_RDWR) N(O_CREAT) N(O_EXCL) N(O_APPEND) N(O_NOCTTY) N(O_NONBLOCK) N(O_DIRECTORY) N(O_NOFOLLOW) N(O_CLOEXEC) N(O_PATH)
   N(SYS_openat2) N(RESOLVE_NO_XDEV) N(RESOLVE_NO_MAGICLINKS) N(RESOLVE_NO_SYMLINKS) N(RESOLVE_BENEATH)
   printf("openHowBytes %ld\n", (long)sizeof(struct open_how));
   N(PROT_READ) N(MAP_SHARED) N(MAP_FAILED)
-  N(AT_FDCWD) N(AT_SYMLINK_NOFOLLOW) N(AT_REMOVEDIR) N(AT_NO_AUTOMOUNT) N(AT_EMPTY_PATH) N(RENAME_NOREPLACE)
+  N(AT_FDCWD) N(AT_SYMLINK_NOFOLLOW) N(AT_REMOVEDIR) N(AT_NO_AUTOMOUNT) N(AT_EMPTY_PATH) N(RENAME_NOREPLACE) N(RENAME_EXCHANGE)
   N(LOCK_EX) N(LOCK_NB) N(LOCK_UN) N(STATX_BASIC_STATS) N(STATX_BTIME) N(STATX_MNT_ID)
   N(S_IFMT) N(S_IFDIR) N(S_IFREG) N(S_IFLNK) N(DT_UNKNOWN) N(DT_DIR) N(DT_REG) N(DT_LNK)
   printf("bytes %ld\n", (long)sizeof(struct statx));

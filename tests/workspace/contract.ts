@@ -8,6 +8,8 @@ import type { Outcome, PairRefusal, Workspace, WorkspaceLimits, WorkspaceRefusal
 export interface ContractSettings {
   readonly limits?: Partial<WorkspaceLimits>;
   readonly access?: AccessPatterns;
+  readonly trash?: { readonly keepMs: number; readonly maxBytes: number };
+  readonly clock?: () => number;
 }
 
 /** A new, empty workspace; `dispose` closes it and takes away what held it. */
@@ -19,8 +21,16 @@ export interface OpenedWorkspace {
 /** Makes workspaces for the suite. */
 export type OpenWorkspace = (settings: ContractSettings) => Promise<OpenedWorkspace>;
 
-/** Runs the whole suite against the workspaces that `open` makes. */
+/** Keeps more than the suite replaces. */
+export const roomyTrash = { keepMs: 60_000_000, maxBytes: 100_000_000 };
+
+/** Runs the whole suite against the workspaces that `open` makes, without a trash and with one. */
 export function testWorkspaceContract(name: string, open: OpenWorkspace): void {
+  testWorkspace(name, open);
+  testWorkspace(`${name} with a trash`, (settings) => open({ ...settings, trash: roomyTrash }));
+}
+
+function testWorkspace(name: string, open: OpenWorkspace): void {
   const test = (
     what: string,
     body: (workspace: Workspace) => Promise<void>,
@@ -350,7 +360,11 @@ export function testWorkspaceContract(name: string, open: OpenWorkspace): void {
     assert.equal(reason(await workspace.remove(at(""), { recursive: true })), "is_root");
   });
 
-  test("remove() refuses a tree with more than maxTreeEntries", async (workspace) => {
+  test("remove() refuses a tree with more than maxTreeEntries, unless the trash takes it", async (workspace) => {
+    if (workspace.trash !== null) {
+      for (let n = 0; n < 7; n++) await fillFile(workspace, `d/${n}`, "x");
+      return assert.equal(value(await workspace.remove(at("d"), { recursive: true })).entries, 8);
+    }
     for (let n = 0; n < 6; n++) await fillFile(workspace, `d/${n}`, "x");
     assert.equal(reason(await workspace.remove(at("d"), { recursive: true })), "too_many_entries");
     assert.equal((await tree(workspace)).length, 7);
@@ -444,7 +458,7 @@ export async function tree(workspace: Workspace, directory = ""): Promise<string
   }
 }
 
-function encode(content: string): Uint8Array {
+export function encode(content: string): Uint8Array {
   return new TextEncoder().encode(content);
 }
 
@@ -452,15 +466,15 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-async function fillFile(workspace: Workspace, path: string, content: string): Promise<void> {
+export async function fillFile(workspace: Workspace, path: string, content: string): Promise<void> {
   value(await workspace.write(at(path), encode(content)));
 }
 
-async function text(workspace: Workspace, path: string): Promise<string> {
+export async function text(workspace: Workspace, path: string): Promise<string> {
   return decode(value(await workspace.read(at(path))).bytes);
 }
 
-function value<T>(outcome: Outcome<T>): T {
+export function value<T>(outcome: Outcome<T>): T {
   assert.ok(outcome.ok, outcome.ok ? "" : JSON.stringify(outcome.error));
   return outcome.value;
 }
@@ -471,6 +485,6 @@ function refusal(outcome: Outcome<unknown>): unknown {
   return error;
 }
 
-function reason(outcome: Outcome<unknown>): string {
+export function reason(outcome: Outcome<unknown>): string {
   return outcome.ok ? "no refusal" : outcome.error.reason;
 }

@@ -1,10 +1,11 @@
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { makeConfinedBase } from "./confined_base.ts";
-import { testWorkspaceContract } from "./contract.ts";
+import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
+import { testTrashContract } from "./trash_contract.ts";
 import { diskModes } from "./disk_modes.ts";
 
 for (const { name, kernel } of diskModes) {
-  testWorkspaceContract(`disk workspace, ${name}`, (settings) => {
+  const open: OpenWorkspace = (settings) => {
     const scene = makeConfinedBase();
     const workspace = openDiskWorkspace({ root: scene.root, kernel, ...settings });
     return Promise.resolve({
@@ -14,5 +15,7 @@ for (const { name, kernel } of diskModes) {
         scene.remove();
       },
     });
-  });
+  };
+  testWorkspaceContract(`disk workspace, ${name}`, open);
+  testTrashContract(`disk workspace, ${name}`, open);
 }

@@ -144,7 +144,11 @@ for (
     inWorkspace(async (_, root) => {
       Deno.writeTextFileSync(`${root}/f`, "judged");
       const child = new Deno.Command(Deno.execPath(), {
-        args: ["run", "-A", "--no-check", "--no-config", "--no-lock", here("die_in_deletion.ts"), root],
+        args: [
+          ...["run", "-A", "--no-check", "--no-config", "--no-lock", `--import-map=${here("bare_programs.json")}`],
+          here("die_in_deletion.ts"),
+          root,
+        ],
         stdin: "piped",
         stdout: "piped",
       }).spawn();

@@ -34,7 +34,13 @@ Deno.test("kill -9 in the midst of writes of all kinds leaves old or new, all th
 
 /** Lets a process write for a moment, kills it, and gives the lines that it printed. */
 async function killWhileWriting(root: string): Promise<string[]> {
-  const args = [...runFlags, here("write_until_killed.ts"), root, `${size}`];
+  const args = [
+    ...runFlags,
+    `--import-map=${here("bare_programs.json")}`,
+    here("write_until_killed.ts"),
+    root,
+    `${size}`,
+  ];
   const child = new Deno.Command(Deno.execPath(), { args, stdout: "piped", stderr: "inherit" }).spawn();
   const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";

@@ -1,9 +1,10 @@
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
-import { testWorkspaceContract } from "./contract.ts";
+import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
+import { testTrashContract } from "./trash_contract.ts";
 
-testWorkspaceContract("store-backed workspace", (settings) => {
+const open: OpenWorkspace = (settings) => {
   const directory = Deno.makeTempDirSync({ prefix: "portcullis-" });
   const storage = openSqliteStorage({ path: `${directory}/store.sqlite`, clock: systemClock });
   const workspace = openStoreWorkspace({ storage, name: "shared", ...settings });
@@ -15,4 +16,7 @@ testWorkspaceContract("store-backed workspace", (settings) => {
       Deno.removeSync(directory, { recursive: true });
     },
   });
-});
+};
+
+testWorkspaceContract("store-backed workspace", open);
+testTrashContract("store-backed workspace", open);

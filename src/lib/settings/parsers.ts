@@ -32,6 +32,12 @@ export function parseDuration(text: string): Result<number, string> {
     : failure("must be a number of minutes, hours or days up to ten years, such as 45m, 12h or 30d");
 }
 
+/** The same, or `0` for none. */
+export function parseDurationOrNone(text: string): Result<number, string> {
+  const given = text === "0" ? success(0) : parseDuration(text);
+  return given.ok ? given : failure(`${given.error}; or 0`);
+}
+
 /** How many workers: a number, or `auto` for as many as there are cores. */
 export function parseWorkers(text: string): Result<number, string> {
   if (text === "auto") return success(Math.min(navigator.hardwareConcurrency, maxWorkers));

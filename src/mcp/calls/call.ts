@@ -20,6 +20,7 @@ export interface PublicCall {
   tool: string | null;
   outcome: AuditOutcome;
   code: string | null;
+  change: string | null;
 }
 
 /** A request that a token came with. */

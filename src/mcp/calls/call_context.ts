@@ -149,6 +149,10 @@ class CallContext implements RunningContext {
     this.outlet.send(notificationText("notifications/message", params), true);
   }
 
+  noteChange(id: string): void {
+    this.#call.change = id;
+  }
+
   supports(ability: ClientAbility): boolean {
     return this.#call.revision.capabilitiesOf(this.#call.request, this.#call.session).has(ability);
   }

@@ -59,6 +59,7 @@ export function createMessageHandler({ runtime, methods, observe }: {
       scopes: [],
       outcome: "ok",
       code: null,
+      change: null,
     };
     observe(call, call.principal, () => dispatch(call))
       .then((answer) => resolve(call.outlet === null ? answer : call.outlet.finish(answer)), reject);

@@ -47,6 +47,7 @@ export function createRequestObserver({ runtime, isKnownMethod, audit }: {
       outcome: call.outcome,
       code: call.code,
       durationMs: timers.elapsed() - started,
+      ...(call.change === null ? {} : { change: call.change }),
       ...(traceId === undefined ? {} : { traceId }),
     }, request.params);
     if (span !== null) endRequestSpan(span, call);

@@ -43,6 +43,7 @@ export function createPublicHandshake(options: PublicHandshakeOptions): PublicHa
       tool: null,
       outcome: "ok",
       code: null,
+      change: null,
     };
     return await observe(call, null, () => answerPublicInitialize(options, call));
   };

@@ -16,6 +16,7 @@ import {
   rmdirSync,
   type Stats,
   write,
+  writeSync,
 } from "node:fs";
 import { promisify } from "node:util";
 import type { AccessRules } from "../access_rules.ts";
@@ -31,7 +32,7 @@ import {
   type DiskLock,
   isSame,
 } from "./directory.ts";
-import { errorCode } from "./refusal.ts";
+import { errorCode, unlinkable } from "./refusal.ts";
 
 /** More of them in one directory look alike: the halves that come first in a pair. */
 const maxUnknownNames = 999;
@@ -136,6 +137,12 @@ class CheckedDirectory implements DiskDirectory {
     return null;
   }
 
+  openOwn(name: string): DiskFile | null {
+    if (this.statusOf(name)?.isFile !== true) return null;
+    const descriptor = openSync(this.#at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
+  }
+
   createFile(name: string): DiskFile {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const descriptor = openSync(this.#at(name), flags, 0o666);
@@ -199,6 +206,30 @@ class CheckedDirectory implements DiskDirectory {
     if (lstatOrNull(target) !== null) return false;
     Deno.renameSync(from, target);
     return true;
+  }
+
+  exchange(): boolean {
+    return false; // node:fs has no such rename
+  }
+
+  link(name: string, to: DiskDirectory, newName: string): boolean {
+    try {
+      linkSync(this.#at(name), pathIn(to, newName));
+      return true;
+    } catch (error) {
+      if (unlinkable.has(errorCode(error) ?? "")) return false;
+      throw error;
+    }
+  }
+
+  appendText(name: string, text: string): void {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
+    const descriptor = openSync(this.#at(name), flags, 0o600);
+    try {
+      writeSync(descriptor, text);
+    } finally {
+      closeSync(descriptor);
+    }
   }
 
   isStillInside(name?: string): boolean {

@@ -7,6 +7,7 @@ import type { Disk } from "./context.ts";
 import { type DiskDirectory, type DiskInfo, isSame, versionOf } from "./directory.ts";
 import { resolveInside } from "./resolve.ts";
 import type { StagedFile } from "./staging.ts";
+import { type NewContent, placeRecorded, replaceKeeping } from "./trash/keep.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
@@ -54,14 +55,15 @@ export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   return success({ segments, directory, names: [name], info });
 }
 
-/** Puts the staged file of `sizeBytes` at `path`, if that still is as expected; says whether this made a new file. */
+/** Puts the staged file at `path`, if that still is as expected; says whether this made a new file. */
 export function commitFile(
   disk: Disk,
   path: WorkspacePath,
   staged: StagedFile,
-  sizeBytes: number,
+  content: NewContent,
   expected: Expectation,
 ): Outcome<{ readonly created: boolean }> {
+  const { sizeBytes } = content;
   const target = findTarget(disk, path); // again: it may have changed while the content was written
   if (!target.ok) return target;
   const { segments, directory, names, info } = target.value;
@@ -77,19 +79,23 @@ export function commitFile(
   const parent = makeParents(directory, names.slice(0, -1));
   if (!parent.ok) return parent;
   const name = names.at(-1) ?? "";
+  const place = { parent: parent.value, name, path: segments.join("/"), made: names.length - 1 };
   if (info === null) {
-    if (!disk.staging.placeNew(staged.name, parent.value, name)) return failure({ reason: "already_exists" });
+    const placed = placeRecorded(disk, staged, place, content);
+    if (!placed.ok) return placed;
   } else {
     // right before the rename, which replaces whatever another process has put there
     const there = parent.value.statusOf(name);
     if (expected.version !== undefined && (there === null || versionOf(there) !== expected.version)) {
       return failure({ reason: "conflict" });
     }
-    disk.staging.place(staged.name, parent.value, name);
+    const placed = replaceKeeping(disk, staged, place, content, info);
+    if (!placed.ok) return placed;
   }
   const after = parent.value.statusOf(name);
   if (after === null || !isSame(after, staged.file.info) || !parent.value.isStillInside(name)) return changedMeanwhile;
   disk.quota.add(growth, newEntries);
+  disk.change?.leftAt.set(place.path, versionOf(after));
   return success({ created: info === null });
 }
 

@@ -5,6 +5,7 @@ import type { DirectoryNames } from "./names.ts";
 import type { DiskQuota } from "./quota.ts";
 import type { DirectoryScans } from "./scan.ts";
 import type { Staging } from "./staging.ts";
+import type { DiskChange, DiskTrash } from "./trash/disk_trash.ts";
 import type { KeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspaceLimits } from "../port.ts";
 
@@ -20,6 +21,10 @@ export interface Disk {
   readonly names: DirectoryNames;
   readonly staging: Staging;
   readonly quota: DiskQuota;
+  /** What keeps what is replaced; `null`: nothing does. */
+  readonly trash: DiskTrash | null;
+  /** The change that is being made; `null`: each operation is one of its own. */
+  readonly change: DiskChange | null;
   /** One writer at a time for each file, by its resolved path. */
   readonly writers: KeyedMutex;
 }

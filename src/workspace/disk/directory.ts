@@ -84,6 +84,8 @@ export interface DiskDirectory {
   list(path: string): DiskListing;
   /** Opens the regular file that was found; `null` when another entry was put in its place. */
   openFile(name: string, found: DiskInfo): DiskFile | null;
+  /** Opens a file in the staging directory, where no path of a caller leads; `null` when there is no file. */
+  openOwn(name: string): DiskFile | null;
   createFile(name: string): DiskFile;
   /** Opens a file to lock it; `null` when there is none, or no file. */
   openLock(name: string, create: boolean): DiskLock | null;
@@ -101,6 +103,12 @@ export interface DiskDirectory {
   rename(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): void;
   /** Renames unless there is something of the new name; says whether it did. */
   renameNew(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): boolean;
+  /** Two entries take each other's name in one step; `false` where the system has no such step. */
+  exchange(name: string, to: DiskDirectory, otherName: string): boolean;
+  /** Gives a file a second name, unless there is something of that name; `false` where it can have none. */
+  link(name: string, to: DiskDirectory, newName: string): boolean;
+  /** Adds a short text to a file of the server's own, which is made when it is missing. */
+  appendText(name: string, text: string): void;
   /** Whether what lies here, or at this name, still is inside and not denied: another process may have moved it. */
   isStillInside(name?: string): boolean;
   /** The same for a directory whose entries are to change: it is not protected either. */

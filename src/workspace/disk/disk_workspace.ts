@@ -23,6 +23,9 @@ import { openPlain } from "./open.ts";
 import { findInside } from "./resolve.ts";
 import { createDirectoryScans } from "./scan.ts";
 import { createStaging, sweepStaging } from "./staging.ts";
+import { createDiskTrash, type TrashLimits } from "./trash/disk_trash.ts";
+import { hasTrash } from "./trash/trash_directory.ts";
+import { createWorkspaceTrash } from "./trash/workspace_trash.ts";
 import { copyDiskFile, writeDiskFile } from "./write.ts";
 import { createKeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -41,6 +44,8 @@ export interface DiskWorkspaceOptions {
   readonly hardLinks?: "allow" | "refuse";
   /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
   readonly kernel?: KernelRoots | undefined;
+  /** What is kept of what changes replace. Default: nothing. */
+  readonly trash?: TrashLimits;
   /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
   readonly randomId?: () => string;
   readonly clock?: Clock;
@@ -51,13 +56,17 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   const rules = createAccessRules(options.access);
   const { path, access } = openRoot(options, rules);
   const limits = { ...defaultWorkspaceLimits, ...options.limits };
-  const staging = createStaging(access, options.randomId ?? (() => crypto.randomUUID()));
+  const randomId = options.randomId ?? (() => crypto.randomUUID());
+  const staging = createStaging(access, randomId);
   try {
     sweepStaging(access);
   } catch (error) {
     toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
   }
   const clock = options.clock ?? systemClock;
+  const trash = options.trash === undefined
+    ? null
+    : createDiskTrash({ ...options.trash, access, staging, clock, randomId });
   const disk: Disk = {
     path,
     access,
@@ -68,7 +77,26 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     names: createDirectoryNames(clock),
     staging,
     quota: createDiskQuota(access, limits, systemTimers.elapsed),
+    trash,
+    change: null,
     writers: createKeyedMutex(),
+  };
+  if (trash !== null && isThereTrash(access)) void trash.tidy();
+  return workspaceWith(disk, async () => {
+    await trash?.close();
+    staging.close();
+    access.close();
+  });
+}
+
+/** The workspace whose changes are steps of the disk's change, or where that has none, changes of their own. */
+function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
+  const { trash, limits } = disk;
+  const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
+  const settled = async <T>(outcome: Promise<T>): Promise<T> => {
+    const settledOutcome = await outcome;
+    if (trash?.isOverfull) await trash.tidy();
+    return settledOutcome;
   };
   return {
     limits,
@@ -76,18 +104,26 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
     stat: (path) => statDiskEntry(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
-    write: (path, bytes, writeOptions) => writeDiskFile(disk, path, bytes, writeOptions),
-    receive: (path, content, receiveOptions) => receiveDiskFile(disk, path, content, receiveOptions),
-    copy: (from, to, copyOptions) => copyDiskFile(disk, from, to, copyOptions),
-    move: (from, to, moveOptions) => moveDiskEntry(disk, from, to, moveOptions),
-    remove: (path, removeOptions) => removeDiskEntry(disk, path, removeOptions),
-    makeDirectory: (path) => makeDiskDirectory(disk, path),
-    close() {
-      staging.close();
-      access.close();
-      return Promise.resolve();
-    },
+    write: (path, bytes, writeOptions) => settled(writeDiskFile(changing(), path, bytes, writeOptions)),
+    receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
+    copy: (from, to, copyOptions) => settled(copyDiskFile(changing(), from, to, copyOptions)),
+    move: (from, to, moveOptions) => settled(moveDiskEntry(changing(), from, to, moveOptions)),
+    remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),
+    makeDirectory: (path) => makeDiskDirectory(changing(), path),
+    trash: trash === null ? null : createWorkspaceTrash(disk, trash, changing),
+    begin: (by, onChange) =>
+      workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve()),
+    close,
   };
+}
+
+function isThereTrash(access: DiskAccess): boolean {
+  try {
+    return hasTrash(access);
+  } catch (error) {
+    toRefusal(error);
+    return false;
+  }
 }
 
 function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {

@@ -19,10 +19,11 @@ import {
   isForeign,
   isSame,
 } from "./directory.ts";
-import { errorCode } from "./refusal.ts";
+import { errorCode, unlinkable } from "./refusal.ts";
 
 /** The file system does not know the kind of rename, or the kernel the flag. */
 const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP"]);
+const encoder = new TextEncoder();
 /** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */
 const maxRelativePath = 1_365;
 
@@ -108,6 +109,10 @@ class KernelDirectory implements DiskDirectory {
     return openFile(this.#descriptor.open(name, "read"), ({ isFile }) => isFile);
   }
 
+  openOwn(name: string): DiskFile | null {
+    return this.statusOf(name)?.isFile ? this.openFile(name) : null;
+  }
+
   createFile(name: string): DiskFile {
     const opened = this.#descriptor.open(name, "create");
     return new KernelFile(opened, opened.status());
@@ -166,12 +171,35 @@ class KernelDirectory implements DiskDirectory {
     return true;
   }
 
+  exchange(name: string, to: DiskDirectory, otherName: string): boolean {
+    return this.#isDone(() => this.#descriptor.exchange(name, descriptorOf(to), otherName), unsupported);
+  }
+
+  link(name: string, to: DiskDirectory, newName: string): boolean {
+    return this.#isDone(() => this.#descriptor.link(name, descriptorOf(to), newName), unlinkable);
+  }
+
+  appendText(name: string, text: string): void {
+    using file = new Opened(this.#descriptor.open(name, "append"));
+    file.descriptor.writeNow(encoder.encode(text));
+  }
+
   isStillInside(): boolean {
     return true;
   }
 
   isStillChangeable(): boolean {
     return true;
+  }
+
+  #isDone(call: () => void, excused: ReadonlySet<string>): boolean {
+    try {
+      call();
+      return true;
+    } catch (error) {
+      if (excused.has(errorCode(error) ?? "")) return false;
+      throw error;
+    }
   }
 
   /** Where the file system has no such rename: the second name first, which never replaces anything. */

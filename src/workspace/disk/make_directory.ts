@@ -14,13 +14,13 @@ export async function makeDiskDirectory(
   path: WorkspacePath,
 ): Promise<Outcome<{ readonly created: boolean }>> {
   await disk.quota.measure();
-  return disk.access.step(() => {
-    try {
-      return makeNow(disk, path);
-    } catch (error) {
-      return failure(toRefusal(error));
-    }
-  });
+  try {
+    return disk.change === null
+      ? disk.access.step(() => makeNow(disk, path))
+      : disk.staging.alone(() => makeNow(disk, path));
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
 }
 
 function makeNow(disk: Disk, path: WorkspacePath): Outcome<{ readonly created: boolean }> {
@@ -34,8 +34,17 @@ function makeNow(disk: Disk, path: WorkspacePath): Outcome<{ readonly created: b
   if (!checked.ok) return checked;
   const room = disk.quota.check(0, missing.length);
   if (!room.ok) return room;
+  const number = disk.change?.next() ?? 0;
+  disk.change?.note(number, {
+    op: "make",
+    path: [...segments, ...missing].join("/"),
+    made: missing.length,
+  });
   const made = makeParents(directory, missing);
-  if (!made.ok) return made;
+  if (!made.ok) {
+    disk.change?.withdraw(number);
+    return made;
+  }
   disk.quota.add(0, missing.length);
   return success({ created: true });
 }

@@ -4,8 +4,9 @@ import { makeParents, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { identityOf } from "./directory.ts";
 import { errorCode, toRefusal } from "./refusal.ts";
-import { findRemovable } from "./remove.ts";
+import { type Expects, findRemovable } from "./remove.ts";
 import { type Found, resolveInside } from "./resolve.ts";
+import { moveKeeping } from "./trash/keep.ts";
 import { walkTree } from "./tree.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -16,7 +17,7 @@ export async function moveDiskEntry(
   disk: Disk,
   from: WorkspacePath,
   to: WorkspacePath,
-  { overwrite = false }: { readonly overwrite?: boolean } = {},
+  { overwrite = false, expects = () => true }: { readonly overwrite?: boolean; readonly expects?: Expects } = {},
 ): Promise<PairOutcome<null>> {
   try {
     const planned = disk.access.step(() => planMove(disk, from, to, overwrite));
@@ -25,7 +26,7 @@ export async function moveDiskEntry(
     const judged = await judgeAlike(disk, source, segments);
     if (!judged.ok) return judged;
     await disk.quota.measure();
-    const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { overwrite, segments })));
+    const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { overwrite, segments, expects })));
     return moved.ok ? moved.value : refusedAt("both", moved);
   } catch (error) {
     // rename(2): a directory that the file system takes for one above the destination, whatever their names
@@ -52,10 +53,11 @@ function placeMoved(
   disk: Disk,
   from: WorkspacePath,
   to: WorkspacePath,
-  planned: { readonly overwrite: boolean; readonly segments: readonly string[] },
+  planned: { readonly overwrite: boolean; readonly segments: readonly string[]; readonly expects: Expects },
 ): PairOutcome<null> {
   const still = findRemovable(disk, from);
   if (!still.ok) return refusedAt("from", still);
+  if (!planned.expects(still.value.info)) return refusedAt("from", failure({ reason: "conflict" }));
   const target = findDestination(disk, still.value, to, planned.overwrite);
   if (!target.ok) return target;
   const { segments, directory, names, info } = target.value;
@@ -67,14 +69,12 @@ function placeMoved(
   if (!made.ok) return refusedAt("to", made);
   const source = still.value;
   const name = names.at(-1) ?? "";
-  if (info === null) {
-    if (!source.directory.renameNew(source.name, made.value, name, source.info)) return changedDestination;
-  } else {
-    // right before the rename, which replaces whatever file another process has put there
-    const there = made.value.statusOf(name);
-    if (there === null || identityOf(there) !== identityOf(info)) return changedDestination;
-    source.directory.rename(source.name, made.value, name, source.info);
-  }
+  // right before the rename, which replaces whatever file another process has put there
+  const there = info === null ? null : made.value.statusOf(name);
+  if (info !== null && (there === null || identityOf(there) !== identityOf(info))) return changedDestination;
+  const place = { parent: made.value, name, path: segments.join("/"), made: newParents };
+  if (source.info.ino === info?.ino) source.directory.rename(source.name, made.value, name, source.info);
+  else if (!moveKeeping(disk, source, place, info)) return changedDestination;
   disk.quota.add(-(info?.size ?? 0), newParents - (info === null ? 0 : 1));
   return success(null);
 }

@@ -12,7 +12,8 @@ import type { StagedFile } from "./staging.ts";
 import type { WorkspacePath } from "../path.ts";
 import { type ArrivingContent, maxArriving, type ReceiveOptions } from "../arriving_content.ts";
 import type { Outcome, WrittenFile } from "../port.ts";
-import { keepOwner, lookForTarget, matchContent, permissionBits, withTarget } from "./write.ts";
+import { matchContent } from "./match_content.ts";
+import { keepOwner, lookForTarget, permissionBits, withTarget } from "./write.ts";
 
 /** Changes or creates the file at `path` once all of `content` is there. */
 export async function receiveDiskFile(
@@ -27,7 +28,9 @@ export async function receiveDiskFile(
   const matched = ifMatch === undefined ? null : await matchContent(disk, path, ifMatch);
   if (matched !== null && !matched.ok) return matched;
   await disk.quota.measure();
-  const staged = disk.staging.create();
+  const { change } = disk;
+  const step = change?.next() ?? 0;
+  const staged = disk.staging.create(change === null ? undefined : `${change.id}-${step}`);
   if (!staged.ok) return staged;
   const room = createRoom(disk, first.value.info?.size ?? 0);
   let isOpen = true;
@@ -42,13 +45,15 @@ export async function receiveDiskFile(
       isOpen = false;
       room.release();
       const committed = disk.staging.alone(() =>
-        commitFile(disk, path, staged.value, sizeBytes, { segments, version })
+        commitFile(disk, path, staged.value, { sizeBytes, sha256, step, isExtended: false }, { segments, version })
       );
       isPlaced = committed.ok;
       return committed.ok ? success({ sizeBytes, sha256, created: committed.value.created }) : committed;
     });
   } catch (error) {
-    return failure(toRefusal(error));
+    const refusal = toRefusal(error);
+    if (refusal.reason === "no_space") await disk.trash?.makeRoom(); // for the next attempt: the content is used up
+    return failure(refusal);
   } finally {
     if (isOpen) staged.value.file.close();
     room.release();

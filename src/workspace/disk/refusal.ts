@@ -43,6 +43,16 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
   }
 }
 
+/** A file can have no second name: the file system has none, or the system none for files of others. */
+export const unlinkable: ReadonlySet<string> = new Set([
+  "EINVAL",
+  "ENOSYS",
+  "EOPNOTSUPP",
+  "ENOTSUP",
+  "EPERM",
+  "EMLINK",
+]);
+
 /** The POSIX code of a file system error, or `undefined` for any other error. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;

@@ -1,61 +1,96 @@
-/**
- * Deletes entries of the disk workspace. What is deleted is first taken out of sight and looked at there, so that a
- * version that another process has put in its place meanwhile is found, and put back instead of being destroyed.
- */
+/** Deletes entries of the disk workspace: they are taken out of sight, and where there is a trash, kept there. */
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import { identityOf, isSame } from "./directory.ts";
+import { type DiskInfo, isSame } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside, type Found } from "./resolve.ts";
+import { putBack, type Taken, takeOut, type TreeSize } from "./take_out.ts";
 import { walkTree } from "./tree.ts";
-import { numberedName } from "../numbered_name.ts";
-import { stagingDirectoryName, type WorkspacePath } from "../path.ts";
+import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
 
 const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
-/** How many names are tried for a version whose own name is taken again. */
-const maxNamesTried = 100;
+/** How long the entries of a directory are judged, before it is deleted and once more after. */
+const maxJudgeMilliseconds = 20_000;
+
+/** Says whether an entry is the one that is meant. */
+export type Expects = (info: DiskInfo) => boolean;
+
+interface RemoveOptions {
+  readonly recursive?: boolean;
+  /** Refuse as a conflict unless it is this one. */
+  readonly expects?: Expects;
+}
 
 /** Deletes the entry at `path`, a link itself, and with `recursive` what is below it. */
 export async function removeDiskEntry(
   disk: Disk,
   path: WorkspacePath,
-  { recursive = false }: { readonly recursive?: boolean } = {},
+  { recursive = false, expects = () => true }: RemoveOptions = {},
 ): Promise<Outcome<{ readonly entries: number }>> {
   try {
-    const found = disk.access.step(() => {
-      const there = findRemovable(disk, path);
-      if (!there.ok || !there.value.info.isDirectory || recursive) return there;
-      there.value.directory.removeDirectory(there.value.name);
-      return there;
-    });
+    const found = disk.access.step(() => findExpected(disk, path, expects));
     if (!found.ok) return found;
-    const { info, segments } = found.value;
-    if (!info.isDirectory) return removeFile(disk, path);
-    if (!recursive) {
-      disk.quota.add(0, -1);
-      return success({ entries: 1 });
+    if (!found.value.info.isDirectory) return await removeFile(disk, path, expects);
+    if (!recursive) return removeEmpty(disk, path, expects);
+    for (;;) {
+      const removed = await removeTree(disk, path, found.value);
+      if (!isFull(removed) || !await disk.trash?.makeRoom()) return removed;
     }
-    const judged = await judgeTree(disk, segments);
-    if (!judged.ok) return judged;
-    const taken = disk.staging.alone(() => {
-      const still = findRemovable(disk, path);
-      if (!still.ok) return still;
-      return isSame(still.value.info, info) ? takeOut(disk, still.value) : changedMeanwhile;
-    });
-    if (!taken.ok) return taken;
-    disk.quota.forget();
-    // again: until it was out of sight, another process could move a protected entry into it
-    const again = await judgeTree(disk, segments, [stagingDirectoryName, taken.value]);
-    if (!again.ok) {
-      disk.access.step(() => putBack(disk, taken.value, found.value));
-      return again;
-    }
-    await disk.staging.discardTree(taken.value);
-    return success(again.value);
   } catch (error) {
     return failure(toRefusal(error));
   }
+}
+
+function findExpected(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<Found> {
+  const found = findRemovable(disk, path);
+  return !found.ok || expects(found.value.info) ? found : failure({ reason: "conflict" });
+}
+
+function removeEmpty(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<{ readonly entries: number }> {
+  const remove = (): Outcome<null> => {
+    const found = findExpected(disk, path, expects);
+    if (!found.ok) return found;
+    const { directory, name, segments } = found.value;
+    const number = disk.change?.next() ?? 0;
+    disk.change?.note(number, { op: "remove", path: segments.join("/"), kind: "directory", kept: null, empty: true });
+    try {
+      directory.removeDirectory(name);
+    } catch (error) {
+      disk.change?.withdraw(number);
+      throw error;
+    }
+    return success(null);
+  };
+  const removed = disk.change === null ? disk.access.step(remove) : disk.staging.alone(remove);
+  if (!removed.ok) return removed;
+  disk.quota.add(0, -1);
+  return success({ entries: 1 });
+}
+
+async function removeTree(
+  disk: Disk,
+  path: WorkspacePath,
+  found: Found,
+): Promise<Outcome<{ readonly entries: number }>> {
+  const { info, segments } = found;
+  const judged = await judgeTree(disk, segments);
+  if (!judged.ok) return judged;
+  const taken = attempt(disk, (): Outcome<Taken> => {
+    const still = findRemovable(disk, path);
+    if (!still.ok) return still;
+    return isSame(still.value.info, info) ? takeOut(disk, still.value, judged.value) : changedMeanwhile;
+  });
+  if (!taken.ok) return taken;
+  disk.quota.forget();
+  // again: until it was out of sight, another process could move a protected entry into it
+  const again = await judgeTree(disk, segments, taken.value.at);
+  if (!again.ok) {
+    disk.access.step(() => putBack(disk, taken.value, found));
+    return again;
+  }
+  await taken.value.finish?.();
+  return success({ entries: again.value.entries });
 }
 
 /** What is there and may be moved or deleted. */
@@ -68,76 +103,67 @@ export function findRemovable(disk: Disk, path: WorkspacePath): Outcome<Found> {
   return directory.isStillChangeable() ? found : changedMeanwhile;
 }
 
-function removeFile(disk: Disk, path: WorkspacePath): Outcome<{ readonly entries: number }> {
+async function removeFile(
+  disk: Disk,
+  path: WorkspacePath,
+  expects: Expects,
+): Promise<Outcome<{ readonly entries: number }>> {
   const remove = (): Outcome<Found> => {
-    const found = findRemovable(disk, path);
+    const found = findExpected(disk, path, expects);
     if (!found.ok) return found;
     if (found.value.info.isDirectory) return changedMeanwhile;
-    const taken = takeOut(disk, found.value);
-    if (taken.ok) disk.staging.discard(taken.value);
-    else if (taken.error.reason === "no_space") return removeInPlace(disk, path);
-    else return taken;
-    return found;
+    const taken = takeOut(disk, found.value, { sizeBytes: found.value.info.size, entries: 1 });
+    if (taken.ok) taken.value.discard?.();
+    return taken.ok ? found : taken;
   };
-  let removed: Outcome<Found>;
-  try {
-    removed = disk.staging.alone(remove);
-  } catch (error) {
-    if (toRefusal(error).reason !== "no_space") throw error;
-    removed = disk.access.step(() => removeInPlace(disk, path));
-  }
+  let removed = attempt(disk, remove);
+  while (isFull(removed) && await disk.trash?.makeRoom()) removed = attempt(disk, remove);
+  if (isFull(removed)) removed = disk.access.step(() => removeInPlace(disk, path, expects));
   if (!removed.ok) return removed;
   const { info } = removed.value;
   disk.quota.add(info.isFile ? -info.size : 0, -1);
   return success({ entries: 1 });
 }
 
+function isFull(outcome: Outcome<unknown>): boolean {
+  return !outcome.ok && outcome.error.reason === "no_space";
+}
+
+function attempt<T>(disk: Disk, remove: () => Outcome<T>): Outcome<T> {
+  try {
+    return disk.staging.alone(remove);
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}
+
 /** On a disk without room even for the staging directory: makes some. */
-function removeInPlace(disk: Disk, path: WorkspacePath): Outcome<Found> {
-  const found = findRemovable(disk, path);
+function removeInPlace(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<Found> {
+  const found = findExpected(disk, path, expects);
   if (!found.ok) return found;
   if (found.value.info.isDirectory) return changedMeanwhile;
   found.value.directory.removeFile(found.value.name);
   return found;
 }
 
-/** Takes what was found out of sight and gives its name there; puts back what had taken its place. */
-function takeOut(disk: Disk, found: Found): Outcome<string> {
-  const taken = disk.staging.takeIn(found.directory, found.name, found.info);
-  if (!taken.ok) return taken;
-  const info = disk.staging.statusOf(taken.value);
-  if (info !== null && identityOf(info) === identityOf(found.info)) return taken;
-  putBack(disk, taken.value, found);
-  return changedMeanwhile;
-}
-
-/** Puts an entry back under its name, or a free one like it; keeps it in staging where its directory was replaced. */
-function putBack(disk: Disk, taken: string, { segments, parent }: Pick<Found, "segments" | "parent">): void {
-  const names = segments.slice(0, -1);
-  const there = findInside(disk, { text: names.join("/"), segments: names });
-  if (there.ok && isSame(there.value.info, parent) && there.value.info.isDirectory) {
-    const { directory, name: ownName } = there.value;
-    const place = ownName === "." ? directory : directory.enter(ownName);
-    for (let number = 1; number <= maxNamesTried && place.isStillInside(); number++) {
-      if (disk.staging.placeNew(taken, place, numberedName(segments.at(-1) ?? "", number))) return;
-    }
-  }
-  disk.staging.keep(taken);
-}
-
 /** Refuses a tree that holds what may not be deleted; `at`: where it lies now, if it was taken out of its place. */
-async function judgeTree(
+export async function judgeTree(
   disk: Disk,
   segments: readonly string[],
   at: readonly string[] = segments,
-): Promise<Outcome<{ readonly entries: number }>> {
-  const { maxTreeEntries } = disk.limits;
+): Promise<Outcome<TreeSize>> {
+  const { access, limits, rules, trash } = disk;
+  const maxEntries = trash === null ? limits.maxTreeEntries : Infinity; // one rename takes any number into the trash
+  const started = performance.now();
   let entries = 1;
-  for await (const below of walkTree(disk.access, segments, { at })) {
-    if (++entries > maxTreeEntries) return failure({ reason: "too_many_entries", limit: maxTreeEntries });
+  let sizeBytes = 0;
+  for await (const below of walkTree(access, segments, { at })) {
+    const isLong = performance.now() - started > maxJudgeMilliseconds;
+    if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
     if (below.isForeign) return failure({ reason: "denied", because: "other_file_system" });
-    if (disk.rules.isDenied(below.segments)) return failure({ reason: "denied", because: "denied_name" });
-    if (disk.rules.isProtected(below.segments)) return failure({ reason: "denied", because: "protected_name" });
+    if (rules.isDenied(below.segments)) return failure({ reason: "denied", because: "denied_name" });
+    if (rules.isProtected(below.segments)) return failure({ reason: "denied", because: "protected_name" });
+    if (below.info.isFile) sizeBytes += below.info.size;
   }
-  return success({ entries });
+  return success({ entries, sizeBytes });
 }

@@ -16,6 +16,7 @@ import {
   isSame,
 } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
+import { enterTrash, saveOldVersion } from "./trash/trash_directory.ts";
 import { stagingDirectoryName } from "../path.ts";
 import type { Outcome } from "../port.ts";
 
@@ -27,12 +28,18 @@ export interface StagedFile {
 
 /** The staging directory as one process uses it. Everything happens in a step of the access. */
 export interface Staging {
-  /** Makes an empty file with a random name. The caller closes it, and places or discards it. */
-  create(): Outcome<StagedFile>;
+  /** Makes an empty file with a random name, or this one. The caller closes it, and places or discards it. */
+  create(name?: string): Outcome<StagedFile>;
   /** Gives a staged or taken entry a name outside, unless there is something of that name; says whether it did. */
   placeNew(name: string, to: DiskDirectory, newName: string): boolean;
   /** Gives a staged file a name outside, in place of what is there. */
   place(name: string, to: DiskDirectory, newName: string): void;
+  /** Lets a staged file and the one there take each other's place; `false` where the system has no such step. */
+  exchange(name: string, to: DiskDirectory, otherName: string): boolean;
+  /** Moves a staged or taken entry into the trash. */
+  moveToTrash(name: string, trash: DiskDirectory, item: string): void;
+  /** The directory of the trash, in a step. */
+  trash(): DiskDirectory;
   /** Deletes a staged file or a taken entry; that it is gone already is no error. */
   discard(name: string): void;
   /** The same for a directory with many entries, giving others their turn. */
@@ -67,6 +74,8 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
   const owner = randomId();
   let lock: DiskLock | null = null;
   let turn: DiskLock | null = null;
+  /** The staging directory during a turn, and the trash once it was needed there. */
+  let reached: { readonly staging: DiskDirectory; trash: DiskDirectory | null } | null = null;
   const attempt = <T>(use: (directory: DiskDirectory) => T): Outcome<T> => {
     try {
       const directory = ensureDirectory(access);
@@ -78,20 +87,28 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
     }
   };
   const opened = (): DiskDirectory => {
+    if (reached !== null) return reached.staging;
     const directory = ensureDirectory(access);
     if (directory === null) throw Object.assign(new Error("the staging directory was replaced"), { code: "ESTALE" });
     return directory;
   };
   return {
-    create: () =>
+    create: (own = randomId()) =>
       access.step(() =>
         attempt((directory) => {
-          const name = `${owner}.${randomId()}`;
+          const name = `${owner}.${own}`;
           return { name, file: directory.createFile(name) };
         })
       ),
     placeNew: (name, to, newName) => opened().renameNew(name, to, newName),
     place: (name, to, newName) => opened().rename(name, to, newName),
+    exchange: (name, to, otherName) => opened().exchange(name, to, otherName),
+    moveToTrash: (name, trash, item) => opened().rename(name, trash, item),
+    trash() {
+      const trash = reached?.trash ?? enterTrash(opened());
+      if (reached !== null) reached.trash = trash;
+      return trash;
+    },
     discard: (name) => access.step(() => opened().removeTree(name)),
     async discardTree(name) {
       using directory = access.hold(opened);
@@ -112,9 +129,12 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
         if (directory === null) return reserved;
         turn = openStill(turn, directory);
         turn.lock();
+        const before = reached;
+        reached = { staging: directory, trash: null };
         try {
           return step();
         } finally {
+          reached = before;
           turn.unlock();
         }
       });
@@ -155,6 +175,7 @@ export function sweepStaging(access: DiskAccess): void {
 }
 
 function removeLeftover(directory: DiskDirectory, name: string): void {
+  if (saveOldVersion(directory, name)) return;
   const identity = takenName.exec(name)?.[2];
   const info = identity === undefined ? null : directory.statusOf(name);
   if (info !== null && identityOf(info) !== identity) keep(directory, name, name);

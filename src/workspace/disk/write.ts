@@ -8,9 +8,11 @@ import { failure, success } from "../../lib/result.ts";
 import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
+import { matchContent } from "./match_content.ts";
 import { openInside } from "./open.ts";
 import { readPieces } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
+import type { Passage } from "../change.ts";
 import type { WorkspacePath } from "../path.ts";
 import {
   type Outcome,
@@ -40,15 +42,16 @@ export async function writeDiskFile(
   }
   return await withTarget(disk, path, async (target) => {
     if (options.mode === "append") return await append(disk, path, bytes, options.ifMatch);
+    const { passages } = options;
     const { segments, info } = target;
     if (options.ifMatch !== undefined) {
       const matched = await matchContent(disk, path, options.ifMatch);
       if (!matched.ok) return matched;
-      return await replaceWith(disk, path, [bytes], info, { segments, version: matched.value });
+      return await replaceWith(disk, path, [bytes], info, { segments, version: matched.value }, { passages });
     }
     const version = options.mode === "create" ? null : undefined;
     if (version === null && info !== null) return failure({ reason: "already_exists" });
-    return await replaceWith(disk, path, [bytes], info, { segments, version });
+    return await replaceWith(disk, path, [bytes], info, { segments, version }, { passages });
   });
 }
 
@@ -70,7 +73,7 @@ export async function copyDiskFile(
     const file = opened.value;
     try {
       const expected = { segments, version: overwrite ? undefined : null };
-      return await replaceWith(disk, to, readPieces(file), info, expected, file.info.mode);
+      return await replaceWith(disk, to, readPieces(file), info, expected, { mode: file.info.mode });
     } finally {
       file.close();
     }
@@ -88,8 +91,12 @@ export async function withTarget(
   const first = lookForTarget(disk, path); // before anything is written
   if (!first.ok) return first;
   return await disk.writers.run(first.value.segments.join("/"), async () => {
-    const target = lookForTarget(disk, path);
-    return target.ok ? await task(target.value) : target;
+    for (;;) {
+      const target = lookForTarget(disk, path);
+      const done = target.ok ? await task(target.value) : target;
+      const isFull = !done.ok && done.error.reason === "no_space";
+      if (!isFull || disk.trash === null || !await disk.trash.makeRoom()) return done;
+    }
   });
 }
 
@@ -139,52 +146,44 @@ async function appendTo(
       yield* readPieces(file);
       yield bytes;
     };
-    return await replaceWith(disk, path, both(), info, expected);
+    return await replaceWith(disk, path, both(), info, expected, { isExtended: true });
   } finally {
     file.close();
   }
 }
 
-/** The version of the file at `path` if its content has this SHA-256, and a conflict otherwise. */
-export async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Promise<Outcome<string>> {
-  const opened = openInside(disk, path, disk.limits.maxFileBytes);
-  if (!opened.ok) return opened.error.reason === "not_found" ? failure({ reason: "conflict" }) : opened;
-  const file = opened.value;
-  try {
-    const digest = createHash("sha256");
-    for await (const piece of readPieces(file)) digest.update(piece);
-    return digest.digest("hex") === sha256.toLowerCase()
-      ? success(versionOf(file.info))
-      : failure({ reason: "conflict" });
-  } catch (error) {
-    return failure(toRefusal(error));
-  } finally {
-    file.close();
-  }
+interface ReplaceOptions {
+  /** Of a file that is new. */
+  readonly mode?: number | null;
+  /** Whether the pieces begin with the old content. */
+  readonly isExtended?: boolean;
+  readonly passages?: readonly Passage[] | undefined;
 }
 
-/** Stages the pieces and puts them at `path`; owner and mode are those of `info`, or the mode is `mode`. */
-async function replaceWith(
+/** Stages the pieces and puts them at `path`, with the owner and mode of `info`. */
+export async function replaceWith(
   disk: Disk,
   path: WorkspacePath,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   info: DiskInfo | null,
   expected: Expectation,
-  mode: number | null = null,
+  { mode = null, isExtended = false, passages }: ReplaceOptions = {},
 ): Promise<Outcome<WrittenFile>> {
   await disk.quota.measure();
-  const staged = disk.staging.create();
+  const { change } = disk;
+  const step = change?.next() ?? 0;
+  const staged = disk.staging.create(change === null ? undefined : `${change.id}-${step}`);
   if (!staged.ok) return staged;
   let isPlaced = false;
   try {
     const digest = createHash("sha256");
     if (info !== null) keepOwner(staged.value.file, info);
     const sizeBytes = await fill(staged.value.file, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
-    const committed = disk.staging.alone(() => commitFile(disk, path, staged.value, sizeBytes, expected));
+    const sha256 = digest.digest("hex");
+    const content = { sizeBytes, sha256, step, isExtended, passages };
+    const committed = disk.staging.alone(() => commitFile(disk, path, staged.value, content, expected));
     isPlaced = committed.ok;
-    return committed.ok
-      ? success({ sizeBytes, sha256: digest.digest("hex"), created: committed.value.created })
-      : committed;
+    return committed.ok ? success({ sizeBytes, sha256, created: committed.value.created }) : committed;
   } catch (error) {
     return failure(toRefusal(error));
   } finally {

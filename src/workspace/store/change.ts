@@ -5,20 +5,13 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import type { Batch, Put, StorageKey, VersionCheck } from "../../storage/port.ts";
+import type { ChangeStep, Kept } from "../change.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome, WorkspaceLimits } from "../port.ts";
 import type { Store, StorePlace } from "./context.ts";
-import { dropGeneration } from "./content.ts";
 import { announceChange, type ToldChange } from "./watch.ts";
-import {
-  type EntryRecord,
-  type FileRecord,
-  type GoneRecord,
-  parseEntry,
-  parseGone,
-  parseStaged,
-  parseUsage,
-} from "./records.ts";
+import { type EntryRecord, type GoneRecord, parseUsage } from "./records.ts";
+import { sweepGone } from "./sweep.ts";
 
 /** A change that is ready to be applied. */
 export interface StoreChange<T> {
@@ -33,31 +26,74 @@ export interface StoreChange<T> {
   readonly addedEntries: number;
   /** What nothing points to any more after the change, by its id. */
   readonly gone: readonly (readonly [string, GoneRecord])[];
+  /** What the change's record is to say; what the step keeps is then kept, and not gone. Absent: nothing is done. */
+  readonly step?: { readonly step: ChangeStep; readonly entry: EntryRecord | null };
   readonly value: T;
 }
 
 const maxAttempts = 50;
-const sweepPage = 100;
-const stagedLifetimeMilliseconds = 60 * 60 * 1000; // longer than any write takes
 
 /** Plans and applies a change; plans again when something it relied on has changed. */
 export async function applyChange<T>(
   store: Store,
   plan: () => Promise<Outcome<StoreChange<T>>>,
 ): Promise<Outcome<T>> {
+  const number = store.change?.next() ?? 0;
   return await store.changes.run("", async () => {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const planned = await plan();
       if (!planned.ok) return planned;
-      const batch = await toBatch(store, planned.value);
+      const change = withRecord(store, planned.value, number);
+      const batch = await toBatch(store, change);
       if (!batch.ok) return batch;
+      if (planned.value.step !== undefined) store.change?.begin();
       if (await store.storage.commit(batch.value)) {
-        for (const [id, record] of planned.value.gone) await sweepGone(store, id, record);
+        if (planned.value.step !== undefined) store.change?.made(keptBytes(planned.value.step.step));
+        for (const [id, record] of change.gone) await sweepGone(store, id, record);
         return success(planned.value.value);
       }
     }
     return failure({ reason: "conflict" });
   });
+}
+
+/** With the step in the change's record, and what the step keeps no longer gone. */
+function withRecord<T>(store: Store, change: StoreChange<T>, number: number): StoreChange<T> {
+  const { change: recorded, keys, clock } = store;
+  if (recorded === null || change.step === undefined) return change;
+  const { step, entry } = change.step;
+  const isKept = "kept" in step && step.kept !== null;
+  return {
+    ...change,
+    puts: [
+      ...change.puts,
+      ...recorded.isNew ? [{ key: keys.change(recorded.id), value: { at: clock(), by: recorded.by } }] : [],
+      { key: keys.step(recorded.id, number), value: { number, step, entry: isKept ? entry : null } },
+    ],
+    gone: isKept ? [] : change.gone,
+  };
+}
+
+/** What a step keeps of files. */
+export function keptBytes(step: ChangeStep): number {
+  return "kept" in step ? step.kept?.sizeBytes ?? 0 : 0;
+}
+
+/** What the trash keeps of an entry; `null` where it is too large. */
+export function keptOf({ change, trash }: Store, entry: EntryRecord, tree?: TreeSize): Kept | null {
+  const size = tree ?? { entries: 1, sizeBytes: entry.kind === "file" ? entry.sizeBytes : 0 };
+  return change === null || trash === null || size.sizeBytes > trash.maxBytes ? null : { kind: entry.kind, ...size };
+}
+
+/** How large a directory is with all that is in it. */
+export interface TreeSize {
+  readonly entries: number;
+  readonly sizeBytes: number;
+}
+
+/** What tells an entry from every other, wherever it is moved. */
+export function identityOf(entry: EntryRecord): string {
+  return entry.kind === "file" ? entry.generation : entry.id;
 }
 
 /** Records for the directories that are missing on the way to a new entry, which is the last of `names`. */
@@ -82,33 +118,6 @@ export function putBelow(
 /** The key of the last name of `path`, whose directory is there. */
 export function keyAt(store: Store, { directoryId }: StorePlace, path: WorkspacePath): StorageKey {
   return store.keys.entry(directoryId, path.segments.at(-1) ?? "");
-}
-
-/** What to sweep when nothing points to the file any more. */
-export function goneFile({ generation, chunkCount }: FileRecord): readonly [string, GoneRecord] {
-  return [generation, { kind: "file", chunkCount }];
-}
-
-/** Sweeps everything that crashes have left. */
-export async function sweepStore(store: Store): Promise<void> {
-  const { storage, keys, clock } = store;
-  for (;;) {
-    const gone = await storage.list(keys.allGone, { limit: sweepPage });
-    for (const { key, value } of gone) await sweepGone(store, key[key.length - 1] ?? "", parseGone(value));
-    if (gone.length < sweepPage) break;
-  }
-  let after: StorageKey | undefined;
-  for (;;) {
-    const staged = await storage.list(keys.allStaged, { limit: sweepPage, ...after === undefined ? {} : { after } });
-    for (const { key, value } of staged) {
-      const { chunkCount, since } = parseStaged(value);
-      if (clock() - since > stagedLifetimeMilliseconds) {
-        await dropGeneration(store, key[key.length - 1] ?? "", chunkCount);
-      }
-    }
-    after = staged.at(-1)?.key;
-    if (staged.length < sweepPage) break;
-  }
 }
 
 /** Refuses a content of which the quota leaves no room: asked before it is staged, where it is large. */
@@ -147,44 +156,4 @@ async function toBatch<T>(store: Store, change: StoreChange<T>): Promise<Outcome
     ],
     deletes: change.deletes,
   });
-}
-
-/** Deletes what a record lists. For a directory: page by page, what is in it, and then the record. */
-async function sweepGone(store: Store, id: string, record: GoneRecord): Promise<void> {
-  if (record.kind === "file") return await dropGeneration(store, id, record.chunkCount);
-  const { storage, keys } = store;
-  for (;;) {
-    const entries = await storage.list(keys.entriesOf(id), { limit: sweepPage });
-    if (entries.length === 0) break;
-    for (const { key, value, version } of entries) await sweepEntry(store, key, parseEntry(value), version);
-  }
-  await storage.commit({ deletes: [keys.membership(id), keys.gone(id)] });
-}
-
-async function sweepEntry(
-  store: Store,
-  key: StorageKey,
-  entry: EntryRecord,
-  version: string,
-): Promise<void> {
-  const { storage, keys } = store;
-  const [id, gone]: [string, GoneRecord] = entry.kind === "file"
-    ? [entry.generation, { kind: "file", chunkCount: entry.chunkCount }]
-    : [entry.id, { kind: "directory" }];
-  for (;;) {
-    const usage = await storage.get(keys.usage);
-    const used = parseUsage(usage?.value);
-    const bytes = used.bytes - (entry.kind === "file" ? entry.sizeBytes : 0);
-    const isSwept = await storage.commit({
-      checks: [
-        { key, version },
-        { key: keys.usage, version: usage?.version ?? null },
-      ],
-      puts: [{ key: keys.usage, value: { bytes, entries: used.entries - 1 } }, { key: keys.gone(id), value: gone }],
-      deletes: [key],
-    });
-    if (isSwept) break;
-    if (await storage.get(key) === null) return; // another process swept it
-  }
-  await sweepGone(store, id, gone);
 }

@@ -164,7 +164,13 @@ export async function dropGeneration(store: Store, generation: string, chunkCoun
   await store.storage.commit({ deletes: [store.keys.staged(generation), store.keys.gone(generation)] });
 }
 
-async function readRange(store: Store, file: FileRecord, offset: number, length: number): Promise<Uint8Array | null> {
+/** The bytes, or `null` when the content is gone. */
+export async function readRange(
+  store: Store,
+  file: FileRecord,
+  offset: number,
+  length: number,
+): Promise<Uint8Array | null> {
   const bytes = new Uint8Array(length);
   const first = Math.floor(offset / chunkBytes);
   const last = length === 0 ? first - 1 : Math.floor((offset + length - 1) / chunkBytes);

@@ -4,6 +4,7 @@ import { failure, success } from "../../lib/result.ts";
 import type { Storage, StoredEntry, VersionCheck } from "../../storage/port.ts";
 import type { AccessRules } from "../access_rules.ts";
 import type { KeyedMutex } from "../keyed_mutex.ts";
+import type { ChangeAuthor } from "../change.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
 import type { Outcome, WorkspaceLimits } from "../port.ts";
 import { type DirectoryRecord, type EntryRecord, parseEntry, rootId, type StoreKeys } from "./records.ts";
@@ -17,10 +18,36 @@ export interface Store {
   readonly limits: WorkspaceLimits;
   readonly clock: Clock;
   readonly randomId: () => string;
+  /** What keeps what is replaced; `null`: nothing does. */
+  readonly trash: TrashLimits | null;
+  /** The change that is being made; `null`: none is recorded. */
+  readonly change: RecordedChange | null;
   /** Changes of this process go one after the other; other processes are met by version checks. */
   readonly changes: KeyedMutex;
   /** What contents on their way to this process will add, outside the quota until they are there. */
   readonly arriving: { bytes: number };
+}
+
+/** How long changes are kept, and how many bytes of files. */
+export interface TrashLimits {
+  readonly keepMs: number;
+  readonly maxBytes: number;
+}
+
+/** A change that is being made. */
+export interface RecordedChange {
+  readonly id: string;
+  readonly by: ChangeAuthor | null;
+  /** Whether no step of it was made yet. */
+  readonly isNew: boolean;
+  /** The number of its next step. */
+  next(): number;
+  /** Before its first step is made. */
+  begin(): void;
+  /** A step was made, which keeps so much. */
+  made(keptBytes: number): void;
+  /** The generation that this change has left at a path. */
+  readonly leftAt: Map<string, string>;
 }
 
 /** Where a path leads in the store. */

@@ -3,11 +3,20 @@ import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../new_names.ts";
 import { childPath, type WorkspacePath } from "../path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../port.ts";
-import { applyChange, goneFile, keyAt, putBelow, type StoreChange } from "./change.ts";
+import type { Kept } from "../change.ts";
+import { applyChange, identityOf, keptOf, keyAt, putBelow, type StoreChange } from "./change.ts";
+import { goneFile } from "./sweep.ts";
 import { resolveInStore, type Store, type StorePlace } from "./context.ts";
+import type { EntryRecord } from "./records.ts";
 import { walkStore } from "./tree.ts";
 
-const nothing = {
+/** How long the entries of a directory are judged before it is deleted. */
+const maxJudgeMilliseconds = 20_000;
+
+/** Says whether an entry is the one that is meant. */
+type Expects = (entry: EntryRecord) => boolean;
+
+export const nothing = {
   checks: [],
   puts: [],
   deletes: [],
@@ -40,6 +49,7 @@ export async function makeStoreDirectory(
       checks,
       told: { paths: [path], isListChanged: false },
       addedEntries: made.puts.length,
+      step: { step: { op: "make", path: path.text, made: made.puts.length }, entry: null },
       value: { created: true },
     });
   });
@@ -50,7 +60,7 @@ export async function moveStoreEntry(
   store: Store,
   from: WorkspacePath,
   to: WorkspacePath,
-  { overwrite = false }: { readonly overwrite?: boolean } = {},
+  { overwrite = false, expects = () => true }: { readonly overwrite?: boolean; readonly expects?: Expects } = {},
 ): Promise<PairOutcome<null>> {
   let about: PairRefusal["about"] = "from";
   const moved = await applyChange(store, async () => {
@@ -58,6 +68,7 @@ export async function moveStoreEntry(
     const source = await findMovable(store, from);
     if (!source.ok) return source;
     const { entry } = source.value;
+    if (!expects(entry)) return failure({ reason: "conflict" });
     about = "to";
     const target = await resolveInStore(store, to);
     if (!target.ok) return target;
@@ -94,6 +105,18 @@ export async function moveStoreEntry(
       addedBytes: replaced?.kind === "file" ? -replaced.sizeBytes : 0,
       addedEntries: placed.puts.length - 1 - (replaced === null ? 0 : 1),
       gone: replaced?.kind === "file" ? [goneFile(replaced)] : [],
+      step: {
+        step: {
+          op: "move",
+          path: to.text,
+          from: from.text,
+          kind: entry.kind,
+          made: replaced === null ? placed.puts.length - 1 : 0,
+          kept: replaced === null ? null : keptOf(store, replaced),
+          left: { identity: identityOf(entry) },
+        },
+        entry: replaced,
+      },
       value: null,
     });
   });
@@ -104,13 +127,21 @@ export async function moveStoreEntry(
 export async function removeStoreEntry(
   store: Store,
   path: WorkspacePath,
-  { recursive = false }: { readonly recursive?: boolean } = {},
+  { recursive = false, expects = () => true }: { readonly recursive?: boolean; readonly expects?: Expects } = {},
 ): Promise<Outcome<{ readonly entries: number }>> {
-  const { maxTreeEntries } = store.limits;
+  const started = performance.now();
+  const maxEntries = store.change === null ? store.limits.maxTreeEntries : Infinity; // nothing of a tree is moved
   return await applyChange(store, async (): Promise<Outcome<StoreChange<{ readonly entries: number }>>> => {
     const found = await findMovable(store, path);
     if (!found.ok) return found;
     const { entry, checks, directoryId } = found.value;
+    if (!expects(entry)) return failure({ reason: "conflict" });
+    const removed = (kept: Kept | null, isEmpty = false): Pick<StoreChange<unknown>, "step"> => ({
+      step: {
+        step: { op: "remove", path: path.text, kind: entry.kind, kept, ...isEmpty ? { empty: true } : {} },
+        entry,
+      },
+    });
     const removal = {
       ...nothing,
       deletes: [keyAt(store, found.value, path)],
@@ -120,20 +151,28 @@ export async function removeStoreEntry(
     };
     if (entry.kind === "file") {
       const addedBytes = -entry.sizeBytes;
-      return success({ ...removal, checks, addedBytes, gone: [goneFile(entry)], value: { entries: 1 } });
+      const kept = removed(keptOf(store, entry));
+      return success({ ...removal, ...kept, checks, addedBytes, gone: [goneFile(entry)], value: { entries: 1 } });
     }
     // before the look inside: what is added after it changes the membership, and the batch fails
     const key = store.keys.membership(entry.id);
     const membership = { key, version: (await store.storage.get(key))?.version ?? null };
     let entries = 1;
-    for await (const segments of walkStore(store, entry.id, path.segments)) {
+    let sizeBytes = 0;
+    for await (const { segments, record } of walkStore(store, entry.id, path.segments)) {
       if (!recursive) return failure({ reason: "not_empty" });
-      if (++entries > maxTreeEntries) return failure({ reason: "too_many_entries", limit: maxTreeEntries });
+      const isLong = performance.now() - started > maxJudgeMilliseconds;
+      if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
+      if (record.kind === "file") sizeBytes += record.sizeBytes;
       if (store.rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
       if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
     }
+    const kept = recursive ? keptOf(store, entry, { entries, sizeBytes }) : null;
     return success({
       ...removal,
+      ...removed(kept, entries === 1),
+      // what is swept is counted then; what is kept does not count from here on
+      ...kept === null ? {} : { addedBytes: -sizeBytes, addedEntries: -entries },
       checks: [...checks, membership],
       gone: [[entry.id, { kind: "directory" }]],
       value: { entries },
@@ -165,7 +204,7 @@ async function judgeAlike(
   if (directoryId === null || !store.rules.isPlaceDependent) return success(null);
   const { maxTreeEntries } = store.limits;
   let entries = 0;
-  for await (const segments of walkStore(store, directoryId, from.segments)) {
+  for await (const { segments } of walkStore(store, directoryId, from.segments)) {
     if (++entries > maxTreeEntries) return failure({ reason: "too_many_entries", limit: maxTreeEntries });
     const moved = childPath(to, segments.slice(from.segments.length)).segments;
     if (store.rules.isDenied(segments) !== store.rules.isDenied(moved)) {

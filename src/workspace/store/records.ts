@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { StorageKey } from "../../storage/port.ts";
+import { authorRecord, mirrorTime, stepRecord } from "../change.ts";
 
 /** A directory's entry. Its children hang on the id, so moving it moves them. */
 export interface DirectoryRecord {
@@ -51,6 +52,13 @@ const goneRecord = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("file"), chunkCount: z.int().min(0) }),
   z.object({ kind: z.literal("directory") }),
 ]);
+const changeRecord = z.object({
+  at: z.number(),
+  by: authorRecord.nullable(),
+  undoneBy: z.string().optional(),
+});
+/** A step of a change, and the entry that it keeps; `null`: none, or it was put back. */
+const keptStepRecord = stepRecord.extend({ entry: entryRecord.nullable() });
 const usageRecord = z.object({ bytes: z.number(), entries: z.number() });
 const stagedRecord = z.object({ chunkCount: z.int().min(0), since: z.number() });
 
@@ -68,6 +76,13 @@ export interface StoreKeys {
   gone(id: string): StorageKey;
   readonly allGone: StorageKey;
   readonly usage: StorageKey;
+  /** A change whose steps are below it; the newest sort first. */
+  change(id: string): StorageKey;
+  step(id: string, number: number): StorageKey;
+  readonly allChanges: StorageKey;
+  /** As {@link gone}, of what the usage does not count any more. */
+  dropped(id: string): StorageKey;
+  readonly allDropped: StorageKey;
 }
 
 /** Makes the keys of the workspace `name`. */
@@ -84,6 +99,11 @@ export function createStoreKeys(name: string): StoreKeys {
     gone: (id) => at("gone", id),
     allGone: at("gone"),
     usage: at("usage"),
+    change: (id) => at("change", mirrorTime(id)),
+    step: (id, number) => at("change", mirrorTime(id), String(number).padStart(6, "0")),
+    allChanges: at("change"),
+    dropped: (id) => at("dropped", id),
+    allDropped: at("dropped"),
   };
 }
 
@@ -110,6 +130,21 @@ export function parseUsage(value: unknown): UsageRecord {
 /** A generation that is being written. Throws when the store holds something else. */
 export function parseStaged(value: unknown): { readonly chunkCount: number; readonly since: number } {
   return parseStored(stagedRecord, value, "workspace staged");
+}
+
+/** A change without its steps. Throws when the store holds something else. */
+export function parseChange(value: unknown): z.infer<typeof changeRecord> {
+  return parseStored(changeRecord, value, "workspace change");
+}
+
+/** A step of a change. Throws when the store holds something else. */
+export function parseStep(value: unknown): z.infer<typeof keptStepRecord> {
+  return parseStored(keptStepRecord, value, "workspace step");
+}
+
+/** The id of the change that a key is of. */
+export function changeOfKey(key: StorageKey): string {
+  return mirrorTime(key[3] ?? "");
 }
 
 /** A chunk's bytes. Throws when the store holds something else. */

@@ -6,12 +6,13 @@ import { type AccessPatterns, createAccessRules } from "../access_rules.ts";
 import { createKeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspacePath } from "../path.ts";
 import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, type WorkspaceLimits } from "../port.ts";
-import { sweepStore } from "./change.ts";
+import { sweepStore } from "./sweep.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";
-import { findInStore, type Store } from "./context.ts";
+import { findInStore, type RecordedChange, type Store, type TrashLimits } from "./context.ts";
 import { receiveStoreFile } from "./receive.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { createStoreKeys } from "./records.ts";
+import { createStoreTrash, createWorkspaceTrash, type StoreTrash } from "./trash.ts";
 import { listStoreDirectory } from "./tree.ts";
 import { copyStoreFile, writeStoreFile } from "./write.ts";
 
@@ -22,6 +23,8 @@ interface StoreWorkspaceOptions {
   readonly name: string;
   readonly limits?: Partial<WorkspaceLimits>;
   readonly access?: AccessPatterns;
+  /** What is kept of what changes replace. Default: nothing. */
+  readonly trash?: TrashLimits;
   readonly clock?: Clock;
   /** Ids that never repeat. Default `crypto.randomUUID`. */
   readonly randomId?: () => string;
@@ -38,28 +41,52 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
     limits,
     clock: options.clock ?? systemClock,
     randomId: options.randomId ?? (() => crypto.randomUUID()),
+    trash: options.trash ?? null,
+    change: null,
     changes: createKeyedMutex(),
     arriving: { bytes: 0 },
   };
+  const trash = options.trash === undefined ? null : createStoreTrash(options.trash, opened);
   let swept: Promise<Store> | null = null;
   const store = (): Promise<Store> =>
-    swept ??= sweepStore(opened).then(() => opened).catch((error: unknown) => {
+    swept ??= sweepStore(opened).then(() => trash?.tidy(opened)).then(() => opened).catch((error: unknown) => {
       swept = null; // the next operation tries again
       throw error;
     });
+  return workspaceWith(store, opened, trash, null);
+}
+
+/** The workspace whose changes are steps of `change`, or where there is none, changes of their own. */
+function workspaceWith(
+  store: () => Promise<Store>,
+  opened: Pick<Store, "limits" | "trash">,
+  trash: StoreTrash | null,
+  change: RecordedChange | null,
+): Workspace {
+  const { limits, trash: trashLimits } = opened;
+  const changing = async (): Promise<Store> => ({ ...await store(), change: change ?? trash?.begin(null) ?? null });
+  const settled = async <T>(operation: (store: Store) => Promise<T>): Promise<T> => {
+    const outcome = await operation(await changing());
+    if (trash?.isOverfull) await trash.tidy(await store());
+    return outcome;
+  };
   return {
     limits,
     read: async (path, range) => await readStoreFile(await store(), path, range),
     readInto: async (path, buffer, offset) => await readStoreFileInto(await store(), path, buffer, offset),
     stat: async (path) => await statStoreEntry(await store(), path),
     list: async (path, listOptions) => await listStoreDirectory(await store(), path, listOptions),
-    write: async (path, bytes, writeOptions) => await writeStoreFile(await store(), path, bytes, writeOptions),
-    receive: async (path, content, receiveOptions) =>
-      await receiveStoreFile(await store(), path, content, receiveOptions),
-    copy: async (from, to, copyOptions) => await copyStoreFile(await store(), from, to, copyOptions),
-    move: async (from, to, moveOptions) => await moveStoreEntry(await store(), from, to, moveOptions),
-    remove: async (path, removeOptions) => await removeStoreEntry(await store(), path, removeOptions),
-    makeDirectory: async (path) => await makeStoreDirectory(await store(), path),
+    write: (path, bytes, writeOptions) => settled((each) => writeStoreFile(each, path, bytes, writeOptions)),
+    receive: (path, content, receiveOptions) =>
+      settled((each) => receiveStoreFile(each, path, content, receiveOptions)),
+    copy: (from, to, copyOptions) => settled((each) => copyStoreFile(each, from, to, copyOptions)),
+    move: (from, to, moveOptions) => settled((each) => moveStoreEntry(each, from, to, moveOptions)),
+    remove: (path, removeOptions) => settled((each) => removeStoreEntry(each, path, removeOptions)),
+    makeDirectory: (path) => settled((each) => makeStoreDirectory(each, path)),
+    trash: trash === null || trashLimits === null
+      ? null
+      : createWorkspaceTrash(trash, { keepMs: trashLimits.keepMs, open: store, changing }),
+    begin: (by, onChange) => workspaceWith(store, opened, trash, trash?.begin(by, onChange) ?? null),
     close: () => Promise.resolve(),
   };
 }

@@ -26,19 +26,19 @@ export async function listStoreDirectory(
   return success({ entries, hasMore: false });
 }
 
-/** The names of every entry below a directory, whose own names are `segments`. */
+/** Every entry below a directory, whose own names are `segments`. */
 export async function* walkStore(
   store: Store,
   directoryId: string,
   segments: readonly string[],
-): AsyncGenerator<readonly string[]> {
+): AsyncGenerator<{ readonly segments: readonly string[]; readonly record: EntryRecord }> {
   const directories: (readonly [string, readonly string[]])[] = [[directoryId, segments]];
   let directory: readonly [string, readonly string[]] | undefined;
   while ((directory = directories.pop()) !== undefined) {
     const [id, names] = directory;
     for await (const [name, record] of entriesOf(store, id, walkPage)) {
       const below = [...names, name];
-      yield below;
+      yield { segments: below, record };
       if (record.kind === "directory") directories.push([record.id, below]);
     }
   }

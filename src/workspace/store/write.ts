@@ -3,7 +3,9 @@ import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../port.ts";
-import { applyChange, goneFile, keyAt, putBelow, requireRoom, type StoreChange } from "./change.ts";
+import type { Left, Passage } from "../change.ts";
+import { applyChange, keptOf, keyAt, putBelow, requireRoom, type StoreChange } from "./change.ts";
+import { goneFile } from "./sweep.ts";
 import {
   dropGeneration,
   maxUnstagedBytes,
@@ -22,7 +24,7 @@ export async function writeStoreFile(
   store: Store,
   path: WorkspacePath,
   bytes: Uint8Array,
-  { mode = "overwrite", ifMatch }: WriteOptions = {},
+  { mode = "overwrite", ifMatch, passages }: WriteOptions = {},
 ): Promise<Outcome<WrittenFile>> {
   const { maxWriteBytes, maxFileBytes } = store.limits;
   if (bytes.byteLength > maxWriteBytes) {
@@ -33,11 +35,18 @@ export async function writeStoreFile(
     if (!place.ok) return place;
     const { entry } = place.value;
     if (mode !== "append" || entry === null) {
-      const written = await putContent(store, path, { pieces: [bytes], sizeBytes: bytes.byteLength }, (current) => {
-        if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
-        if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
-        return mode === "append" && current !== null ? failure({ reason: "conflict" }) : success(null);
-      });
+      const written = await putContent(
+        store,
+        path,
+        { pieces: [bytes], sizeBytes: bytes.byteLength, passages },
+        (current) => {
+          if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
+          if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) {
+            return failure({ reason: "conflict" });
+          }
+          return mode === "append" && current !== null ? failure({ reason: "conflict" }) : success(null);
+        },
+      );
       if (written.ok || mode !== "append" || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
       if (written.error.reason !== "conflict") return written;
       continue;
@@ -52,7 +61,7 @@ export async function writeStoreFile(
     const written = await putContent(
       store,
       path,
-      { pieces: both(), sizeBytes },
+      { pieces: both(), sizeBytes, isExtended: true },
       (current) => current?.generation === entry.generation ? success(null) : failure({ reason: "conflict" }),
     );
     const isLost = !written.ok && written.error.reason === "conflict";
@@ -120,13 +129,44 @@ async function putContent(
 interface NewContent {
   readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
   readonly sizeBytes: number;
+  /** Whether the old content is its beginning. */
+  readonly isExtended?: boolean;
+  readonly passages?: readonly Passage[] | undefined;
+}
+
+/** Leaves only the beginning of the file at `path`, if that is as it was left. */
+export async function cutStoreFile(
+  store: Store,
+  path: WorkspacePath,
+  sizeBytes: number,
+  { sha256 }: Left,
+): Promise<Outcome<null>> {
+  const found = await findInStore(store, path);
+  if (!found.ok) return found;
+  const file = found.value;
+  if (file.kind !== "file" || file.sha256 !== sha256) return failure({ reason: "conflict" });
+  const beginning = async function* (): AsyncGenerator<Uint8Array> {
+    let rest = sizeBytes;
+    for await (const piece of readStorePieces(store, file)) {
+      yield piece.subarray(0, rest);
+      rest -= piece.byteLength;
+      if (rest <= 0) return;
+    }
+  };
+  const cut = await putContent(
+    store,
+    path,
+    { pieces: beginning(), sizeBytes },
+    (current) => current?.generation === file.generation ? success(null) : failure({ reason: "conflict" }),
+  );
+  return cut.ok ? success(null) : cut;
 }
 
 /** Puts a content at `path` if `check` allows it for what is there at that moment. */
 export async function stageAndPut(
   store: Store,
   path: WorkspacePath,
-  { pieces }: Pick<NewContent, "pieces">,
+  { pieces, isExtended = false, passages }: Omit<NewContent, "sizeBytes">,
   check: (current: FileRecord | null) => Outcome<null>,
   maxBytes: number = store.limits.maxFileBytes,
 ): Promise<Outcome<WrittenFile>> {
@@ -148,6 +188,7 @@ export async function stageAndPut(
     const placed = entry === null
       ? putBelow(store, place.value, path.segments, record)
       : { puts: [{ key: keyAt(store, place.value, path), value: record }], memberships: [] };
+    const isOwn = entry !== null && store.change?.leftAt.get(path.text) === entry.generation;
     return success({
       checks,
       puts: [...puts, ...placed.puts],
@@ -157,9 +198,25 @@ export async function stageAndPut(
       addedBytes: record.sizeBytes - (entry?.sizeBytes ?? 0),
       addedEntries: entry === null ? placed.puts.length : 0,
       gone: entry === null ? [] : [goneFile(entry)],
+      step: {
+        step: {
+          op: "put",
+          path: path.text,
+          kind: "file",
+          made: entry === null ? placed.puts.length - 1 : 0,
+          created: entry === null,
+          kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
+          left: { sha256: record.sha256 },
+          ...isOwn ? { again: true } : {},
+          ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
+          ...passages === undefined ? {} : { passages: [...passages] },
+        },
+        entry,
+      },
       value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },
     });
   });
+  if (written.ok) store.change?.leftAt.set(path.text, record.generation);
   if (!written.ok && isStaged) await dropGeneration(store, record.generation, record.chunkCount);
   return written;
 }

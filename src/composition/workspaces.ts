@@ -1,0 +1,99 @@
+/** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
+import { join } from "node:path";
+import type { KernelAccess } from "../kernel/kernel.ts";
+import type { Log } from "../lib/log/log.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { AccessPatterns } from "../workspace/access_rules.ts";
+import { openDiskWorkspace } from "../workspace/disk/disk_workspace.ts";
+import { createDiskWatch } from "../workspace/disk/watch.ts";
+import { defaultWorkspaceLimits, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
+import type { WorkspaceSettings } from "../workspace/settings.ts";
+import {
+  createWorkspaceWatches,
+  type WorkspaceWatches,
+  type WorkspaceWatchesOptions,
+} from "../workspace/shared_watch.ts";
+import { createUserWorkspaces, userDirectoryName } from "../workspace/user_workspaces.ts";
+import type { Bounds } from "./bounds.ts";
+import type { Installation } from "./installation.ts";
+
+interface WorkspaceDependencies extends Pick<Installation, "storage"> {
+  readonly log: Log;
+  readonly bounds?: Bounds;
+  readonly kernel?: KernelAccess | undefined;
+  readonly clock: Clock;
+}
+
+interface OpenedWorkspaces {
+  readonly source: WorkspaceSource;
+  /** Drops what is kept for too long. */
+  tidy(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One workspace for all, or one for each user, opened at the first use. */
+export async function openWorkspaces(
+  settings: WorkspaceSettings,
+  dependencies: WorkspaceDependencies,
+): Promise<OpenedWorkspaces> {
+  const open = await workspaceOpener(settings, dependencies);
+  if (settings.sharing === "shared") {
+    const workspace = open(null);
+    const tidy = async (): Promise<void> => await workspace.trash?.tidy();
+    return { source: workspace, tidy, close: () => workspace.close() };
+  }
+  const users = createUserWorkspaces(open);
+  const tidy = async (): Promise<void> => {
+    for (const workspace of users.opened()) await workspace.trash?.tidy();
+  };
+  return { source: (principal) => users.of(principal), tidy, close: () => users.close() };
+}
+
+/** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
+export async function workspaceOpener(
+  settings: WorkspaceSettings,
+  { storage, clock, bounds, kernel }: Omit<WorkspaceDependencies, "log">,
+): Promise<(directory: string | null) => Workspace> {
+  const { maxWriteBytes, quotaBytes = null, trashKeepMs, trashMaxBytes } = settings;
+  const kept = trashKeepMs > 0 && trashMaxBytes > 0;
+  const trash = kept ? { trash: { keepMs: trashKeepMs, maxBytes: trashMaxBytes } } : {};
+  const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
+  const access = accessOf(settings);
+  if (settings.store === "storage") {
+    const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");
+    return (directory) =>
+      openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, ...trash });
+  }
+  const { hardLinks, dir } = settings;
+  const confined = kernel?.available ? { kernel: kernel.roots } : {};
+  const options = { limits, access, hardLinks, clock, ...trash, ...confined };
+  return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), ...options });
+}
+
+/** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
+function storeNameOf(directory: string | null): string {
+  return directory === null ? "shared" : `user:${directory}`;
+}
+
+/** Watches of what {@link openWorkspaces} opens: they begin with their first listener. */
+export async function watchWorkspaces(
+  settings: WorkspaceSettings,
+  { storage, clock, log }: WorkspaceDependencies,
+): Promise<WorkspaceWatches> {
+  const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
+  const isShared = settings.sharing === "shared";
+  const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
+  const access = accessOf(settings);
+  if (settings.store === "storage") {
+    const { createStoreWatch } = await import("../workspace/store/watch.ts");
+    const stored = { access, storage, clock, log };
+    const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
+    return createWorkspaceWatches({ nameOf, open, onFailure });
+  }
+  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(settings.dir, name) });
+  return createWorkspaceWatches({ nameOf, open, onFailure });
+}
+
+function accessOf({ deniedNames, protectedNames }: WorkspaceSettings): AccessPatterns {
+  return { denied: deniedNames ?? [], protected: protectedNames };
+}
