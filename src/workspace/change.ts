@@ -1,5 +1,5 @@
 /** Changes of a workspace: who made one, what it did step by step, and what is kept of what it replaced. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
 
 const author = z.object({

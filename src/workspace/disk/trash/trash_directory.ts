@@ -2,7 +2,7 @@
  * The directory of the trash, in the staging directory: for each change a record (`ID.json`, a line for each step) and
  * what its steps kept (`ID.NUMBER`). A step is recorded before it is made, so that whatever lies here has its record.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { authorRecord, type Change, type ChangeAuthor, type NumberedStep, stepRecord } from "../../change.ts";
 import { stagingDirectoryName } from "../../path.ts";
 import type { DiskAccess, DiskDirectory } from "../directory.ts";
