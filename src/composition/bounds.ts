@@ -9,7 +9,7 @@ import type { McpLimits } from "../mcp/limits.ts";
 import type { OllamaLimits } from "../ollama/limits.ts";
 import type { StorageBounds } from "../storage/open_storage.ts";
 import type { TransferLimits } from "../transfer/limits.ts";
-import type { WorkspaceLimits } from "../workspace/port.ts";
+import type { WorkspaceLimits } from "../workspace/limits.ts";
 
 export interface Bounds {
   readonly authorizationServer?: Partial<Limits>;

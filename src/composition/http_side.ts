@@ -32,7 +32,7 @@ import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { transferPath } from "../transfer/transfers.ts";
 import { version } from "../version.ts";
-import { defaultWorkspaceLimits } from "../workspace/port.ts";
+import { defaultWorkspaceLimits } from "../workspace/limits.ts";
 import type { Bounds } from "./bounds.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";

@@ -15,6 +15,10 @@ const parts: readonly { readonly tool: string; readonly without?: string; readon
     words: "file_edit makes many exact edits in one call, all or none. Give the version that file_read named as " +
       "if_version, so that a change is made only to what you have read.",
   },
+  {
+    tool: "file_undo",
+    words: "file_undo lists and undoes your changes: writes, edits, moves, deletions.",
+  },
   { tool: "file_read", without: "file_edit", words: "You may read files here, not change them." },
   {
     tool: "servicenow_search",

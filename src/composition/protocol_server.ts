@@ -68,9 +68,9 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
     instructions: (principal) => instructionsFor(tools, principal),
     admit: (principal) => toolCalls.take(callerKey(principal)),
     audit(entry, params) {
-      const { requestId, subject, clientId, method, tool, outcome, code, durationMs, traceId } = entry;
+      const { requestId, subject, clientId, method, tool, outcome, code, durationMs, change, traceId } = entry;
       const client = clientId === null ? undefined : dependencies.nameOfClient?.(clientId);
-      const fields = { requestId, subject, clientId, client, method, tool, outcome, code, durationMs, traceId };
+      const fields = { requestId, subject, clientId, client, method, tool, outcome, code, durationMs, change, traceId };
       log.write("audit", "request", fields);
       countRequest?.(entry);
       dependencies.recordRequest?.(entry, params);

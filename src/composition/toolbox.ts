@@ -28,9 +28,10 @@ import { fileSearchTool } from "../tools/files/file_search.ts";
 import { fileWriteTool } from "../tools/files/file_write.ts";
 import { refusalWords } from "../tools/files/refusal.ts";
 import { createTransfers } from "../transfer/transfers.ts";
+import { fileUndoTool } from "../tools/files/undo/file_undo.ts";
 import { llmTools } from "../tools/llm/llm_tools.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
-import { openWorkspaces, watchWorkspaces } from "./workspaces.ts";
+import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
 
 /** Tools and what they hold open. */
 interface Toolbox {
@@ -93,8 +94,9 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       fileListTool(workspace),
       fileEditTool(workspace),
       fileMoveTool(workspace),
-      fileDeleteTool(workspace),
+      fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace) }),
       fileSearchTool(workspace),
+      ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
       ...llmTools({ ...models, workspace, clock }),
       ...(records === null ? [] : records.tools),
     ],

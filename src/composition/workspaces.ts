@@ -6,7 +6,8 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { AccessPatterns } from "../workspace/access_rules.ts";
 import { openDiskWorkspace } from "../workspace/disk/disk_workspace.ts";
 import { createDiskWatch } from "../workspace/disk/watch.ts";
-import { defaultWorkspaceLimits, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
+import { defaultWorkspaceLimits } from "../workspace/limits.ts";
+import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import type { WorkspaceSettings } from "../workspace/settings.ts";
 import {
   createWorkspaceWatches,
@@ -50,13 +51,12 @@ export async function openWorkspaces(
 }
 
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
-export async function workspaceOpener(
+async function workspaceOpener(
   settings: WorkspaceSettings,
   { storage, clock, bounds, kernel }: Omit<WorkspaceDependencies, "log">,
 ): Promise<(directory: string | null) => Workspace> {
   const { maxWriteBytes, quotaBytes = null, trashKeepMs, trashMaxBytes } = settings;
-  const kept = trashKeepMs > 0 && trashMaxBytes > 0;
-  const trash = kept ? { trash: { keepMs: trashKeepMs, maxBytes: trashMaxBytes } } : {};
+  const trash = keepsChanges(settings) ? { trash: { keepMs: trashKeepMs, maxBytes: trashMaxBytes } } : {};
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
   const access = accessOf(settings);
   if (settings.store === "storage") {
@@ -68,6 +68,11 @@ export async function workspaceOpener(
   const confined = kernel?.available ? { kernel: kernel.roots } : {};
   const options = { limits, access, hardLinks, clock, ...trash, ...confined };
   return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), ...options });
+}
+
+/** Whether changes can be undone. */
+export function keepsChanges({ trashKeepMs, trashMaxBytes }: WorkspaceSettings): boolean {
+  return trashKeepMs > 0 && trashMaxBytes > 0;
 }
 
 /** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */

@@ -28,8 +28,6 @@ export interface AuditEntry {
   /** The error's code: a JSON-RPC number or the tool's own snake_case reason. */
   readonly code: string | null;
   readonly durationMs: number;
-  /** The change of the workspace that the call made: `trash list` has it, for as long as it is kept. */
-  readonly change?: string;
   /** The trace that the caller says the request belongs to. */
   readonly traceId?: string;
   /** Names the change that the call made, where it can be undone. */

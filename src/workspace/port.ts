@@ -6,6 +6,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Change, ChangeAuthor, KeptItem, Left, Passage } from "./change.ts";
 import { failure, type Result } from "../lib/result.ts";
 import type { ArrivingContent, ReceiveOptions } from "./arriving_content.ts";
+import type { WorkspaceLimits } from "./limits.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";
 
 /** Why access was denied. Stable names, for the audit log and the tests. */
@@ -152,38 +153,6 @@ export interface WrittenFile {
   /** Whether the file was not there before. */
   readonly created: boolean;
 }
-
-/** The limits of a workspace. */
-export interface WorkspaceLimits {
-  /** What one read may give. */
-  readonly maxReadBytes: number;
-  /** What one write may bring. */
-  readonly maxWriteBytes: number;
-  /** What one write in pieces may bring where no quota says less. */
-  readonly maxArrivingBytes: number;
-  /** How large a file may become by appending and copying. */
-  readonly maxFileBytes: number;
-  /** What one listing may give. */
-  readonly maxListEntries: number;
-  /** How many entries one search may visit, and one deletion take away where nothing is kept of it. */
-  readonly maxTreeEntries: number;
-  /** Quota: what all files together may have. `null`: no quota. */
-  readonly maxTotalBytes: number | null;
-  /** Quota: how many files and directories there may be. `null`: no quota. */
-  readonly maxFiles: number | null;
-}
-
-/** Limits that suit a person's own workspace. */
-export const defaultWorkspaceLimits: WorkspaceLimits = {
-  maxReadBytes: 1024 * 1024,
-  maxWriteBytes: 1024 * 1024,
-  maxArrivingBytes: 1024 * 1024 * 1024,
-  maxFileBytes: 64 * 1024 * 1024,
-  maxListEntries: 1000,
-  maxTreeEntries: 20_000,
-  maxTotalBytes: null,
-  maxFiles: null,
-};
 
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {

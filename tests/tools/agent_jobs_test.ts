@@ -9,7 +9,7 @@ import { fileMoveTool } from "../../src/tools/files/file_move.ts";
 import { fileReadTool } from "../../src/tools/files/file_read.ts";
 import { fileSearchTool } from "../../src/tools/files/file_search.ts";
 import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
+import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import type { Agent } from "../fixtures/agent_jobs/job.ts";
 import { jobs } from "../fixtures/agent_jobs/jobs.ts";

@@ -128,6 +128,7 @@ Deno.test("when a file cannot be written, those written before are put back", ()
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
     const full: Workspace = {
       ...workspace,
+      begin: () => full,
       write: (path, bytes, options) =>
         path.text === "c"
           ? Promise.resolve({ ok: false, error: { reason: "no_space" } })

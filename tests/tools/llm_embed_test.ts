@@ -1,6 +1,7 @@
 /** `llm_embed`: passages of files by meaning, or their vectors in a file; vectors never reach the caller. */
 import assert from "node:assert/strict";
-import { defaultWorkspaceLimits, type Workspace } from "../../src/workspace/port.ts";
+import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
 import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
 import { passagesOf } from "../../src/tools/llm/passages.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";

@@ -4,7 +4,7 @@ import type { Tool, ToolOutcome } from "../../src/mcp/tool.ts";
 import { workspaceFiles } from "../../src/tools/servicenow/files.ts";
 import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import { defaultWorkspaceLimits } from "../../src/workspace/port.ts";
+import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
 import { offeredScopes } from "../../src/scopes.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import { callTool } from "../servicenow/call_tool.ts";

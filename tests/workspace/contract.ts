@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import type { AccessPatterns } from "../../src/workspace/access_rules.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../../src/workspace/path.ts";
-import type { Outcome, PairRefusal, Workspace, WorkspaceLimits, WorkspaceRefusal } from "../../src/workspace/port.ts";
+import type { WorkspaceLimits } from "../../src/workspace/limits.ts";
+import type { Outcome, PairRefusal, Workspace, WorkspaceRefusal } from "../../src/workspace/port.ts";
 
 /** Settings that the suite varies. */
 export interface ContractSettings {

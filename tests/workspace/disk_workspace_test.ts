@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
-import type { Workspace, WorkspaceLimits } from "../../src/workspace/port.ts";
+import type { WorkspaceLimits } from "../../src/workspace/limits.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 

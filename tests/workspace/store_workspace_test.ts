@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import type { Storage, StoredEntry } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { defaultWorkspaceLimits, type Workspace } from "../../src/workspace/port.ts";
+import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import { at, tree } from "./contract.ts";
 

@@ -3,12 +3,14 @@ import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
+import { passagesOf } from "../../workspace/text/passages.ts";
 import { editAnswer, editRefusal } from "./edit_answer.ts";
 import { planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
 import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
+import { beginChange } from "./undo/changing.ts";
 
 const action = "edit file";
 const maxEdits = 100;
@@ -70,10 +72,10 @@ export function fileEditTool(source: WorkspaceSource): Tool {
     aliases: { filename: "path", if_match: "if_version" },
     input,
     output: z.object({ ...oneFile, files: z.array(z.object(oneFile)).optional() }),
-    async run(request, { principal }) {
+    async run(request, context) {
       const edits = wantedEdits(request);
       if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
-      const workspace = workspaceOf(source, principal);
+      const workspace = beginChange(source, context, "file_edit").workspace;
       const byFile = new Map<string, { readonly path: WorkspacePath; readonly edits: WantedEdit[] }>();
       for (const each of edits) {
         const path = parseFilePath(each.path);
@@ -165,7 +167,9 @@ async function writePlan(
 ): Promise<{ readonly planned: PlannedFile } | { readonly problem: PlanProblem }> {
   let current = plan;
   for (let attempt = 1;; attempt++) {
-    const result = await workspace.write(path, current.after, { ifMatch: current.beforeSha256 });
+    const passages = workspace.trash === null ? undefined : await passagesOf(current.beforeText, current.afterText);
+    const options = { ifMatch: current.beforeSha256, ...passages === undefined ? {} : { passages } };
+    const result = await workspace.write(path, current.after, options);
     if (result.ok) return { planned: { ...current, afterSha256: result.value.sha256 } };
     if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
     const again = await planFile(workspace, path, edits);

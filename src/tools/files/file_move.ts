@@ -3,10 +3,11 @@ import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
+import { beginChange } from "./undo/changing.ts";
 
 /** Moves, copies and makes entries of the workspace. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
@@ -36,16 +37,16 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       files: z.int().optional().describe("Files that were copied"),
       size_bytes: z.int().optional(),
     }),
-    async run({ path, destination, copy, overwrite }, { principal, signal }) {
+    async run({ path, destination, copy, overwrite }, context) {
       const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
       if (!to.ok) return toPathFailure("destination", to.error, destination);
-      const workspace = workspaceOf(source, principal);
+      const workspace = beginChange(source, context, "file_move").workspace;
       if (path === undefined) return await makeDirectory(workspace, to.value);
       const from = path === "" ? parseFilePath("") : parseDirectoryPath(path);
       if (!from.ok) return toPathFailure("path", from.error, path);
       const pair = { from: await inStoredForm(workspace, from.value), to: to.value };
       const outcome = copy
-        ? await copyEntry(workspace, pair, { overwrite, signal })
+        ? await copyEntry(workspace, pair, { overwrite, signal: context.signal })
         : await moveEntry(workspace, pair, { overwrite });
       return await suggestNear(workspace, pair.from, await suggestInside(workspace, pair, outcome));
     },

@@ -4,13 +4,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
-import {
-  type Workspace,
-  workspaceOf,
-  type WorkspaceSource,
-  type WriteOptions,
-  type WrittenFile,
-} from "../../workspace/port.ts";
+import { type Workspace, type WorkspaceSource, type WriteOptions, type WrittenFile } from "../../workspace/port.ts";
 import { encodeText, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
@@ -18,6 +12,7 @@ import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
+import { beginChange } from "./undo/changing.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 type Mode = NonNullable<WriteOptions["mode"]>;
@@ -75,10 +70,10 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
         : { ...z.object(oneFile).partial().required({ filename: true }).shape, ...linkOutput }),
       files: z.array(z.object({ ...z.object(oneFile).partial().shape, error: z.string().optional() })).optional(),
     }),
-    async run(request: Input, { principal }) {
+    async run(request: Input, context) {
       const { filename, content = "", mode, if_version: ifVersion, files = [] } = request;
-      const workspace = workspaceOf(source, principal);
-      if (request.link && links !== null) return await writeByLink(workspace, links, principal, request);
+      const { workspace } = beginChange(source, context, "file_write");
+      if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
       const wanted = [{ filename, content }, ...files];
       const parsed: { readonly path: WorkspacePath; readonly content: string }[] = [];
       for (const file of wanted) { // nothing is written where one cannot be

@@ -5,12 +5,13 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../..
 import type { LocalModel } from "../../ollama/port.ts";
 import { escapeText, showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { toFailure, toPathFailure } from "../files/refusal.ts";
 import { fileLoader, filesParameter } from "./files.ts";
 import { modelParameter } from "./input.ts";
 import { callOf, type ToolFailure, toToolFailure } from "./model_call.ts";
 import { type Passage, passagesOf } from "./passages.ts";
+import { beginChange } from "../files/undo/changing.ts";
 import { writeVectors } from "./vector_file.ts";
 
 interface LlmEmbedOptions {
@@ -76,7 +77,7 @@ export function llmEmbedTool(options: LlmEmbedOptions): Tool {
 
 async function run(options: LlmEmbedOptions, request: Input, context: ToolContext): Promise<ToolOutcome> {
   const { query, limit, model } = request;
-  const workspace = workspaceOf(options.workspace, context.principal);
+  const { workspace } = beginChange(options.workspace, context, "llm_embed");
   const target = await outputPath(workspace, request, context);
   if (!target.ok) return { ok: false, ...target.error };
   const passages = await readPassages(options, request, context);

@@ -33,8 +33,8 @@ export function servicenowSaveAttachmentTool(servicenow: ServicenowRecords, file
       const { bytes, fileName, contentType } = fetched.value;
       const chosen = given(filename);
       const saved = chosen === undefined
-        ? await files.create(fileName, bytes, context.principal) // a name from a stranger: it must replace nothing
-        : await files.write(chosen, bytes, context.principal);
+        ? await files.create(fileName, bytes, context) // a name from a stranger: it must replace nothing
+        : await files.write(chosen, bytes, context);
       if (!saved.ok) return { ok: false, ...saved.error };
       return {
         ok: true,

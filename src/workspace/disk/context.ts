@@ -7,7 +7,7 @@ import type { DirectoryScans } from "./scan.ts";
 import type { Staging } from "./staging.ts";
 import type { DiskChange, DiskTrash } from "./trash/disk_trash.ts";
 import type { KeyedMutex } from "../keyed_mutex.ts";
-import type { WorkspaceLimits } from "../port.ts";
+import type { WorkspaceLimits } from "../limits.ts";
 
 export interface Disk {
   /** The real path of the workspace's directory, without a slash at its end. */

@@ -29,7 +29,8 @@ import { createWorkspaceTrash } from "./trash/workspace_trash.ts";
 import { copyDiskFile, writeDiskFile } from "./write.ts";
 import { createKeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspacePath } from "../path.ts";
-import { defaultWorkspaceLimits, type EntryInfo, type Outcome, type Workspace, type WorkspaceLimits } from "../port.ts";
+import { defaultWorkspaceLimits, type WorkspaceLimits } from "../limits.ts";
+import type { EntryInfo, Outcome, Workspace } from "../port.ts";
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */

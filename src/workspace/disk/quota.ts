@@ -6,7 +6,8 @@ import { failure, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { DiskAccess } from "./directory.ts";
 import { walkTree } from "./tree.ts";
-import type { Outcome, WorkspaceLimits } from "../port.ts";
+import type { WorkspaceLimits } from "../limits.ts";
+import type { Outcome } from "../port.ts";
 
 /** Room that is left in a workspace. */
 export interface DiskQuota {

@@ -7,7 +7,8 @@ import { failure, success } from "../../lib/result.ts";
 import type { Batch, Put, StorageKey, VersionCheck } from "../../storage/port.ts";
 import type { ChangeStep, Kept } from "../change.ts";
 import type { WorkspacePath } from "../path.ts";
-import type { Outcome, WorkspaceLimits } from "../port.ts";
+import type { WorkspaceLimits } from "../limits.ts";
+import type { Outcome } from "../port.ts";
 import type { Store, StorePlace } from "./context.ts";
 import { announceChange, type ToldChange } from "./watch.ts";
 import { type EntryRecord, type GoneRecord, parseUsage } from "./records.ts";
@@ -86,7 +87,7 @@ export function keptOf({ change, trash }: Store, entry: EntryRecord, tree?: Tree
 }
 
 /** How large a directory is with all that is in it. */
-export interface TreeSize {
+interface TreeSize {
   readonly entries: number;
   readonly sizeBytes: number;
 }

@@ -6,7 +6,8 @@ import type { AccessRules } from "../access_rules.ts";
 import type { KeyedMutex } from "../keyed_mutex.ts";
 import type { ChangeAuthor } from "../change.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
-import type { Outcome, WorkspaceLimits } from "../port.ts";
+import type { WorkspaceLimits } from "../limits.ts";
+import type { Outcome } from "../port.ts";
 import { type DirectoryRecord, type EntryRecord, parseEntry, rootId, type StoreKeys } from "./records.ts";
 
 export interface Store {

@@ -1,4 +1,4 @@
-/** Takes back the steps of a change that a kill has cut short, and of which nothing but the beginning was made. */
+/** Withdraws the steps of a change that a kill has cut short right after their beginning. */
 import type { Change } from "../../change.ts";
 import type { DiskAccess, DiskDirectory, DiskInfo } from "../directory.ts";
 import { errorCode } from "../refusal.ts";

@@ -1,0 +1,159 @@
+/** The tool `file_undo`: lists and undoes changes of the same user and client. */
+import * as z from "zod";
+import type { Principal } from "../../../lib/principal.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../../mcp/tool.ts";
+import type { Change } from "../../../workspace/change.ts";
+import { showName, toPathText } from "../../../workspace/file_display.ts";
+import { type Trash, workspaceOf, type WorkspaceSource } from "../../../workspace/port.ts";
+import { undoChange } from "../../../workspace/undo.ts";
+import { count, toTimestamp } from "../input.ts";
+import { beginChange } from "./changing.ts";
+import { toUndoFailure } from "./undo_failure.ts";
+
+const toolName = "file_undo";
+/** Changes of one list. */
+const maxListed = 10;
+/** Changes of all callers that are looked at for those of one. */
+const maxLookedAt = 5_000;
+/** Paths of one change that are shown. */
+const maxShownPaths = 3;
+
+const changeOutput = z.object({
+  change: z.string(),
+  time: z.string(),
+  tool: z.string(),
+  paths: z.array(z.string()).describe("The first of them"),
+  path_count: z.int(),
+  undone_by: z.string().optional(),
+});
+
+/** Undoes changes of the workspace. */
+export function fileUndoTool(source: WorkspaceSource): Tool {
+  return defineTool({
+    name: toolName,
+    title: "Undo",
+    description:
+      "Lists your last changes, or undoes one, also after later ones where that is safe. Can itself be undone.",
+    scopes: ["files:write"],
+    annotations: {
+      title: "Undo",
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: false,
+      openWorldHint: false,
+    },
+    aliases: { id: "change" },
+    input: z.object({
+      change: z.string().optional().describe("From the list, or last; absent to list"),
+    }),
+    output: z.object({
+      changes: z.array(changeOutput).optional(),
+      undone: z.string().optional().describe("The change that was undone"),
+      undone_by: z.string().optional().describe("The change that undid it"),
+      paths: z.array(z.string()).optional(),
+    }),
+    async run({ change: wanted }, context) {
+      const { trash } = workspaceOf(source, context.principal);
+      if (trash === null) return { ok: false, code: "nothing_kept", message: "This server does not keep changes" };
+      if (wanted === undefined) return await listChanges(trash, context.principal);
+      const change = wanted === "last" ? await lastChange(trash, context.principal) : await trash.find(wanted);
+      if (change === null || !isOwn(change, context.principal)) {
+        const message = wanted === "last"
+          ? "There is no change of yours to undo"
+          : "There is no such change of yours; call file_undo without change for the list";
+        return { ok: false, code: "not_found", message };
+      }
+      return await undo(source, context, trash, change);
+    },
+  });
+}
+
+async function undo(
+  source: WorkspaceSource,
+  context: ToolContext,
+  kept: Trash,
+  change: Change,
+): Promise<ToolOutcome> {
+  const changing = beginChange(source, context, toolName);
+  const { trash } = changing.workspace;
+  if (trash === null) throw new TypeError("a workspace that begins changes without keeping them");
+  const undone = await undoChange({ ...changing.workspace, trash }, change);
+  if (!undone.ok) {
+    const later = "path" in undone.error.problem
+      ? await laterChange(kept, context.principal, change, undone.error.problem.path)
+      : null;
+    return toUndoFailure(change, undone.error, later);
+  }
+  const by = changing.change ?? "";
+  await trash.noteUndone(change.id, by);
+  const paths = undone.value.map(toPathText);
+  return {
+    ok: true,
+    content: [{ type: "text", text: `Undid ${change.by?.tool} of ${shownPaths(undone.value)} (as change ${by})` }],
+    structuredContent: { undone: change.id, undone_by: by, paths },
+  };
+}
+
+async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutcome> {
+  const lines: string[] = [];
+  const changes: z.output<typeof changeOutput>[] = [];
+  for await (const change of ownChanges(trash, principal)) {
+    const { id, at, by, undoneBy } = change;
+    const paths = [...new Set(change.steps.map(({ step }) => step.path))];
+    const isUndone = undoneBy === null ? "" : `, undone by ${undoneBy}`;
+    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${by?.tool} ${shownPaths(paths)}${isUndone}`);
+    changes.push({
+      change: id,
+      time: toTimestamp(at),
+      tool: by?.tool ?? "",
+      paths: paths.slice(0, maxShownPaths).map(toPathText),
+      path_count: paths.length,
+      ...undoneBy === null ? {} : { undone_by: undoneBy },
+    });
+    if (changes.length === maxListed) break;
+  }
+  const text = lines.length === 0 ? "No changes of yours are kept" : lines.join("\n");
+  return { ok: true, content: [{ type: "text", text }], structuredContent: { changes } };
+}
+
+/** The newest that is not undone; an undoing is undone by its id. */
+async function lastChange(trash: Trash, principal: Principal): Promise<Change | null> {
+  for await (const change of ownChanges(trash, principal)) {
+    if (change.undoneBy === null && change.by?.tool !== toolName) return change;
+  }
+  return null;
+}
+
+/** The newest change since, of the same user and client, that is in the way. */
+async function laterChange(trash: Trash, principal: Principal, { id }: Change, path: string): Promise<string | null> {
+  for await (const later of ownChanges(trash, principal)) {
+    if (later.id <= id) return null;
+    const isUndoing = later.by?.tool === toolName;
+    if (!isUndoing && later.undoneBy === null && later.steps.some(({ step }) => isAbout(step.path, path))) {
+      return later.id;
+    }
+  }
+  return null;
+}
+
+function isAbout(changed: string, path: string): boolean {
+  return changed === path || changed.startsWith(`${path}/`) || path.startsWith(`${changed}/`);
+}
+
+async function* ownChanges(trash: Trash, principal: Principal): AsyncGenerator<Change> {
+  let lookedAt = 0;
+  for await (const change of trash.changes()) {
+    if (isOwn(change, principal) && change.steps.length > 0) yield change;
+    if (++lookedAt === maxLookedAt) return;
+  }
+}
+
+function isOwn({ by }: Change, { subject, clientId }: Principal): boolean {
+  return by !== null && by.subject === subject && by.clientId === clientId;
+}
+
+function shownPaths(paths: readonly string[]): string {
+  const shown = paths.slice(0, maxShownPaths).map(showName).join(", ");
+  const rest = paths.length - maxShownPaths;
+  return rest > 0 ? `${shown} and ${count(rest, "further path")}` : shown;
+}

@@ -1,0 +1,193 @@
+/** `file_undo` as clients call it: over HTTP, for one user and client, on a disk, for each user and in the storage. */
+import assert from "node:assert/strict";
+import { withFileServer } from "../fixtures/file_server.ts";
+import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import {
+  makeServerPlace,
+  runCommand,
+  type RunningServer,
+  type ServerPlace,
+  startServer,
+} from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
+
+const places: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "on a disk": {},
+  "for each user": { WORKSPACES: "per-user" },
+  "in the storage": { WORKSPACE_STORE: "storage" },
+};
+
+const idOf = ({ structured }: { readonly structured: Readonly<Record<string, unknown>> }, index = 0): string => {
+  const { changes } = structured as { changes: { change: string }[] };
+  return changes[index]?.change ?? "";
+};
+
+for (const [where, env] of Object.entries(places)) {
+  Deno.test(`file_undo ${where} undoes writes, edits, moves, copies and deletions, the last or a named one`, () =>
+    withFileServer({ env }, async ({ done, refused, call }) => {
+      const read = async (filename: string): Promise<string> =>
+        (await done("file_read", { filename })).text.split("\n")[0] ?? "";
+      await done("file_write", { filename: "a.txt", content: "one" });
+      await done("file_write", { filename: "a.txt", content: "two" });
+      await done("file_edit", { path: "a.txt", old_text: "two", new_text: "three" });
+      await done("file_move", { path: "a.txt", destination: "d/b.txt" });
+      await done("file_move", { path: "d", destination: "copy", copy: true });
+      const deleted = await done("file_delete", { path: "d", recursive: true });
+      assert.match(
+        deleted.text,
+        /^Deleted d \(2 entries\); can be undone with file_undo until \d{4}-\d\d-\d\dT\d\d:\d\dZ$/,
+      );
+
+      const list = await done("file_undo", {});
+      const tools = (list.structured as { changes: { tool: string }[] }).changes.map(({ tool }) => tool);
+      assert.deepEqual(tools, ["file_delete", "file_move", "file_move", "file_edit", "file_write", "file_write"]);
+      assert.match(list.text, /^[0-9a-z]+ \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ file_delete d\n/);
+
+      assert.match(
+        await refused("file_undo", { change: idOf(list, 4) }),
+        /a\.txt was changed since|nothing was changed/,
+      );
+      assert.match(
+        (await done("file_undo", { change: "last" })).text,
+        /^Undid file_delete of d \(as change [0-9a-z]+\)$/,
+      );
+      assert.equal(await read("d/b.txt"), "three");
+      await done("file_undo", { change: "last" });
+      assert.match(await refused("file_read", { filename: "copy/b.txt" }), /no such file/);
+      await done("file_undo", { change: "last" });
+      assert.equal(await read("a.txt"), "three");
+      await done("file_undo", { change: "last" });
+      assert.equal(await read("a.txt"), "two");
+      await done("file_undo", { change: "last" });
+      assert.equal(await read("a.txt"), "one");
+      await done("file_undo", { change: "last" });
+      assert.match(await refused("file_read", { filename: "a.txt" }), /no such file/);
+      assert.match(await refused("file_undo", { change: "last" }), /There is no change of yours to undo/);
+
+      const undone = await done("file_undo", {});
+      await done("file_undo", { change: idOf(undone) });
+      assert.equal(await read("a.txt"), "one", "an undoing is undone by its id");
+      assert.match(await refused("file_undo", { change: idOf(list) }), /change [0-9a-z]+ undid it already/);
+      assert.equal((await call("file_undo", { change: "nonsense" })).ok, false);
+    }));
+}
+
+Deno.test("file_undo undoes the passage of an edit in a file that was changed elsewhere since, and says when it cannot", () =>
+  withFileServer({}, async ({ done, refused, root }) => {
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index}`);
+    await done("file_write", { filename: "f", content: lines.join("\n") });
+    await done("file_edit", { path: "f", old_text: "line 10", new_text: "line ten" });
+    await done("file_edit", { path: "f", old_text: "line 20", new_text: "line twenty" });
+    const [, first] = (await done("file_undo", {})).text.split("\n").map((line) => line.split(" ")[0] ?? "");
+    await done("file_undo", { change: first });
+    const text = Deno.readTextFileSync(`${root}/f`);
+    assert.ok(text.includes("line 10\n") && text.includes("line twenty\n"));
+    Deno.writeTextFileSync(`${root}/f`, text.replace("line twenty", "line 2x"));
+    assert.match(await refused("file_undo", { change: "last" }), /f was changed since; nothing was changed$/);
+    assert.ok(Deno.readTextFileSync(`${root}/f`).includes("line 2x"));
+  }));
+
+Deno.test("file_undo knows nothing of other clients' changes, whatever id it is given", async () => {
+  await using place = await makeServerPlace();
+  const tokens = [await tokenFor(place), await clientFor(place)] as const;
+  await using server = await startServer(place);
+  const own = caller(server, () => tokens[0]);
+  const other = caller(server, () => tokens[1](server.url));
+  await own("file_write", { filename: "f", content: "one" });
+  await own("file_write", { filename: "f", content: "two" });
+  const [id = ""] = (await own("file_undo", {})).text.split(" ");
+  for (const change of [id, "last", `${id}/../${id}`, ".portcullis/trash", ".."]) {
+    assert.equal((await other("file_undo", { change })).ok, false, change);
+  }
+  assert.equal((await other("file_undo", {})).text, "No changes of yours are kept");
+  assert.equal(Deno.readTextFileSync(`${place.workspaceDir}/f`), "two");
+  for (const path of [".portcullis", ".portcullis/trash", `.portcullis/trash/${id}.1`, `.PORTCULLIS/trash/${id}.1`]) {
+    assert.match((await other("file_read", { filename: path })).text, /reserved for the server/);
+  }
+});
+
+Deno.test("file_undo judges anew what is denied or protected, after a restart, too", async () => {
+  await using place = await makeServerPlace();
+  const token = await tokenFor(place);
+  const callOf = (server: RunningServer) => caller(server, () => token);
+  {
+    await using server = await startServer(place);
+    await callOf(server)("file_write", { filename: "d/keys/k", content: "one" });
+    await callOf(server)("file_delete", { path: "d", recursive: true });
+  }
+  for (
+    const [setting, words] of [["WORKSPACE_DENY", /deny this name/], [
+      "WORKSPACE_PROTECT",
+      /protect this name/,
+    ]] as const
+  ) {
+    await using server = await startServer(place, { env: { [setting]: "keys" } });
+    const answer = await callOf(server)("file_undo", { change: "last" });
+    assert.ok(!answer.ok);
+    assert.match(answer.text, words);
+  }
+  await using server = await startServer(place);
+  assert.ok((await callOf(server)("file_undo", { change: "last" })).ok);
+  assert.equal(Deno.readTextFileSync(`${place.workspaceDir}/d/keys/k`), "one");
+});
+
+Deno.test("the audit line of a call names its change", () =>
+  withFileServer({ env: { LOG_FORMAT: "json" } }, async ({ done, server }) => {
+    await done("file_write", { filename: "f", content: "one" });
+    const id = idOf(await done("file_undo", {}));
+    await until("the line", () => server.stderr().includes(`"change":"${id}"`));
+  }));
+
+Deno.test("with TRASH_KEEP=0 nothing is kept, file_undo is not offered, and file_delete says so", () =>
+  withFileServer({ env: { TRASH_KEEP: "0" } }, async ({ done, root, server, token }) => {
+    await done("file_write", { filename: "f", content: "one" });
+    await done("file_write", { filename: "f", content: "two" });
+    assert.equal((await done("file_delete", { path: "f" })).text, "Deleted f");
+    assert.deepEqual(
+      [...Deno.readDirSync(`${root}/.portcullis`)].map(({ name }) => name).filter((name) => name === "trash"),
+      [],
+    );
+    const listed = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }, { token });
+    const { result } = await listed.json();
+    const names = result.tools.map(({ name }: { name: string }) => name);
+    assert.ok(names.includes("file_delete") && !names.includes("file_undo"));
+  }));
+
+type Caller = (
+  tool: string,
+  input: Record<string, unknown>,
+) => Promise<{ readonly ok: boolean; readonly text: string }>;
+
+function caller(server: RunningServer, tokenOf: () => string | Promise<string>): Caller {
+  return async (tool, input) => {
+    const response = await postMcp(server.url, toolCall(tool, input), { token: await tokenOf() });
+    const { result, error } = await response.json();
+    return { ok: result?.isError === false, text: error?.message ?? result.content[0]?.text ?? "" };
+  };
+}
+
+async function tokenFor({ dataDir }: ServerPlace): Promise<string> {
+  const created = await runCommand(["token", "create", "--scope", "files:write", "--data-dir", dataDir]);
+  assert.equal(created.code, 0, created.stderr);
+  return created.stdout.trim();
+}
+
+/** Another client, and how it gets its token. */
+async function clientFor({ dataDir }: ServerPlace): Promise<(url: string) => Promise<string>> {
+  const created = await runCommand([
+    ...["clients", "create", "--name", "robot", "--scope", "files:write", "--data-dir", dataDir],
+  ]);
+  assert.equal(created.code, 0, created.stderr);
+  const [, id = "", secret = ""] = /client_id=(\S+)\nclient_secret=(\S+)/.exec(created.stdout) ?? [];
+  let token: string | undefined;
+  return async (url) => {
+    if (token !== undefined) return token;
+    const granted = await fetch(`${url}/oauth/token`, {
+      method: "POST",
+      headers: { authorization: `Basic ${btoa(`${id}:${secret}`)}` },
+      body: new URLSearchParams({ grant_type: "client_credentials", resource: `${url}/mcp` }),
+    });
+    const { access_token: made } = await granted.json();
+    return token = made;
+  };
+}
