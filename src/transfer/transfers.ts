@@ -73,7 +73,10 @@ export function createTransfers(
   const serve = async (id: string, record: LinkRecord, request: Request, peer: Parameters<Endpoint>[1]) => {
     const path = parseFilePath(record.path);
     if (!path.ok) return refuse(404, unknownLink);
-    const file = { id, path: path.value, workspace: workspaceOf(source, principalOf(record)) };
+    const principal = principalOf(record);
+    const { subject, clientId, grantId } = principal;
+    const workspace = workspaceOf(source, principal).begin({ subject, clientId, grantId, tool: "file_write" });
+    const file = { id, path: path.value, workspace };
     if (record.direction === "upload") {
       const refused = refuseUpload(file.workspace, request);
       if (refused !== null) return refused;
