@@ -6,13 +6,13 @@ import type { Workspace } from "./port.ts";
 
 const alwaysIgnored: ReadonlySet<string> = new Set([".git", "node_modules"]);
 const rulesName = ".gitignore";
-/** Names of directories that an answer repeats. */
+/** Names that an answer repeats, those of directories with a slash. */
 const maxSkippedNames = 5;
 
 /** What was passed over so far. */
 interface Skipped {
   readonly count: number;
-  /** The first of them. */
+  /** The first of them, directories before files. */
   readonly names: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
   const rules: { readonly depth: number; readonly rules: IgnoreRules }[] = [];
   const base = start.segments.length;
   let count = 0;
-  const names: string[] = [];
+  const [directories, files]: readonly [string[], string[]] = [[], []];
   const isIgnored = (path: readonly string[], isDirectory: boolean): boolean => {
     if (isDirectory && alwaysIgnored.has(path.at(-1) ?? "")) return true;
     for (const { depth, rules: decide } of rules.toReversed()) { // the nearest rules decide
@@ -57,11 +57,12 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
     skips(segments, isDirectory) {
       if (isOff || !isIgnored([...start.segments, ...segments], isDirectory)) return false;
       count++;
-      if (isDirectory && names.length < maxSkippedNames) names.push(segments.join("/"));
+      const names = isDirectory ? directories : files;
+      if (names.length < maxSkippedNames) names.push(`${segments.join("/")}${isDirectory ? "/" : ""}`);
       return true;
     },
     get skipped() {
-      return { count, names };
+      return { count, names: [...directories, ...files].slice(0, maxSkippedNames) };
     },
   };
 }

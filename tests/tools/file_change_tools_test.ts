@@ -11,7 +11,10 @@ Deno.test("file_write creates, appends and changes only the version that the cal
     const first = await answerOf(write, { filename: "a", content: "one", mode: "create" });
     assert.match(first.text, /^Created a \(3 bytes, version [0-9a-f]{12}\)$/);
     const again = await failureOf(write, { filename: "a", content: "x", mode: "create" });
-    assert.equal(again.message, "Failed to write file: there is something of this name already (a)");
+    assert.equal(
+      again.message,
+      "Failed to write file: there is something of this name already; leave mode out to replace it, or use file_edit (a)",
+    );
     const more = await answerOf(write, { filename: "a", content: "+", mode: "append" });
     assert.match(more.text, /^Appended to a \(4 bytes, version /);
     const stale = { filename: "a", content: "x", if_version: first.structured["version"] };
@@ -34,7 +37,7 @@ Deno.test("file_write writes several files, none of them where a name is not all
     assert.deepEqual(text.replace(/, version \w+/g, "").split("\n"), [
       "Created a (1 bytes)",
       "Created b/c (1 bytes)",
-      "Failed to write file: it is a directory (d)",
+      "Failed to write file: it is a directory; name a file in it (d)",
       "Created e (1 bytes)",
     ]);
     assert.equal((structured["files"] as unknown[]).length, 3);

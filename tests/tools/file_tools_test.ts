@@ -72,11 +72,11 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   ["read", { filename: "\ud800" }, "Invalid filename - it is not valid Unicode (unpaired surrogate)"],
   ["read", { filename: "text/" }, "Invalid filename - a file name does not end in a slash"],
   ["read", { filename: "none\u202e.txt" }, "Failed to read file: no such file or directory (none\\u{202E}.txt)"],
-  ["read", { filename: "folder" }, "Failed to read file: it is a directory (folder)"],
+  ["read", { filename: "folder" }, "Failed to read file: it is a directory; file_list lists it (folder)"],
   [
     "read",
     { filename: "binary" },
-    "Failed to read file: its content is neither text in UTF-8 nor a known image or audio format; " +
+    "Failed to read file: it is binary: no text, and no known image or audio format; " +
     "embed: true gives files of any kind (binary)",
   ],
   [
@@ -84,7 +84,7 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
     { filename: "out" },
     "Failed to read file: access denied - a link in the path leads outside the workspace (out)",
   ],
-  ["write", { filename: "folder", content: "" }, "Failed to write file: it is a directory (folder)"],
+  ["write", { filename: "folder", content: "" }, "Failed to write file: it is a directory; name a file in it (folder)"],
   [
     "write",
     { filename: "a:b", content: "" },
@@ -100,7 +100,7 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   [
     "list",
     { path: "text" },
-    "Failed to list directory: it, or a part of its path, is a file and not a directory (text)",
+    "Failed to list directory: it, or a part of its path, is a file and not a directory; file_read reads files (text)",
   ],
 ];
 

@@ -18,7 +18,7 @@ function replaced(
 
 Deno.test("replaceText() refuses what is not there, not unique, empty or without effect", () => {
   const cases: [string, string, EditRefusal][] = [
-    ["c", "x", { reason: "not_there" }],
+    ["c", "x", { reason: "not_there", alikeAtLine: null }],
     ["a", "x", { reason: "not_unique", count: 2 }],
     ["", "x", { reason: "empty_old_text" }],
     ["a", "a", { reason: "same_text" }],
@@ -54,14 +54,20 @@ Deno.test("replaceText() with wholeWord leaves longer words alone", () => {
   );
   assert.equal(replaced("größe größer", "größe", "x", { wholeWord: true }), "x größer");
   assert.equal(replaced("x𐐀 x", "x", "y", { wholeWord: true }), "x𐐀 y");
-  assert.deepEqual(replaced("xy", "x", "z", { wholeWord: true }), { reason: "not_there" });
+  assert.deepEqual(replaced("xy", "x", "z", { wholeWord: true }), { reason: "not_there", alikeAtLine: null });
   assert.equal(replaced("f(a) f(a)b", "f(a)", "g", { wholeWord: true }), "g f(a)b");
 });
 
 Deno.test("finding whole words takes time proportional to the text, whatever is looked for", () => {
   const period = "ab ".repeat(2_000);
-  assert.deepEqual(replaced("ab ".repeat(300_000), `${period}a`, "x", { wholeWord: true }), { reason: "not_there" });
-  assert.deepEqual(replaced("a".repeat(900_000), "a".repeat(5_000), "x", { wholeWord: true }), { reason: "not_there" });
+  assert.deepEqual(replaced("ab ".repeat(300_000), `${period}a`, "x", { wholeWord: true }), {
+    reason: "not_there",
+    alikeAtLine: null,
+  });
+  assert.deepEqual(replaced("a".repeat(900_000), "a".repeat(5_000), "x", { wholeWord: true }), {
+    reason: "not_there",
+    alikeAtLine: null,
+  });
 });
 
 Deno.test("replaceText() does what a search from the start does, for random texts", () => {

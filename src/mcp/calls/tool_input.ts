@@ -132,7 +132,7 @@ function describe(issue: z.core.$ZodRawIssue): string {
     case "not_multiple_of":
       return `${subject} must be a multiple of ${issue.divisor}`;
     case "unrecognized_keys":
-      return `unknown parameter: ${issue.keys.join(", ")}`;
+      return name === "" ? `unknown parameter: ${issue.keys.join(", ")}` : `${name} has no ${issue.keys.join(", ")}`;
     default:
       return `${subject} is not valid`;
   }

@@ -56,7 +56,7 @@ export function toListedSchema<Schema extends Readonly<Record<string, unknown>>>
     ),
   );
   const { properties, items, required } = schema;
-  if (isObject(items)) listed["items"] = toListedSchema(items);
+  if (isObject(items)) listed["items"] = withoutClosing(toListedSchema(items));
   if (!isObject(properties)) return listed as Schema;
   const kept = Object.entries(properties).filter(([, property]) =>
     !isObject(property) || property["unlisted"] !== true
@@ -70,6 +70,13 @@ export function toListedSchema<Schema extends Readonly<Record<string, unknown>>>
   if (kept.length === 0) delete listed["properties"];
   if (Array.isArray(required)) listed["required"] = required.filter((name) => kept.some(([each]) => each === name));
   return listed as Schema;
+}
+
+/** A refusal names what an entry of a list does not have. */
+function withoutClosing({ additionalProperties, ...schema }: Readonly<Record<string, unknown>>): object {
+  return additionalProperties === false
+    ? schema
+    : { ...schema, ...additionalProperties === undefined ? {} : { additionalProperties } };
 }
 
 /**

@@ -95,7 +95,9 @@ function wordsOf(refusal: EditRefusal): string {
     case "too_large":
       return `the file would have ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}; replace less at a time`;
     case "not_there":
-      return "old_text is not in the file; it must match exactly, with blanks";
+      return refusal.alikeAtLine === null
+        ? "old_text is not in the file; it must match exactly, with blanks"
+        : `old_text is not in the file, but for blanks it is at line ${refusal.alikeAtLine}; copy the passage from there`;
     case "mixed_line_ends":
       return "old_text is there only across mixed line ends (LF and CRLF); edit fewer lines at a time";
   }

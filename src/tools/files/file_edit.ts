@@ -20,7 +20,7 @@ const maxEditedFiles = 20;
 const maxAttempts = 20;
 
 const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
-const edit = z.object({
+const edit = z.strictObject({
   path: z.string().optional(),
   old_text: z.string().optional(),
   new_text: z.string().optional(),
@@ -69,7 +69,11 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       idempotentHint: false,
       openWorldHint: false,
     },
-    aliases: { filename: "path", if_match: "if_version" },
+    aliases: {
+      ...{ filename: "path", file_path: "path", file: "path", if_match: "if_version", dryRun: "dry_run" },
+      ...{ old_string: "old_text", oldText: "old_text", old_str: "old_text", old: "old_text" },
+      ...{ new_string: "new_text", newText: "new_text", new_str: "new_text", new: "new_text" },
+    },
     input,
     output: z.object({ ...oneFile, files: z.array(z.object(oneFile)).optional() }),
     async run(request, context) {
@@ -129,7 +133,12 @@ async function editFiles(
     const plan = await planFile(workspace, path, edits);
     if (!plan.ok) {
       const failed = toProblem(path, plan.error, isOne);
-      if (isOne || failed.ok || "edit" in plan.error) return await suggestNear(workspace, path, failed);
+      if (failed.ok || "edit" in plan.error) return failed;
+      if (isOne) {
+        const named = await suggestNear(workspace, path, failed);
+        const isNew = failed.code === "not_found" && named.message === failed.message;
+        return isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named;
+      }
       return await suggestNear(workspace, path, { ...failed, message: `${failed.message}; nothing was changed` });
     }
     planned.push(plan.value);

@@ -76,7 +76,10 @@ export function fileListTool(
       "counts of lines, or only equal files.",
     scopes: ["files:read"],
     annotations: { title: "List files", readOnlyHint: true, openWorldHint: false },
-    aliases: { filename: "path", directory: "path", glob: "pattern" },
+    aliases: {
+      ...{ filename: "path", directory: "path", dir: "path", glob: "pattern", excludePatterns: "exclude" },
+      ...{ sort_by: "sort", sortBy: "sort", max_depth: "depth" },
+    },
     input,
     output,
     async run(request, context) {

@@ -23,7 +23,10 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       idempotentHint: false,
       openWorldHint: false,
     },
-    aliases: { filename: "path", from: "path", source: "path", to: "destination" },
+    aliases: {
+      ...{ filename: "path", from: "path", source: "path", old_path: "path" },
+      ...{ to: "destination", target: "destination", new_path: "destination" },
+    },
     input: z.object({
       path: z.string().optional().describe("What to move; absent to make the directory destination"),
       destination: z.string().describe("New path, name included"),

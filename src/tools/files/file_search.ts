@@ -12,7 +12,7 @@ import {
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { toSearchCursor } from "./cursor.ts";
-import { showName } from "../../workspace/file_display.ts";
+import { showText } from "../../workspace/file_display.ts";
 import { untrustedOutput } from "./input.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
@@ -76,7 +76,10 @@ export function fileSearchTool(
       "passed over, such as node_modules, and why.",
     scopes: ["files:read"],
     annotations: { title: "Search files", readOnlyHint: true, openWorldHint: false },
-    aliases: { filename: "path", glob: "pattern" },
+    aliases: {
+      ...{ filename: "path", file: "path", directory: "path", glob: "pattern", include: "pattern" },
+      ...{ text: "query", max_results: "limit", excludePatterns: "exclude", case_insensitive: "ignore_case" },
+    },
     input,
     output,
     async run(request, context) {
@@ -155,11 +158,13 @@ function queryWords(refusal: LineQueryRefusal): string {
     case "too_long":
       return "query is too long: 1000 characters of plain text, 250 with regex or ignore_case";
     case "several_lines":
-      return "query holds a line end; files are searched line by line";
+      return "query holds a line end; search for one of its lines, with context for those around it";
     case "too_complex":
       return "query is too complex; use fewer or smaller repetitions";
     case "invalid_expression":
-      return `query is no regular expression in RE2 syntax: ${showName(refusal.detail)}`;
+      return `query is no regular expression in RE2 syntax, which has no look-around and no backreferences: ${
+        showText(refusal.detail)
+      }`;
   }
 }
 

@@ -27,7 +27,7 @@ const plainInput = z.object({
   content: text,
   mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe("create refuses what is there"),
   if_version: ifVersionInput,
-  files: z.array(z.object({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
+  files: z.array(z.strictObject({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
     "More of them",
   ),
 });
@@ -62,7 +62,10 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
       idempotentHint: false,
       openWorldHint: false,
     },
-    aliases: { path: "filename", if_match: "if_version" },
+    aliases: {
+      ...{ path: "filename", file_path: "filename", file: "filename" },
+      ...{ text: "content", contents: "content", if_match: "if_version" },
+    },
     input: links === null ? plainInput : linkableInput,
     output: z.object({
       ...(links === null

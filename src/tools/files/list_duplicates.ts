@@ -10,6 +10,8 @@ import { collectEntries, pageOf, toSize, type TreeListing, wholeTreeAnswer } fro
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
+/** Names that an answer repeats of files that cannot be read. */
+const maxUnreadNames = 5;
 
 /** Finds files of the same content; empty ones are not told. */
 export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
@@ -20,6 +22,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
   const files = collected.value.entries.filter(({ kind, sizeBytes = 0 }) => kind === "file" && sizeBytes > 0);
   const nextTurn = createFairTurns();
   const buffer = new Uint8Array(readBytes);
+  const unread: string[] = [];
   const groups: { readonly sizeBytes: number; readonly names: readonly string[] }[] = [];
   for (const [sizeBytes, sameSize] of Map.groupBy(files, ({ sizeBytes }) => sizeBytes ?? 0)) {
     if (sameSize.length < 2) continue;
@@ -30,7 +33,10 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
         break;
       }
       const hash = await hashFile(workspace, childPath(path, entry.segments), { buffer, nextTurn, isOver });
-      if (hash === null) continue;
+      if (hash === null) {
+        if (!isOver()) unread.push(entry.segments.join("/"));
+        continue;
+      }
       const same = byContent.get(hash);
       if (same === undefined) byContent.set(hash, [entry]);
       else same.push(entry);
@@ -49,6 +55,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     lines: [
       ...(groups.length === 0 ? [`(no two of ${files.length} files are equal)`] : lines),
       ...(lines.length < groups.length ? [`(the first ${lines.length} of ${groups.length} groups)`] : []),
+      ...(unread.length === 0 ? [] : [unreadWords(unread)]),
     ],
     facts: {
       duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({
@@ -59,6 +66,12 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     total: groups.length,
     isCut,
   });
+}
+
+/** Files of one size that could not be compared, such as those with several names (hard links). */
+function unreadWords(names: readonly string[]): string {
+  const shown = names.slice(0, maxUnreadNames).map(showName).join(", ");
+  return `(not compared, since they cannot be read: ${shown}${names.length > maxUnreadNames ? ", ..." : ""})`;
 }
 
 /** SHA-256 of a file; `null` when it cannot be read, or not in time. */

@@ -110,13 +110,18 @@ export function skippedParts(ignored: Ignored | undefined): {
 } {
   const { count, names } = ignored?.skipped ?? { count: 0, names: [] };
   if (count === 0) return { lines: [], facts: {} };
-  const shown = names.map((name) => `${showName(name)}/`).join(", ");
+  const shown = names.map(showName).join(", ");
   const more = names.length === 0 ? "" : `: ${shown}${count > names.length ? ", ..." : ""}`;
   return {
     lines: [
       `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}; set include_ignored to see them)`,
     ],
-    facts: { skipped: { count, directories: names.map(toPathText) } },
+    facts: {
+      skipped: {
+        count,
+        directories: names.filter((name) => name.endsWith("/")).map((name) => toPathText(name.slice(0, -1))),
+      },
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { escapeText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
-import { decodeBytes, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { decodeBytes, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
 import {
   countLines,
   firstBytes,
@@ -16,6 +16,9 @@ import {
 } from "../../workspace/text/lines.ts";
 import type { ReadCursor } from "./cursor.ts";
 import type { LineRequest } from "./read_request.ts";
+
+/** UTF-16 of which lines are read; some five times as much is in memory then. */
+const maxWideBytes = 16 * 1024 * 1024;
 
 /** What to read of a file. */
 export interface TextRequest {
@@ -85,12 +88,46 @@ export function selectText(
   });
 }
 
+type LargePart = TextPart & Pick<FileContent, "sizeBytes" | "modifiedAt">;
+
 /** A part of a file that is too large to be read whole. */
 export async function readTextPart(
   workspace: Workspace,
   path: WorkspacePath,
+  request: TextRequest,
+): Promise<Result<LargePart, TextProblem>> {
+  const mark = new Uint8Array(2);
+  const start = await workspace.readInto(path, mark, 0);
+  if (!start.ok) return start;
+  const isWide = request.encoding?.startsWith("utf-16") ?? markedEncoding(mark) !== null;
+  return await (isWide ? readWidePart : readBytePart)(workspace, path, request);
+}
+
+/** UTF-16 is decoded whole: its line ends are not those of bytes. */
+async function readWidePart(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: TextRequest,
+): Promise<Result<LargePart, TextProblem>> {
+  const pieces: Uint8Array[] = [];
+  for (let offsetBytes = 0;;) {
+    const read = await workspace.read(path, { offsetBytes, lengthBytes: workspace.limits.maxReadBytes });
+    if (!read.ok) return read;
+    const { bytes, sizeBytes, version, modifiedAt } = read.value;
+    if (sizeBytes > maxWideBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxWideBytes });
+    pieces.push(bytes);
+    offsetBytes += bytes.byteLength;
+    if (bytes.byteLength > 0 && offsetBytes < sizeBytes) continue;
+    const part = selectText({ bytes: Buffer.concat(pieces), version }, request);
+    return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
+  }
+}
+
+async function readBytePart(
+  workspace: Workspace,
+  path: WorkspacePath,
   { lines: { startLine, endLine, tail }, cursor, encoding, maxBytes }: TextRequest,
-): Promise<Result<TextPart & Pick<FileContent, "sizeBytes" | "modifiedAt">, TextProblem>> {
+): Promise<Result<LargePart, TextProblem>> {
   const lastLine = cursor?.endLine ?? endLine;
   const read = tail !== undefined ? await readLastLines(workspace, path, tail) : await readLines(workspace, path, {
     ...cursor === undefined ? {} : { from: cursor.from },
@@ -103,7 +140,7 @@ export async function readTextPart(
   if (cursor !== undefined && cursor.version !== version) return failure({ reason: "conflict" });
   const part = tail === undefined ? read.value.bytes : lastBytes(read.value.bytes, maxBytes);
   const decoded = decodeBytes(part, encoding);
-  const shown = decoded === null || decoded.encoding.startsWith("utf-16") ? null : escapeText(decoded.text);
+  const shown = decoded === null ? null : escapeText(decoded.text);
   if (decoded === null || shown === null) return failure({ reason: "not_text" });
   const next = "next" in read.value ? read.value.next : null;
   const isCut = next !== null && (lastLine === undefined || next.line <= lastLine);

@@ -17,6 +17,7 @@ const maxRemedyCharacters = 200;
 
 /** What would work in place of an absolute path, or one with backslashes. */
 function relativeRemedy(given: string): string {
+  if (/^\/+$/.test(given)) return "; the workspace itself is .";
   if (given.length > maxRemedyCharacters) return "";
   const text = given.replace(/^[A-Za-z]:/, "").replaceAll("\\", "/").replace(/^\/+/, "");
   const isOther = text !== given && text !== "" && parseDirectoryPath(text).ok;
@@ -26,8 +27,22 @@ function relativeRemedy(given: string): string {
 /** The failure of an action such as `read file` on the entry at `path`. */
 export function toFailure(action: string, path: WorkspacePath, refusal: WorkspaceRefusal): Failure {
   const where = path.text === "" ? "" : ` (${showName(path.text)})`;
-  return { ok: false, code: codeOf(refusal), message: `Failed to ${action}: ${refusalWords(refusal)}${where}` };
+  const words = refusalWords(refusal) + (remedies[action]?.[refusal.reason] ?? "");
+  return { ok: false, code: codeOf(refusal), message: `Failed to ${action}: ${words}${where}` };
 }
+
+/** The call that would work, where the reason alone does not say it. */
+const remedies: Readonly<Record<string, Partial<Record<WorkspaceRefusal["reason"], string>>>> = {
+  "read file": { is_directory: "; file_list lists it" },
+  "list directory": { not_a_directory: "; file_read reads files" },
+  "write file": {
+    already_exists: "; leave mode out to replace it, or use file_edit",
+    is_directory: "; name a file in it",
+    too_large: "; write the rest with mode append",
+  },
+  "edit file": { is_directory: "; name a file in it" },
+  "create directory": { already_exists: "; choose another name" },
+};
 
 /** The failure of an action such as `copy file` from one path to another: it names the one that is in the way, or both. */
 export function toPairFailure(
@@ -124,7 +139,7 @@ function denialWords(cause: DenialCause): string {
     case "other_file_system":
       return "access denied - it is on another file system than the workspace";
     case "hard_link":
-      return "access denied - files with several names (hard links) are not allowed here";
+      return "access denied - files with several names (hard links) are not allowed here, unless the owner sets HARD_LINKS";
     case "reserved":
       return "access denied - the directory .portcullis is reserved for the server";
     case "other_name":

@@ -5,7 +5,9 @@ import { createTextFinder, findOverlapping } from "./finder.ts";
 
 /** Why nothing was replaced. */
 export type EditRefusal =
-  | { readonly reason: "empty_old_text" | "same_text" | "not_there" | "mixed_line_ends" }
+  | { readonly reason: "empty_old_text" | "same_text" | "mixed_line_ends" }
+  /** Where a passage is that differs in blanks alone, from 1. */
+  | { readonly reason: "not_there"; readonly alikeAtLine: number | null }
   /** Occurrences, though one was wanted. */
   | { readonly reason: "not_unique"; readonly count: number }
   /** The result would be larger than allowed; it was not made. */
@@ -47,7 +49,23 @@ export function replaceText(
   }
   const isMixed = stylesOf(text).length > 1;
   const isThere = isMixed && findAll(withLineEnds(text, "\n"), withLineEnds(oldText, "\n"), wholeWord).length > 0;
-  return failure({ reason: isThere ? "mixed_line_ends" : "not_there" });
+  if (isThere) return failure({ reason: "mixed_line_ends" });
+  return failure({ reason: "not_there", alikeAtLine: wholeWord ? null : lineOfAlike(text, oldText) });
+}
+
+/** The line at which the passage begins if blanks do not count, of how many there are and which. */
+function lineOfAlike(text: string, wanted: string): number | null {
+  const [squeezed, passage] = [text, wanted].map((each) => each.replace(/\s+/gu, ""));
+  if (squeezed === undefined || passage === undefined || passage === "") return null;
+  const at = createTextFinder(passage)(squeezed, 0);
+  if (at === -1) return null;
+  let line = 1;
+  let seen = 0;
+  for (const unit of text) {
+    if (unit === "\n") line++;
+    else if (!/\s/u.test(unit) && (seen += unit.length) > at) break;
+  }
+  return line;
 }
 
 /** The line ends of a text; of a mixed one both. A text of one line takes what the caller typed for LF. */

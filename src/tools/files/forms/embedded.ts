@@ -12,7 +12,11 @@ export async function readEmbedded(workspace: Workspace, filename: string): Prom
   const path = parseFilePath(filename);
   if (!path.ok) return toPathFailure("filename", path.error, filename);
   const read = await workspace.read(path.value);
-  if (!read.ok) return await suggestNear(workspace, path.value, toFailure("read file", path.value, read.error));
+  if (!read.ok) {
+    const failed = toFailure("read file", path.value, read.error);
+    const remedy = read.error.reason === "too_large" ? "; leave embed out to read text in parts" : "";
+    return await suggestNear(workspace, path.value, { ...failed, message: `${failed.message}${remedy}` });
+  }
   const { sizeBytes, modifiedAt, sha256, bytes } = read.value;
   const resource = toResourceContents(path.value, bytes);
   return combineReads([mediaRead(path.value, { type: "resource", resource }, { sizeBytes, modifiedAt, sha256 })]);

@@ -1,0 +1,148 @@
+/** A refusal names the call that works, or what is in the way: each call that is named is made. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { needing } from "../fixtures/forms/chosen_form.ts";
+import { withFileServer } from "../fixtures/file_server.ts";
+
+type Input = Record<string, unknown>;
+/** What is asked, what the refusal says, and the call that it names. */
+type Row = readonly [tool: string, input: Input, words: RegExp, then?: readonly [tool: string, input: Input]];
+
+const png = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(1_100_000)]);
+const wide = "zeile größe\r\n".repeat(60_000);
+
+function fill(root: string): void {
+  Deno.mkdirSync(`${root}/d`);
+  Deno.writeTextFileSync(`${root}/d/a.ts`, "one\n  two\nthree\n");
+  Deno.writeTextFileSync(`${root}/README.md`, "read me\n");
+  Deno.writeFileSync(`${root}/binary`, Uint8Array.of(0, 0xff, 0x80));
+  Deno.writeFileSync(`${root}/large.bin`, Buffer.alloc(1_100_000));
+  Deno.writeFileSync(`${root}/large.png`, png);
+  Deno.writeFileSync(`${root}/latin.txt`, Buffer.from("Größe\n", "latin1"));
+  Deno.writeFileSync(`${root}/wide.txt`, Buffer.from(`\ufeff${wide}`, "utf16le"));
+  Deno.writeTextFileSync(`${root}/large.txt`, "line\n".repeat(300_000));
+  Deno.writeFileSync(`${root}/huge.log`, Buffer.alloc(70_000_000, "line of a log\n"));
+  Deno.writeTextFileSync(`${root}/one.md`, "linked\n");
+  Deno.linkSync(`${root}/one.md`, `${root}/two.md`);
+}
+
+const refused: readonly Row[] = [
+  ["file_read", { filename: "d" }, /is a directory; file_list lists it \(d\)$/, ["file_list", { path: "d" }]],
+  ["file_list", { path: "README.md" }, /is a file and not a directory; file_read reads files/, ["file_read", {
+    path: "README.md",
+  }]],
+  ["file_list", { path: "/" }, /the workspace itself is \.$/, ["file_list", { path: "." }]],
+  ["file_read", { filename: "/README.md" }, /paths are relative to the workspace: README\.md/, ["file_read", {
+    filename: "README.md",
+  }]],
+  ["file_read", { filename: "readme.md" }, /did you mean README\.md\?/, ["file_read", { filename: "README.md" }]],
+  ["file_read", { filename: "a.ts" }, /did you mean d\/a\.ts\?/, ["file_read", { filename: "d/a.ts" }]],
+  ["file_read", { filename: "binary" }, /binary: .*embed: true gives files of any kind/, ["file_read", {
+    filename: "binary",
+    embed: true,
+  }]],
+  ["file_read", { filename: "large.bin" }, /binary, and with 1100000 bytes too large to embed: the limit is 1048576/],
+  ["file_read", { filename: "large.png" }, /it is image\/png of 1100008 bytes, and the limit is 1048576/],
+  ["file_read", { filename: "large.txt", embed: true }, /leave embed out to read text in parts/, ["file_read", {
+    filename: "large.txt",
+  }]],
+  ["file_read", { filename: "latin.txt", encoding: "utf-8" }, /no text in utf-8; leave encoding out/, ["file_read", {
+    filename: "latin.txt",
+  }]],
+  ["file_read", { filename: "huge.log:9000000-" }, /read in the first 67108864; huge\.log:-50 gives its last/, [
+    "file_read",
+    { filename: "huge.log:-50" },
+  ]],
+  ["file_read", { filename: "one.md" }, /several names \(hard links\) are not allowed here, unless the owner sets/],
+  ["file_write", { filename: "README.md", content: "x", mode: "create" }, /leave mode out to replace it/, [
+    "file_write",
+    { filename: "README.md", content: "read me\n" },
+  ]],
+  ["file_write", { filename: "d", content: "x" }, /is a directory; name a file in it/, ["file_write", {
+    filename: "d/new",
+    content: "x",
+  }]],
+  ["file_write", { filename: "a\nb", content: "x" }, /control characters and line separators are not allowed/],
+  ["file_edit", { path: "none.ts", old_text: "a", new_text: "b" }, /file_write creates files/, ["file_write", {
+    filename: "none.ts",
+    content: "b",
+  }]],
+  ["file_edit", { path: "d", old_text: "a", new_text: "b" }, /is a directory; name a file in it/],
+  ["file_edit", { path: "d/a.ts", old_text: "two\n  three", new_text: "x" }, /but for blanks it is at line 2; copy/, [
+    "file_edit",
+    { path: "d/a.ts", old_text: "  two\nthree", new_text: "  two\n  three" },
+  ]],
+  ["file_edit", { path: "d/a.ts", old_text: "four", new_text: "x" }, /old_text is not in the file; it must match/],
+  ["file_edit", { path: "d/a.ts", old_text: "t", new_text: "x" }, /is there \d times; add text .* or set replace_all/],
+  ["file_edit", { edits: [{ path: "d/a.ts", old_text: "one", new_text: "x", count: 1 }] }, /^edits\[0\] has no count/],
+  ["file_search", { query: "one\n  two" }, /search for one of its lines, with context/, ["file_search", {
+    query: "two",
+    context: 1,
+  }]],
+  ["file_search", { query: "(?<=o)ne", regex: true }, /RE2 syntax, which has no look-around/],
+  ["file_search", { query: "x", path: "a.ts" }, /did you mean d\/a\.ts\?/, ["file_search", {
+    query: "x",
+    path: "d/a.ts",
+  }]],
+  ["file_search", { path: "d" }, /give query, pattern or both/, ["file_search", { path: "d", query: "one" }]],
+  ["file_list", { path: "d", recursive: true }, /file_list has no recursive; it takes .*depth/],
+  ["file_move", { path: "README.md", destination: "d" }, /did you mean d\/README\.md\?/, ["file_move", {
+    path: "README.md",
+    destination: "d/README.md",
+  }]],
+  ["file_move", { path: "d/README.md", destination: "one.md" }, /choose another, or set overwrite/],
+  ["file_move", { path: "d", destination: "d/e" }, /cannot be moved into itself/],
+  ["file_delete", { path: "d" }, /not empty; set recursive/],
+];
+
+/** What other servers, and clients' own tools, call a parameter. */
+const otherNames: readonly (readonly [tool: string, input: Input, words: RegExp])[] = [
+  ["file_read", { file_path: "large.txt", offset: 3, limit: 2 }, /lines 3 to 4/],
+  ["file_read", { path: "large.txt", limit: 1 }, /line 1[;,]/],
+  ["file_read", { path: "large.txt", head: 2 }, /lines 1 to 2/],
+  ["file_read", { filename: "README.md", paths: ["d/a.ts"] }, /three/],
+  ["file_edit", { file_path: "d/a.ts", old_string: "one", new_string: "ONE" }, /1 replacement/],
+  ["file_edit", { path: "d/a.ts", edits: [{ oldText: "ONE", newText: "one" }], dryRun: false }, /1 replacement/],
+  ["file_write", { file_path: "written", text: "x" }, /^Created written/],
+  ["file_search", { text: "three", directory: "d" }, /3: three/],
+  ["file_list", { dir: "d", max_depth: 1 }, /a\.ts/],
+  ["file_move", { old_path: "written", new_path: "moved" }, /^Moved/],
+  ["file_move", { source: "moved", target: "again" }, /^Moved/],
+];
+
+needing("workspace directory").test(
+  "a refusal names the call that works, and no other server's names stop a call",
+  async () => {
+    await withFileServer({ fill }, async ({ call, done }) => {
+      for (const [tool, input, words] of otherNames) assert.match((await done(tool, input)).text, words);
+      for (const [tool, input, words, then] of refused) {
+        const asked = `${tool} ${JSON.stringify(input)}`;
+        const answer = await call(tool, input);
+        assert.ok(!answer.ok, asked);
+        assert.match(answer.text, words, asked);
+        if (then !== undefined) await done(...then);
+      }
+    });
+  },
+);
+
+needing("workspace directory").test(
+  "what is large, in UTF-16 or past the end is read by the call that says so",
+  async () => {
+    await withFileServer({ fill }, async ({ done }) => {
+      const text = async (filename: string): Promise<string> => (await done("file_read", { filename })).text;
+      assert.match(await text("wide.txt:59999-60000"), /59999\tzeile größe\r\n60000\tzeile größe\r\n$/);
+      assert.match(await text("wide.txt:-1"), /the last 1 line|line 60000/);
+      assert.match(
+        await text("wide.txt"),
+        /lines 1 to \d+ of 60000; .*UTF-16LE.*; there is more: call again with cursor/,
+      );
+      assert.match(await text("README.md:9-"), /it has 1 line, so there is nothing at line 9/);
+      assert.match(await text("large.txt:300001-"), /nothing from line 300001 on/);
+      const found = await done("file_search", { query: "größe", path: "wide.txt", last: true, limit: 1 });
+      assert.match(found.text, /^wide\.txt\n60000: zeile größe\n\(60000 hits/);
+      const same = await done("file_list", { show: "duplicates" });
+      assert.match(same.text, /not compared, since they cannot be read: one\.md, two\.md/);
+    });
+  },
+);
