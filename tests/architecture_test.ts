@@ -35,7 +35,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   resources: ["lib", "mcp", "ollama", "servicenow", "workspace"],
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
-  console: ["authorization_server", "lib"],
+  approval: ["lib", "mcp", "storage"],
+  console: ["approval", "authorization_server", "lib"],
   resource_server: ["lib"],
   http: ["lib", "mcp", "rate_limit", "storage"],
   stdio: ["lib", "mcp"],
@@ -44,6 +45,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["kernel", "config", "lib", "storage"],
   // Wires the parts: the only one that knows them all.
   composition: [
+    "approval",
     "audit",
     "kernel",
     "authorization_server",
@@ -92,6 +94,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     storage: /^src\/storage\/port\.ts$/,
   },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
+  approval: { mcp: /^src\/mcp\/(tool|resource)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   console: { authorization_server: /\/(administration|access_list|visits)\.ts$/ },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
   audit: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },

@@ -1,4 +1,5 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
+import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Registration } from "../authorization_server/context.ts";
@@ -147,24 +148,33 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     toolFailureIsProtocolError: config.mcp.toolFailures === "error",
   });
 
+  const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
+  const approval = await openApproval({ ...dependencies, nameOfClient });
+  const tools = [...toolbox.tools, ...dependencies.extraTools ?? []];
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
     ...dependencies,
     tracer: telemetry.tracer,
     serverInfo,
     extensions: [clientCredentialsExtension],
-    tools: [...toolbox.tools, ...dependencies.extraTools ?? []].map((tool) => withIcons(tool, serverUrl)),
-    resources: toolbox.resources,
+    tools: tools.map((tool) => withIcons(approval.gate(tool), serverUrl)),
+    resources: toolbox.resources.map(approval.gateResources),
     prompts: toolbox.prompts,
     noteClient: profiles.noteName,
-    nameOfClient: (clientId) => clientNames.get(clientId),
+    nameOfClient,
     toolCalls: limits.toolCalls,
     recordRequest: audit.recordRequest,
     watchToken: authorizationServer.verifier.watch,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
-  const consolePages = createConsoleSide(config, { ...dependencies, authorizationServer, model: toolbox.model });
+  const consolePages = createConsoleSide(config, {
+    ...dependencies,
+    ...approval,
+    authorizationServer,
+    model: toolbox.model,
+    tools,
+  });
   const http = createHttpSide(config, {
     ...dependencies,
     consoleRoutes: consolePages.routes,
@@ -202,6 +212,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       stopSweeping();
       wallClock.close();
       consolePages.close();
+      approval.close();
       await mcp.close();
       servicenow?.close();
       await toolbox.close();

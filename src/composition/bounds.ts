@@ -12,6 +12,8 @@ import type { TransferLimits } from "../transfer/limits.ts";
 import type { WorkspaceLimits } from "../workspace/limits.ts";
 
 export interface Bounds {
+  /** How long a client is kept waiting for a person. */
+  readonly approval?: { readonly patienceMs?: number };
   readonly authorizationServer?: Partial<Limits>;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly healthChecksPerMinute?: number;

@@ -45,6 +45,12 @@ figure svg { width: 100%; height: auto; max-height: 12rem; }
 pre.difference { max-height: 30rem; overflow: auto; }
 pre.difference ins { text-decoration: none; font-weight: 600; }
 pre.difference del { color: var(--quiet); }
+.held { border-top: 1px solid var(--line); padding: .5rem 0 1.5rem; }
+.held:first-child { border-top: 0; }
+.held fieldset label { display: block; padding: .15rem 0; }
+.held .actions { max-width: 24rem; }
+input[type="radio"] { accent-color: var(--accent); }
+ol.rules li { padding: .4rem 0; }
 details > summary { cursor: pointer; padding: .3rem 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }

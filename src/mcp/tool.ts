@@ -125,6 +125,8 @@ export interface Tool {
   /** What a caller may ask for in one answer, where that is more than clients let pass unasked. */
   readonly maxResultCharacters?: number;
   readonly run: (input: never, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>;
+  /** What a call would do, in words or as a difference, for a person who decides about it; or its failure. */
+  readonly preview?: (input: never, context: ToolContext) => Promise<string | ToolOutcome>;
 }
 
 /** Checks a tool's parts against each other at compile time: `run` receives what `input` parses to. */

@@ -4,7 +4,9 @@
  * announce something wait for each other.
  */
 const watchedFamilies: ReadonlySet<string> = new Set([
+  "approval_rules",
   "grant",
+  "held_call",
   "operator_token",
   "revoked_token",
   "signing_key",

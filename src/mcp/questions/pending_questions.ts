@@ -82,7 +82,7 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
         onText: (text) => settle(JSON.parse(text)),
       });
       try {
-        if (!send(requestText(id, question.method, question.params ?? {}))) {
+        if (!send(requestText(id, question.method, legacyParams(question, id)))) {
           fail("unreachable", "The caller cannot be reached");
         }
         return await promise;
@@ -103,6 +103,12 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
       return ids.isIssued(id, owner) ? passOnIfAdmitted(id, response, admit) : admitted;
     },
   };
+}
+
+/** MCP 2025-11-25 names a page's visit; later revisions do not. */
+function legacyParams(question: Question, elicitationId: string): Readonly<Record<string, unknown>> {
+  const { params = {} } = question;
+  return "mode" in params ? { ...params, elicitationId } : params;
 }
 
 function readResponse(question: Question, { result, error }: RpcResponse): Result<Answer, AskFailure> {

@@ -21,6 +21,11 @@ export type Question =
     };
   }
   | {
+    readonly method: "elicitation/create";
+    /** A page for the person to open; what they do there, no client sees. */
+    readonly params: { readonly mode: "url"; readonly message: string; readonly url: string };
+  }
+  | {
     readonly method: "sampling/createMessage";
     readonly params: {
       readonly messages: readonly {
@@ -77,10 +82,10 @@ export interface AskFailure {
   readonly message: string;
 }
 
-export function abilityFor({ method }: Question): ClientAbility {
-  switch (method) {
+export function abilityFor(question: Question): ClientAbility {
+  switch (question.method) {
     case "elicitation/create":
-      return "elicitation";
+      return "mode" in question.params ? "url_elicitation" : "elicitation";
     case "sampling/createMessage":
       return "sampling";
     case "roots/list":

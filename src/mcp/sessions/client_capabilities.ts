@@ -4,7 +4,7 @@ import { isObject } from "../../lib/json.ts";
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
 /** Abilities that a tool may need of its caller. */
-export type ClientAbility = "elicitation" | "sampling" | "roots" | "tasks";
+export type ClientAbility = "elicitation" | "url_elicitation" | "sampling" | "roots" | "tasks";
 
 export type ClientCapabilities = ReadonlySet<ClientAbility>;
 
@@ -15,8 +15,13 @@ export const noCapabilities: ClientCapabilities = new Set();
 export function parseClientCapabilities(declared: unknown): ClientCapabilities {
   if (!isObject(declared)) return noCapabilities;
   const abilities = new Set<ClientAbility>();
-  for (const ability of ["elicitation", "sampling", "roots"] as const) {
-    if (isObject(declared[ability])) abilities.add(ability);
+  for (const ability of ["sampling", "roots"] as const) if (isObject(declared[ability])) abilities.add(ability);
+  const { elicitation } = declared;
+  // Without a mode, a client means forms, as before there were pages (MCP 2025-11-25, client/elicitation).
+  if (isObject(elicitation)) {
+    const opensPages = isObject(elicitation["url"]);
+    if (opensPages) abilities.add("url_elicitation");
+    if (!opensPages || isObject(elicitation["form"])) abilities.add("elicitation");
   }
   const extensions = declared["extensions"];
   if (isObject(extensions) && isObject(extensions[tasksExtension])) abilities.add("tasks");
@@ -28,6 +33,7 @@ export function encodeRequiredCapabilities(abilities: Iterable<ClientAbility>): 
   const encoded: Record<string, unknown> = {};
   for (const ability of abilities) {
     if (ability === "tasks") encoded["extensions"] = { [tasksExtension]: {} };
+    else if (ability === "url_elicitation") encoded["elicitation"] = { url: {} };
     else encoded[ability] = {};
   }
   return encoded;

@@ -1,0 +1,106 @@
+/** What people decide about calls that wait. */
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import { randomId } from "../lib/random_secret.ts";
+import type { Storage } from "../storage/port.ts";
+import { type HeldCall, heldMs, listHeldCalls, putHeldCall, readHeldCall } from "./held_call.ts";
+import type { Rule } from "./rule.ts";
+import type { RuleStore } from "./rule_store.ts";
+
+/** How far an approval goes: this call, this connection for an hour, or from now on. */
+export type Extent = "once" | "hour" | "always";
+
+const hourMs = 3_600_000;
+const maxWordCharacters = 500;
+
+/** A person at a page. */
+interface Decider {
+  readonly userId: string;
+  readonly isAdministrator: boolean;
+  readonly address: string;
+}
+
+interface Decision {
+  readonly id: string;
+  /** Of the effect that the person was shown. */
+  readonly effectDigest: string;
+  readonly approves: boolean;
+  readonly extent: Extent;
+  /** For the agent. */
+  readonly word: string;
+}
+
+/** What became of a decision. */
+type Decided = "decided" | "gone" | "changed" | "not_yours";
+
+export interface Decisions {
+  /** The calls that wait, as far as the person may decide about them. */
+  waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]>;
+  decide(decision: Decision, decider: Decider): Promise<Decided>;
+}
+
+export function createDecisions(
+  { storage, clock, log, rules }: {
+    readonly storage: Storage;
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly rules: RuleStore;
+  },
+): Decisions {
+  return {
+    async waiting(decider) {
+      const all = await listHeldCalls(storage);
+      return all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
+    },
+    async decide({ id, effectDigest, approves, extent, word }, decider) {
+      for (;;) {
+        const found = await readHeldCall(storage, id);
+        if (found === null || found.call.state !== "waiting") return "gone";
+        if (!mayDecide(found.call, decider)) return "not_yours";
+        if (found.call.effectDigest !== effectDigest) return "changed";
+        const now = clock();
+        const call: HeldCall = {
+          ...found.call,
+          state: approves ? "approved" : "denied",
+          decidedBy: decider.userId,
+          word: word.slice(0, maxWordCharacters).toWellFormed(),
+          expiresAt: now + heldMs,
+        };
+        if (!await putHeldCall(storage, call, found.version)) continue;
+        if (approves && extent !== "once") await rules.change((all) => [passFor(call, extent, now), ...all]);
+        log.write("audit", "held_call", {
+          outcome: approves ? "approved" : "denied",
+          extent: approves ? extent : undefined,
+          held: id,
+          tool: call.tool,
+          user: call.person,
+          client: call.clientId,
+          by: decider.userId,
+          address: decider.address,
+        });
+        return "decided";
+      }
+    },
+  };
+}
+
+/** People decide for themselves, unless the rule wants an administrator; administrators for everyone. */
+function mayDecide(
+  { person, approver }: HeldCall,
+  { userId, isAdministrator }: Pick<Decider, "userId" | "isAdministrator">,
+): boolean {
+  return isAdministrator || (approver === "person" && person === userId);
+}
+
+/** The rule that lets the same kind of call on: for this connection for an hour, or for this client from now on. */
+function passFor(call: HeldCall, extent: Exclude<Extent, "once">, now: number): Rule {
+  return {
+    id: randomId(),
+    person: call.person,
+    clientId: call.clientId,
+    clientName: call.clientName.slice(0, 200),
+    tool: call.tool,
+    verdict: "allow",
+    ...(extent === "hour" ? { grantId: call.grantId, until: now + hourMs } : {}),
+  };
+}

@@ -1,0 +1,95 @@
+/** Rules: which calls go on, which wait for a person, and which are refused. The first that fits decides. */
+import * as z from "zod";
+
+/** What a rule says. */
+export type Verdict = "allow" | "ask" | "deny";
+
+/** A call, as rules see it. */
+export interface JudgedCall {
+  readonly person: string;
+  readonly clientId: string;
+  readonly grantId: string;
+  readonly tool: string;
+  /** The tool changes something. */
+  readonly changes: boolean;
+  /** Paths of the workspace without a leading slash, tables of ServiceNow; empty for a call about none. */
+  readonly places: readonly string[];
+}
+
+const maxTextCharacters = 200;
+const text = z.string().max(maxTextCharacters);
+
+/** A rule. What it leaves out fits every call. */
+export const ruleSchema = z.object({
+  id: z.string(),
+  person: text.optional(),
+  clientId: text.optional(),
+  /** For people to recognise the client by. */
+  clientName: text.optional(),
+  /** An approval for a while holds for this grant alone. */
+  grantId: text.optional(),
+  /** A tool's name, or `changes`: every tool that changes something. */
+  tool: text.optional(),
+  /** A directory or a file of the workspace, or a table. */
+  place: text.optional(),
+  verdict: z.enum(["allow", "ask", "deny"]),
+  /** Who decides about a call that waits: the person it is made for, or an administrator only. */
+  approver: z.enum(["person", "administrator"]).optional(),
+  /** The rule ends here, in milliseconds since the epoch. */
+  until: z.number().optional(),
+});
+
+export type Rule = z.output<typeof ruleSchema>;
+
+/** The word that stands for all tools that change something. */
+export const everyChange = "changes";
+
+/** The first rule that fits; `null` where none does, and the call goes on. */
+export function firstFitting(rules: readonly Rule[], call: JudgedCall, now: number): Rule | null {
+  return rules.find((rule) => fits(rule, call, now)) ?? null;
+}
+
+function fits(rule: Rule, call: JudgedCall, now: number): boolean {
+  if (rule.until !== undefined && rule.until <= now) return false;
+  if (rule.person !== undefined && rule.person !== call.person) return false;
+  if (rule.clientId !== undefined && rule.clientId !== call.clientId) return false;
+  if (rule.grantId !== undefined && rule.grantId !== call.grantId) return false;
+  if (rule.tool !== undefined && rule.tool !== call.tool && !(rule.tool === everyChange && call.changes)) return false;
+  const { place } = rule;
+  if (place === undefined) return true;
+  // A call is let on where all of its places are allowed; it is stopped where one of them is not.
+  return rule.verdict === "allow"
+    ? call.places.length > 0 && call.places.every((each) => isWithin(each, place))
+    : call.places.some((each) => isWithin(each, place) || isWithin(place, each));
+}
+
+/** Whether a path is a place, or below it. Case and Unicode form do not hide a file from a rule. */
+function isWithin(path: string, place: string): boolean {
+  const [inner, outer] = [folded(path), folded(place)];
+  return outer === "" || inner === outer || inner.startsWith(`${outer}/`);
+}
+
+function folded(path: string): string {
+  return path.normalize("NFC").toLowerCase().split("/").filter((name) => name !== "" && name !== ".").join("/");
+}
+
+/** A rule in a sentence. */
+export function ruleWords(rule: Rule): string {
+  const who = rule.person === undefined ? "Calls" : `Calls for ${rule.person}`;
+  const client = rule.clientId === undefined
+    ? ""
+    : ` by ${rule.clientName ?? rule.clientId}${rule.grantId === undefined ? "" : " (one connection)"}`;
+  const tool = rule.tool === undefined
+    ? " of any tool"
+    : rule.tool === everyChange
+    ? " that change something"
+    : ` of ${rule.tool}`;
+  const place = rule.place === undefined ? "" : ` in ${rule.place === "" ? "the whole workspace" : rule.place}`;
+  return `${who}${client}${tool}${place} ${verdictWords(rule)}`;
+}
+
+function verdictWords({ verdict, approver }: Rule): string {
+  if (verdict === "allow") return "go on.";
+  if (verdict === "deny") return "are refused.";
+  return approver === "administrator" ? "wait for an administrator." : "wait until the person approves.";
+}

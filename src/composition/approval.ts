@@ -1,0 +1,57 @@
+/** The rules about calls, the gate in front of the tools, and the decisions of people, wired. */
+import { createDecisions, type Decisions } from "../approval/decisions.ts";
+import { gateResources } from "../approval/gate_resources.ts";
+import { gateTool } from "../approval/gate.ts";
+import { createRuleStore, type RuleStore } from "../approval/rule_store.ts";
+import type { Bounds } from "./bounds.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import type { Timers } from "../lib/time/timers.ts";
+import type { ResourceFamily } from "../mcp/resource.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { parseFileUri } from "../workspace/file_uri.ts";
+import type { Storage } from "../storage/port.ts";
+
+interface Approval {
+  readonly rules: RuleStore;
+  readonly decisions: Decisions;
+  /** The tool behind the gate. */
+  gate(tool: Tool): Tool;
+  gateResources(family: ResourceFamily): ResourceFamily;
+  close(): void;
+}
+
+interface ApprovalParts {
+  readonly serverUrl: string;
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+  readonly bounds: Bounds;
+  nameOfClient(clientId: string): string | undefined;
+}
+
+/** Reads the rules before the first call can come. */
+export async function openApproval(parts: ApprovalParts): Promise<Approval> {
+  const rules = createRuleStore(parts);
+  await rules.load();
+  const options = {
+    ...parts,
+    ...parts.bounds.approval,
+    rules,
+    pageUrl: `${parts.serverUrl}/console/decisions`,
+    nameOfClient: (id: string) => parts.nameOfClient(id) ?? id,
+  };
+  return {
+    rules,
+    decisions: createDecisions({ ...parts, rules }),
+    gate: (tool) => gateTool(tool, options),
+    gateResources: (family) => gateResources(family, { ...parts, rules, placeOf }),
+    close: () => rules.close(),
+  };
+}
+
+/** A file's path, or the table of a record's address. */
+function placeOf(uri: string): string | null {
+  return parseFileUri(uri)?.text ?? /^servicenow:\/\/([a-z_]+)/.exec(uri)?.[1] ?? null;
+}

@@ -1,0 +1,103 @@
+/** Decisions: calls that wait for a person, each with what it would do. */
+import type { Decisions, Extent } from "../../approval/decisions.ts";
+import type { HeldCall } from "../../approval/held_call.ts";
+import { type Html, html } from "../../lib/page/html.ts";
+import { actFields } from "../frame.ts";
+import type { Section, Visit } from "../section.ts";
+import { ago } from "../words.ts";
+
+const extents: readonly Extent[] = ["once", "hour", "always"];
+
+export function decisionsSection(decisions: Decisions): Section {
+  const callsOf = async (visit: Visit): Promise<Html> => {
+    const waiting = await decisions.waiting(visit.visitor);
+    const chosen = visit.query.get("call");
+    const sorted = [...waiting].sort((a, b) => Number(b.id === chosen) - Number(a.id === chosen));
+    return sorted.length === 0
+      ? html`<p class="quiet">No call waits for you.</p>`
+      : html`${sorted.map((call) => heldCallItem(call, visit))}`;
+  };
+  return {
+    name: "decisions",
+    title: "Decisions",
+    async live(visit) {
+      return { waiting: await callsOf(visit) };
+    },
+    async show(visit) {
+      return html`
+        <p>Calls that a rule holds wait here. Nothing of them has been done yet.</p>
+        <div id="waiting">${await callsOf(visit)}</div>
+      `;
+    },
+    acts: {
+      decide: {
+        done: "Your decision was noted. The agent is told.",
+        async run({ visitor, form, address }) {
+          const extent = extents.find((each) => each === form.get("extent")) ?? "once";
+          const decided = await decisions.decide({
+            id: form.get("call") ?? "",
+            effectDigest: form.get("effect") ?? "",
+            approves: form.get("decision") === "approve",
+            extent,
+            word: form.get("word") ?? "",
+          }, { ...visitor, address });
+          return decided === "decided"
+            ? { ok: true, value: {} }
+            : { ok: false, error: { problem: problemWords[decided] } };
+        },
+      },
+    },
+  };
+}
+
+const problemWords = {
+  gone: "This call no longer waits: it was decided, or its time is over.",
+  changed: "What the call would do has changed since you saw it. Look at it again.",
+  not_yours: "Only an administrator decides about this call.",
+} as const;
+
+function heldCallItem(call: HeldCall, visit: Visit): Html {
+  const { visitor, now, href } = visit;
+  return html`
+    <article class="held" aria-labelledby="call-${call.id}">
+      <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
+      <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, waits until ${new Date(
+        call.expiresAt,
+      ).toISOString().slice(11, 16)} UTC.${call.places.length > 0 && html`
+        About ${call.places.join(", ")}.
+      `}</p>
+      <pre class="difference">${effectLines(call.effect)}</pre>
+      <details>
+        <summary>The arguments</summary>
+        <pre>${call.arguments}</pre>
+      </details>
+      <form method="post" action="${href("decisions")}">
+        ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}
+        <fieldset><legend>If you approve</legend>
+          <label><input type="radio" name="extent" value="once" checked> this call only</label>
+          <label><input type="radio" name="extent" value="hour"> ${call.tool} by this connection for an hour</label>
+          <label><input type="radio" name="extent" value="always"> ${call.tool} by this client from now on</label>
+        </fieldset>
+        <label class="field" for="word-${call.id}">A word for the agent</label>
+        <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off">
+        <div class="actions">
+          <button type="submit" name="decision" value="approve">Approve</button>
+          <button type="submit" name="decision" value="deny" class="danger">Deny</button>
+        </div>
+      </form>
+    </article>
+  `;
+}
+
+/** The lines of a difference, those that come and go marked for eyes and screen readers alike. */
+function effectLines(effect: string): Html {
+  const isDifference = /^@@ /m.test(effect);
+  const lines = effect.split("\n");
+  return html`${
+    lines.map((line, index) => {
+      const end = index === lines.length - 1 ? "" : "\n";
+      if (isDifference && line.startsWith("+")) return html`<ins>${line}</ins>${end}`;
+      return isDifference && line.startsWith("-") ? html`<del>${line}</del>${end}` : html`${line}${end}`;
+    })
+  }`;
+}

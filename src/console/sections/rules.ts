@@ -1,0 +1,192 @@
+/** Rules: what goes on, what waits and what is refused, in words; tried on the last day's calls before they hold. */
+import { everyChange, firstFitting, type JudgedCall, type Rule, ruleWords, type Verdict } from "../../approval/rule.ts";
+import { maxRules, type RuleStore } from "../../approval/rule_store.ts";
+import { type Html, html } from "../../lib/page/html.ts";
+import { randomId } from "../../lib/random_secret.ts";
+import { actFields } from "../frame.ts";
+import type { Act, Section, Visit } from "../section.ts";
+
+interface RulesOptions {
+  readonly rules: RuleStore;
+  /** Names of the tools, for the form. */
+  readonly tools: readonly string[];
+  /** The clients that have access, by id, for the form. */
+  clients(): Promise<readonly { readonly id: string; readonly name: string }[]>;
+  people(): Promise<readonly string[]>;
+  /** Calls of the last day, for the trial. */
+  recentCalls(): Promise<readonly JudgedCall[]>;
+}
+
+const verdicts: readonly Verdict[] = ["ask", "deny", "allow"];
+const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Wait for approval", deny: "Refuse", allow: "Let on" };
+
+/** The one-click rule. */
+const askBeforeChanges = { tool: everyChange, verdict: "ask" } as const;
+
+export function rulesSection(options: RulesOptions): Section {
+  const { rules } = options;
+  const changing = (
+    done: string,
+    change: (all: readonly Rule[], form: URLSearchParams) => readonly Rule[] | null,
+  ): Act => ({
+    done,
+    confirm: () => "change the rules",
+    async run({ form }) {
+      return await rules.change((all) => change(all, form))
+        ? { ok: true, value: {} }
+        : { ok: false, error: { problem: "This rule is no longer there, or there are too many." } };
+    },
+  });
+  return {
+    name: "rules",
+    title: "Rules",
+    forAdministrators: true,
+    async show(visit) {
+      await rules.load();
+      const now = rules.current.filter(({ until }) => until === undefined || until > visit.now);
+      const [clients, people] = await Promise.all([options.clients(), options.people()]);
+      return html`
+        <p>The first rule that fits a call decides. A call that no rule fits goes on.</p>
+        ${now.length === 0 ? html`<p class="quiet">There are no rules: every call goes on.</p>` : html`
+          <ol class="rules">${now.map((rule, index) => ruleItem(rule, index, visit))}</ol>
+        `}
+        ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") && html`
+          <form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, "guard")}
+            <button type="submit" class="small">Ask before anything is changed</button></form>
+        `}
+        <h2>Add a rule</h2>
+        ${ruleForm(visit, { clients, people, tools: options.tools })}
+      `;
+    },
+    acts: {
+      guard: changing(
+        "Calls that change something wait for approval now.",
+        (all) => [...all, { id: randomId(), ...askBeforeChanges }],
+      ),
+      remove: changing("The rule was removed.", (all, form) => without(all, form.get("rule"))),
+      raise: changing("The rule was moved up.", (all, form) => raised(all, form.get("rule"))),
+      add: {
+        done: "The rule was added.",
+        confirm: () => "change the rules",
+        async run({ form, visitor, now, href }) {
+          const rule = ruleFrom(form, await options.clients());
+          if (form.get("trial") !== null) {
+            const calls = await options.recentCalls();
+            const caught = calls.filter((call) => firstFitting([rule], call, now) !== null).length;
+            const show = html`
+              <p>${ruleWords(rule)}</p>
+              <p>In the last day it would have fitted <strong>${caught}</strong> of ${calls.length} calls.</p>
+              <form method="post" action="${href("rules")}">${actFields(visitor, "add", fieldsOf(rule))}
+                <button type="submit" class="small">Add this rule</button></form>
+              <p><a href="${href("rules")}">Back to the rules</a></p>
+            `;
+            return { ok: true, value: { show } };
+          }
+          return await rules.change((all) => all.length < maxRules ? [rule, ...all] : null)
+            ? { ok: true, value: {} }
+            : { ok: false, error: { problem: `There are ${maxRules} rules already. Remove one first.` } };
+        },
+      },
+    },
+  };
+}
+
+function without(all: readonly Rule[], id: string | null): readonly Rule[] | null {
+  const left = all.filter((rule) => rule.id !== id);
+  return left.length === all.length ? null : left;
+}
+
+function raised(all: readonly Rule[], id: string | null): readonly Rule[] | null {
+  const index = all.findIndex((rule) => rule.id === id);
+  const [rule, above] = [all[index], all[index - 1]];
+  if (rule === undefined || above === undefined) return null;
+  return all.with(index - 1, rule).with(index, above);
+}
+
+const ruleFields = ["person", "clientId", "clientName", "tool", "place"] as const;
+const maxFieldCharacters = 200;
+
+function ruleFrom(
+  form: URLSearchParams,
+  clients: readonly { readonly id: string; readonly name: string }[],
+): Rule {
+  const clientId = form.get("client") ?? "";
+  const given: Readonly<Record<(typeof ruleFields)[number], string>> = {
+    person: form.get("person") ?? "",
+    clientId,
+    clientName: clients.find(({ id }) => id === clientId)?.name ?? "",
+    tool: form.get("tool") ?? "",
+    place: (form.get("place") ?? "").trim(),
+  };
+  const texts = ruleFields.flatMap((name) =>
+    given[name] === "" ? [] : [[name, given[name].slice(0, maxFieldCharacters)]]
+  );
+  const verdict = verdicts.find((each) => each === form.get("verdict")) ?? "ask";
+  return {
+    id: randomId(),
+    ...Object.fromEntries(texts),
+    verdict,
+    ...(form.get("approver") === "administrator" && verdict === "ask" ? { approver: "administrator" as const } : {}),
+  };
+}
+
+/** The fields that make the same rule again. */
+function fieldsOf(rule: Rule): Readonly<Record<string, string>> {
+  return {
+    person: rule.person ?? "",
+    client: rule.clientId ?? "",
+    tool: rule.tool ?? "",
+    place: rule.place ?? "",
+    verdict: rule.verdict,
+    approver: rule.approver ?? "",
+  };
+}
+
+function ruleItem(rule: Rule, index: number, visit: Visit): Html {
+  const words = ruleWords(rule);
+  const button = (act: string, label: string): Html =>
+    html`<form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, act, { rule: rule.id })}
+      <button type="submit" class="small plain" aria-label="${label}: ${words}">${label}</button></form>`;
+  return html`<li>${words}${
+    rule.until !== undefined && html`
+      <span class="quiet">Until ${new Date(rule.until).toISOString().slice(11, 16)} UTC.</span>
+    `
+  }<div class="row">${index > 0 && button("raise", "Move up")}${button("remove", "Remove")}</div></li>`;
+}
+
+function ruleForm(
+  visit: Visit,
+  { clients, people, tools }: {
+    readonly clients: readonly { readonly id: string; readonly name: string }[];
+    readonly people: readonly string[];
+    readonly tools: readonly string[];
+  },
+): Html {
+  const option = (value: string, words: string): Html => html`<option value="${value}">${words}</option>`;
+  return html`
+    <form method="post" action="${visit.href("rules")}" class="row">
+      ${actFields(visit.visitor, "add")}
+      <div><label for="verdict">What happens</label><select id="verdict" name="verdict">${verdicts.map((each) =>
+        option(each, verdictNames[each])
+      )}</select></div>
+      <div><label for="tool">Tool</label><select id="tool" name="tool">${option("", "Any tool")}${option(
+        everyChange,
+        "Every tool that changes something",
+      )}${tools.map((name) => option(name, name))}</select></div>
+      <div><label for="place">Directory, file or table</label><input type="text" id="place" name="place"
+        maxlength="200" autocapitalize="none" spellcheck="false" autocomplete="off"></div>
+      <div><label for="person">Person</label><select id="person" name="person">${option("", "Anyone")}${people.map((
+        name,
+      ) => option(name, name))}</select></div>
+      <div><label for="client">Client</label><select id="client" name="client">${option("", "Any client")}${clients.map(
+        ({ id, name }) => option(id, name),
+      )}</select></div>
+      <div><label for="approver">Who approves</label><select id="approver" name="approver">${option(
+        "",
+        "The person themselves",
+      )}${option("administrator", "An administrator")}</select></div>
+      <button type="submit" name="trial" value="yes" class="small plain">Try it on the last day</button>
+      <button type="submit" class="small">Add</button>
+    </form>
+  `;
+}

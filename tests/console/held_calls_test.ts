@@ -1,0 +1,312 @@
+/** Calls that wait for a person: held by rules, decided on the page, run once. */
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { openSignedIn, ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
+import { createPerson, type Page, type Person } from "../fixtures/person.ts";
+import {
+  makeServerPlace,
+  runCommand,
+  type RunningServer,
+  type ServerPlace,
+  startServer,
+} from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
+
+interface Desk extends AsyncDisposable {
+  readonly place: ServerPlace;
+  readonly server: RunningServer;
+  readonly owner: Person;
+  readonly token: string;
+  /** Calls a tool as the client of the token does. */
+  call(tool: string, input: Record<string, unknown>): Promise<{ readonly text: string; readonly isError: boolean }>;
+  /** The page of a section, signed in. */
+  page(section: string): Promise<Page>;
+  rule(fields: Record<string, string>): Promise<void>;
+  decide(decision: "approve" | "deny", fields?: Record<string, string>): Promise<Page>;
+}
+
+async function startDesk({ patienceMs = 60_000 } = {}): Promise<Desk> {
+  const place = await makeServerPlace();
+  const server = await startServer(place, { bounds: { approval: { patienceMs } } });
+  const owner = createPerson(server.url);
+  await setUpOwner(owner, server);
+  const token = await createToken(place, "owner");
+  const page = (section: string) => openSignedIn(owner, `${server.url}/console/${section}`);
+  return {
+    place,
+    server,
+    owner,
+    token,
+    call: (tool, input) => callTool(server, token, tool, input),
+    page,
+    async rule(fields) {
+      const added = await owner.submit(await page("rules"), { ...fields, clicked: "" }, 'value="add"');
+      assert.match(added.html, /The rule was added/);
+    },
+    async decide(decision, fields = {}) {
+      await until("a call waits", async () => (await page("decisions")).html.includes("<article"));
+      return await owner.submit(await page("decisions"), { decision, ...fields }, 'value="decide"');
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function createToken(place: ServerPlace, user: string): Promise<string> {
+  const scope = "files:read files:write";
+  const made = await runCommand(["token", "create", "--scope", scope, "--user", user, "--data-dir", place.dataDir]);
+  assert.equal(made.code, 0, made.stderr);
+  return made.stdout.trim();
+}
+
+async function callTool(
+  server: Pick<RunningServer, "url">,
+  token: string,
+  tool: string,
+  input: Record<string, unknown>,
+): Promise<{ readonly text: string; readonly isError: boolean }> {
+  const { result } = await (await postMcp(server.url, toolCall(tool, input), { token })).json();
+  return {
+    isError: result.isError === true,
+    text: result.content.map((block: { text?: string }) => block.text ?? "").join("\n"),
+  };
+}
+
+const fileIn = ({ place }: Desk, name: string): Promise<string> => Deno.readTextFile(`${place.workspaceDir}/${name}`);
+const isThere = (desk: Desk, name: string): Promise<boolean> => fileIn(desk, name).then(() => true, () => false);
+
+Deno.test("one click: reading goes on, a change waits, and runs once it is approved", async () => {
+  await using desk = await startDesk();
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/a.txt`, "one\n");
+  await desk.owner.submit(await desk.page("rules"), {}, 'value="guard"');
+  assert.equal((await desk.call("file_read", { filename: "a.txt" })).isError, false);
+  const waiting = desk.call("file_edit", { path: "a.txt", edits: [{ old_text: "one", new_text: "two" }] });
+  await until("the edit waits", async () => (await desk.page("decisions")).html.includes("file_edit"));
+  const { html } = await desk.page("decisions");
+  assert.ok(html.includes("<del>-one</del>") && html.includes("<ins>+two</ins>"), "the page shows the difference");
+  assert.equal(await fileIn(desk, "a.txt"), "one\n");
+  const decided = await desk.decide("approve");
+  assert.match(decided.html, /Your decision was noted/);
+  const { text, isError } = await waiting;
+  assert.equal(isError, false, text);
+  assert.equal(await fileIn(desk, "a.txt"), "two\n");
+});
+
+Deno.test("a denied call does nothing, and the agent gets the person's word", async () => {
+  await using desk = await startDesk();
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  const waiting = desk.call("file_write", { filename: "b.txt", content: "<b>" });
+  await desk.decide("deny", { word: "Use the other folder" });
+  const { text, isError } = await waiting;
+  assert.ok(isError && text.includes("Use the other folder"), text);
+  assert.equal(await isThere(desk, "b.txt"), false);
+  const again = await desk.call("file_write", { filename: "b.txt", content: "<b>" });
+  assert.ok(again.isError && again.text.includes("refused"), "asking again does not wear the person out");
+});
+
+Deno.test("a client that cannot wait is told to come again, and its call runs once after the approval", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  const input = { filename: "c.txt", content: "c", mode: "append" };
+  const first = await desk.call("file_write", input);
+  assert.ok(first.isError && /call again with these same arguments/.test(first.text), first.text);
+  const other = await desk.call("file_write", { ...input, content: "d" });
+  assert.ok(other.isError);
+  const page = await desk.page("decisions");
+  assert.equal(page.html.match(/<article/g)?.length, 2);
+  await desk.decide("approve"); // the older one
+  assert.equal(await isThere(desk, "c.txt"), false, "an approval runs nothing by itself");
+  const answers = await Promise.all([1, 2, 3].map(() => desk.call("file_write", input)));
+  assert.equal(answers.filter(({ isError }) => !isError).length, 1, JSON.stringify(answers));
+  assert.equal(await fileIn(desk, "c.txt"), "c");
+  assert.ok((await desk.call("file_write", { ...input, content: "d" })).isError, "other arguments are another call");
+});
+
+Deno.test("an approval is for what the page showed: a file that changed meanwhile asks again", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  const path = `${desk.place.workspaceDir}/e.txt`;
+  await Deno.writeTextFile(path, "one\nkeep\n");
+  await desk.rule({ tool: "file_edit", verdict: "ask" });
+  const input = { path: "e.txt", edits: [{ old_text: "one", new_text: "two" }] };
+  assert.ok((await desk.call("file_edit", input)).isError);
+  const shown = await desk.page("decisions");
+  await Deno.writeTextFile(path, "new first line\none\nkeep\n");
+  assert.ok((await desk.call("file_edit", input)).isError);
+  const late = await desk.owner.submit(shown, { decision: "approve" }, 'value="decide"');
+  assert.match(late.html, /has changed since you saw it/);
+  await desk.decide("approve");
+  await Deno.writeTextFile(path, "once more\none\nkeep\n");
+  assert.ok((await desk.call("file_edit", input)).isError, "approved for another effect");
+  assert.equal(await Deno.readTextFile(path), "once more\none\nkeep\n");
+  await desk.decide("approve");
+  assert.equal((await desk.call("file_edit", input)).isError, false);
+});
+
+Deno.test("a call that would fail anyway fails at once, without asking anyone", async () => {
+  await using desk = await startDesk();
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  const { text, isError } = await desk.call("file_edit", {
+    path: "gone.txt",
+    edits: [{ old_text: "a", new_text: "b" }],
+  });
+  assert.ok(isError && /gone\.txt/.test(text) && !/approval/.test(text), text);
+});
+
+Deno.test("places: a refused directory is refused by every spelling, and for what holds it", async () => {
+  await using desk = await startDesk();
+  await Deno.mkdir(`${desk.place.workspaceDir}/secret/inner`, { recursive: true });
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/secret/a.txt`, "hidden");
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/secretary.txt`, "open");
+  await desk.rule({ place: "secret", verdict: "deny" });
+  for (
+    const [tool, input] of [
+      ["file_read", { filename: "secret/a.txt" }],
+      ["file_read", { filename: "./secret/a.txt" }],
+      ["file_read", { filename: "secret//a.txt" }],
+      ["file_read", { filename: "other/../secret/a.txt" }],
+      ["file_read", { filename: "SECRET/a.txt" }],
+      ["file_read", { filename: "secretary.txt", files: ["secret/a.txt"] }],
+      ["file_list", { path: "secret/" }],
+      ["file_list", {}],
+      ["file_search", { query: "hidden" }],
+      ["file_move", { path: "secret/a.txt", destination: "b.txt" }],
+      ["file_move", { path: "secretary.txt", destination: "secret/b.txt" }],
+      ["file_delete", { path: "secret", recursive: true }],
+      ["file_write", { filename: "secret/inner/new.txt", content: "x" }],
+    ] as const
+  ) {
+    const { text, isError } = await desk.call(tool, input);
+    assert.ok(isError && !text.includes("hidden"), `${tool} ${JSON.stringify(input)}: ${text}`);
+  }
+  const read = async (path: string) => {
+    const message = { jsonrpc: "2.0", id: 1, method: "resources/read", params: { uri: `workspace:///${path}` } };
+    return JSON.stringify(await (await postMcp(desk.server.url, message, { token: desk.token })).json());
+  };
+  assert.doesNotMatch(await read("secret/a.txt"), /hidden/);
+  assert.match(await read("secretary.txt"), /open/);
+  assert.match((await desk.call("file_read", { filename: "secretary.txt" })).text, /^open/);
+});
+
+Deno.test("people decide for themselves, and administrators where the rule wants one", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  const { server, place } = desk;
+  const invited = await desk.owner.submit(await desk.page("people"), { user: "ada" }, 'value="invite"');
+  const link = /<pre>([^<]*)<\/pre>/.exec(invited.html)?.[1] ?? "";
+  const ada = createPerson(server.url);
+  const secret = ownerPassphrase + " of ada";
+  await ada.submit(await ada.open(link), { passphrase: secret, confirmation: secret });
+  const adaPage = async (): Promise<Page> => {
+    const page = await ada.open(`${server.url}/console/decisions`);
+    return page.html.includes('name="passphrase"')
+      ? await ada.submit(page, { username: "ada", passphrase: secret })
+      : page;
+  };
+  const adaToken = await createToken(place, "ada");
+  const write = (name: string) => callTool(server, adaToken, "file_write", { filename: name, content: "x" });
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  assert.ok((await write("own.txt")).isError);
+  assert.ok((await desk.call("file_write", { filename: "owner.txt", content: "x" })).isError);
+  const own = await adaPage();
+  assert.ok(own.html.includes("own.txt") && !own.html.includes("owner.txt"));
+  const foreign = /name="call" value="([0-9a-f]+)"/.exec((await desk.page("decisions?person=owner")).html)?.[1] ?? "";
+  await ada.submit(own, { decision: "approve" }, 'value="decide"');
+  assert.equal((await write("own.txt")).isError, false);
+  await desk.rule({ tool: "file_write", verdict: "ask", approver: "administrator" });
+  assert.ok((await write("second.txt")).isError);
+  assert.ok(!(await adaPage()).html.includes("<article"), "not hers to decide");
+  const again = await write("third.txt");
+  assert.ok(again.isError);
+  const forged = await ada.submit(own, { decision: "approve", call: foreign }, 'value="decide"');
+  assert.doesNotMatch(forged.html, /Your decision was noted/);
+});
+
+Deno.test("an approval for an hour holds for this connection, a lasting one becomes a rule in words", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  assert.ok((await desk.call("file_write", { filename: "h.txt", content: "1" })).isError);
+  await desk.decide("approve", { extent: "hour" });
+  assert.equal((await desk.call("file_write", { filename: "other.txt", content: "2" })).isError, false);
+  const second = await createToken(desk.place, "owner");
+  assert.ok((await callTool(desk.server, second, "file_write", { filename: "s.txt", content: "1" })).isError);
+  assert.ok((await desk.call("file_move", { path: "other.txt", destination: "m.txt" })).isError, "another tool");
+  const { html } = await desk.page("rules");
+  assert.match(html, /Calls for owner by .* \(one connection\) of file_write go on\./);
+});
+
+Deno.test("a rule is tried on the last day's calls before it holds", async () => {
+  await using desk = await startDesk();
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/a.txt`, "one\n");
+  for (const name of ["x.txt", "y.txt"]) await desk.call("file_write", { filename: name, content: "1" });
+  await desk.call("file_read", { filename: "a.txt" });
+  await until("the calls are in the audit", async () => {
+    const tried = await desk.owner.submit(
+      await desk.page("rules"),
+      { tool: "changes", verdict: "ask", trial: "yes" },
+      'value="add"',
+    );
+    return /would have fitted <strong>2<\/strong> of 3 calls/.test(tried.html);
+  });
+  assert.match((await desk.page("rules")).html, /There are no rules/);
+});
+
+Deno.test("a client that opens pages is sent to the decision, and its answer alone approves nothing", async () => {
+  await using desk = await startDesk({ patienceMs: 60_000 });
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  const client = new Client({ name: "pages", version: "1" }, { capabilities: { elicitation: { url: {} } } });
+  const asked = Promise.withResolvers<{ mode?: string; url?: string; elicitationId?: string }>();
+  client.setRequestHandler(ElicitRequestSchema, ({ params }: { params: unknown }) => {
+    asked.resolve(params as never);
+    return { action: "accept" };
+  });
+  const transport = new StreamableHTTPClientTransport(new URL(`${desk.server.url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${desk.token}` } },
+  });
+  await client.connect(transport);
+  const waiting = client.callTool({ name: "file_write", arguments: { filename: "u.txt", content: "u" } });
+  const { mode, url = "", elicitationId } = await asked.promise;
+  assert.equal(mode, "url");
+  assert.ok(elicitationId);
+  const page = await openSignedIn(desk.owner, url);
+  assert.match(page.html, /file_write/);
+  assert.equal(await isThere(desk, "u.txt"), false);
+  await desk.owner.submit(page, { decision: "approve" }, 'value="decide"');
+  assert.notEqual((await waiting).isError, true);
+  assert.equal(await fileIn(desk, "u.txt"), "u");
+  await client.close();
+});
+
+Deno.test("what waits and what was approved outlives a restart", async () => {
+  await using place = await makeServerPlace();
+  const bounds = { approval: { patienceMs: 50 } };
+  const token = await createToken(place, "owner");
+  const input = { filename: "r.txt", content: "r" };
+  const cookies = new Map<string, string>();
+  let port = "0";
+  const start = async () => {
+    const server = await startServer(place, { bounds, env: { PORT: port } });
+    port = new URL(server.url).port;
+    return { server, owner: createPerson(server.url, fetch, cookies) };
+  };
+  {
+    const { server, owner } = await start();
+    await setUpOwner(owner, server);
+    await owner.submit(await openSignedIn(owner, `${server.url}/console/rules`), {}, 'value="guard"');
+    assert.ok((await callTool(server, token, "file_write", input)).isError);
+    await server.stop("SIGKILL");
+  }
+  {
+    const { server, owner } = await start();
+    const page = await openSignedIn(owner, `${server.url}/console/decisions`);
+    await owner.submit(page, { decision: "approve" }, 'value="decide"');
+    await server.stop();
+  }
+  const { server } = await start();
+  assert.equal((await callTool(server, token, "file_write", input)).isError, false);
+  assert.ok((await callTool(server, token, "file_write", { ...input, content: "other" })).isError, "the rule holds");
+  await server.stop();
+});
