@@ -30,12 +30,34 @@ Deno.test("Service Catalog API: an item has variables with types, choices and wh
   const { body } = await desk.ask("ben", `${catalog}/items/${phone}`);
   const [model, , note] = body.result.variables;
   assert.deepEqual([model.name, model.label, model.mandatory, model.type], ["model", "Which model?", true, 5]);
-  assert.deepEqual(model.choices[1], { label: "iPhone 17", value: "iphone", index: 1 });
+  assert.deepEqual(model.choices, [
+    { label: "-- None --", value: "", index: 0 },
+    { label: "Pixel 10", value: "pixel", index: 1 },
+    { label: "iPhone 17", value: "iphone", index: 2 },
+  ]);
   assert.deepEqual([note.name, note.mandatory, note.display_type], ["note", false, "Multi Line Text"]);
   assert.equal(
     errorOf(await desk.ask("ben", `${catalog}/items/${sysId("5d")}`)),
     "400 Invalid sys_id or user does not have access to the item: ",
   );
+});
+
+Deno.test("Service Catalog API: variable sets are containers, which an instance may leave closed", async () => {
+  await using desk = await openDesk();
+  const item = sysIdOf("sc_cat_item Desk for a new colleague");
+  const read = async () => (await desk.ask("ben", `${catalog}/items/${item}`)).body.result.variables;
+  const [start, set] = await read();
+  assert.deepEqual([start.name, set.friendly_type, set.children[0].name], ["start", "container_start", "cost_centre"]);
+  assert.equal(set.children[0].mandatory, true);
+  desk.instance.habits.variableSets = "containers_only";
+  assert.equal((await read())[1].children, undefined);
+  const order = (variables: unknown) =>
+    post(desk, "ben", `items/${item}/order_now`, { sysparm_quantity: 1, variables });
+  assert.equal(errorOf(await order({ start: "2026-06-01" })), "400 Mandatory Variables are required: ");
+  assert.equal((await order({ start: "2026-06-01", cost_centre: "42" })).status, 200);
+  const [joined] = await desk.find("ben", "io_set_item", `sc_cat_item=${item}`, "variable_set");
+  const inside = await desk.find("ben", "item_option_new", `variable_set=${joined?.["variable_set"]}`, "name");
+  assert.deepEqual(inside, [{ name: "cost_centre" }]);
 });
 
 Deno.test("Service Catalog API: an order is a request with an item, answers and a task", async () => {

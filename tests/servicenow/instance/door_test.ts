@@ -27,6 +27,15 @@ Deno.test("an instance closes an API to everyone", async () => {
   assert.equal(errorOf(unknown), "400 Requested URI does not represent any resource: /api/x_app/none");
 });
 
+Deno.test("a session cookie stands for its user, whatever token comes with it", async () => {
+  await using desk = await openDesk();
+  const whoAmI = (userName: string, headers = {}) => desk.ask(userName, "/api/now/ui/user/current_user", { headers });
+  const first = await whoAmI("ada");
+  const [cookie = ""] = first.headers.getSetCookie()[0]?.split(";") ?? [];
+  assert.equal((await whoAmI("ben")).body.result.user_name, "ben");
+  assert.equal((await whoAmI("ben", { cookie })).body.result.user_name, "ada");
+});
+
 Deno.test("an instance compresses for clients that take it", async () => {
   await using desk = await openDesk();
   const authorization = `Bearer ${await desk.token("ada")}`;

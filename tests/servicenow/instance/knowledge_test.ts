@@ -1,6 +1,6 @@
 /** The stand-in's Knowledge API, and its CMDB Instance API. */
 import assert from "node:assert/strict";
-import { sysIdOf } from "../../fixtures/servicenow/world.ts";
+import { sysId, sysIdOf } from "../../fixtures/servicenow/world.ts";
 import { errorOf, openDesk } from "./desk.ts";
 
 const articles = "/api/sn_km_api/knowledge/articles";
@@ -48,7 +48,7 @@ Deno.test("Knowledge API: one article by sys_id or number, with its files; hidde
   assert.equal(most.length, 1);
 });
 
-Deno.test("CMDB Instance API: an item shows what it depends on, and what depends on it", async () => {
+Deno.test("CMDB Instance API: an item shows what it depends on, and a rota who is on call", async () => {
   await using desk = await openDesk();
   const [server] = await desk.find("ada", "cmdb_ci", "name=db-01", "sys_id,sys_class_name");
   assert.equal(server?.["sys_class_name"], "cmdb_ci_server");
@@ -59,6 +59,13 @@ Deno.test("CMDB Instance API: an item shows what it depends on, and what depends
   assert.deepEqual(names(body.result.inbound_relations), ["ERP", "web-01", "web-02"]);
   assert.equal((await desk.ask("ben", `/api/now/cmdb/instance/cmdb_ci/${server?.["sys_id"]}`)).status, 403);
   assert.equal((await desk.ask("ada", "/api/now/cmdb/instance/incident")).status, 400);
+  const onCall = (userName: string) =>
+    desk.ask(userName, "/api/now/on_call_rota/whoisoncall", { query: { group_ids: sysId("99") } });
+  assert.deepEqual((await onCall("eve")).body.result.map((each: { userName: string }) => each.userName), [
+    "Ada Lovelace",
+    "Jonas Keller",
+  ]);
+  assert.equal((await onCall("ben")).status, 403);
   const relations = await desk.find("ada", "cmdb_rel_ci", `child.name=db-01`, "parent.name,type.name");
   assert.deepEqual(relations.map((each) => each["parent.name"]), ["ERP", "web-01", "web-02"]);
 });

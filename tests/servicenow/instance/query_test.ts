@@ -95,7 +95,15 @@ Deno.test("encoded queries: an invalid part is ignored and finds everything, or 
 
 Deno.test("encoded queries: a condition on a field that the user may not read is refused, or ignored", async () => {
   await using desk = await openDesk({ data: "small" });
-  for (const query of ["work_notesISEMPTY", "caller_id.user_passwordSTARTSWITH{", "ORDERBYcaller_id.user_password"]) {
+  for (
+    const query of [
+      "cmdb_ci.name=db-01",
+      "problem_id.number=PRB1",
+      "work_notesISEMPTY",
+      "caller_id.user_passwordSTARTSWITH{",
+      "ORDERBYcaller_id.user_password",
+    ]
+  ) {
     desk.instance.habits.unreadableCondition = "refused";
     assert.equal(
       errorOf(await desk.ask("ben", "incident", { query: { sysparm_query: query } })),

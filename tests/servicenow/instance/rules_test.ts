@@ -113,6 +113,16 @@ Deno.test("changes: a rejection says why, returns the change, and is for its app
   );
 });
 
+Deno.test("changes: where all of a group have to agree, one answer is not enough", async () => {
+  await using desk = await openDesk({ habits: { groupApproval: "all" } });
+  const change = sysIdOf("change_request 1");
+  const state = async () => (await desk.ask("ada", `change_request/${change}`)).body.result.state;
+  await approveFirst(desk, "ada", change);
+  assert.equal(await state(), "-4");
+  await approveFirst(desk, "jonas.keller", change);
+  assert.equal(await state(), "-3");
+});
+
 Deno.test("changes: the end has to come after the start, and assessing needs a group", async () => {
   await using desk = await openDesk();
   const times = { start_date: "2026-06-02 08:00:00", end_date: "2026-06-01 08:00:00" };

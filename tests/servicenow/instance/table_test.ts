@@ -68,6 +68,21 @@ Deno.test("Table API: journals read as nothing, show their entries, and are rows
   assert.equal((await desk.ask("ada", "sys_journal_field")).status, 403);
 });
 
+Deno.test("Table API: one column shows comments and work notes together, as far as they may be read", async () => {
+  await using desk = await openDesk();
+  const query = { sysparm_fields: "comments_and_work_notes", sysparm_display_value: "true" };
+  const shown = async (userName: string) => {
+    const { body } = await desk.ask(userName, `incident/${sysId("1c", 2)}`, { query });
+    return body.result.comments_and_work_notes;
+  };
+  await desk.ask("ben", `incident/${sysId("1c", 2)}`, { method: "PATCH", body: { comments: "Any news?" } });
+  assert.match(
+    await shown("ada"),
+    /^2026-05-28 05:00:00 - Ben Bitdiddle \(Additional comments\)\nAny news\?\n\n2026-03-02/,
+  );
+  assert.doesNotMatch(await shown("ben"), /quietly/);
+});
+
 Deno.test("Table API: a task is readable through the table that it extends, another kind of record is not", async () => {
   await using desk = await openDesk();
   const { body } = await desk.ask("ada", `task/${mail}`, {
@@ -150,6 +165,8 @@ Deno.test("dictionary, tables and choices describe the instance, unless they are
     "label",
   );
   assert.equal(labels[1]?.["label"], "In Bearbeitung");
+  const [german] = await desk.find("ada", "sys_documentation", "name=task^element=state^language=de", "label");
+  assert.deepEqual(german, { label: "Status" });
   const meta = await desk.ask("ada", "/api/now/ui/meta/incident");
   assert.deepEqual(meta.body.result.columns.assignment_group.reference, "sys_user_group");
   assert.equal(meta.body.result.columns.state.choices[1].label, "In Progress");
