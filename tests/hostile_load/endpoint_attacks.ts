@@ -58,6 +58,12 @@ export const endpointAttacks: Attacks = {
     headers: { ...json, authorization: `Bearer ${random.pick(["a", "e.", "pct_"]).repeat(random.pick([3, 4_000]))}` },
     body: {},
   }),
+  files: (random) => ({
+    path: `/files/${random.pick(["", "a", "a".repeat(54), "%00", "../../etc/passwd", `${"a/".repeat(2_000)}`])}`,
+    method: random.pick(["PUT", "POST"]),
+    headers: { range: `bytes=${"0-1,".repeat(random.pick([1, 1_000]))}5-`, "content-range": "bytes 0-1/2" },
+    body: "a".repeat(random.pick([0, 10, 100_000])),
+  }),
   documents: (random) => ({
     path: random.pick([
       "/.well-known/oauth-authorization-server",

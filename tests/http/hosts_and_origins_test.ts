@@ -11,7 +11,15 @@ const forAnyOrigin = [
   ...["/oauth/register", "/oauth/token", "/oauth/revoke", "/oauth/introspect"],
   ...["/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp", "/mcp/server-card"],
 ];
-const others = ["/", "/health", "/health/live", "/health/ready", "/.well-known/ai-catalog.json", "/nothing"];
+const others = [
+  "/files/a/b",
+  "/",
+  "/health",
+  "/health/live",
+  "/health/ready",
+  "/.well-known/ai-catalog.json",
+  "/nothing",
+];
 
 async function statusOf(url: string, method: string, headers: Readonly<Record<string, string>>): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
