@@ -22,8 +22,8 @@ export class ConnectionPeer implements Peer {
     this.#proxies = proxies;
   }
 
-  get answerSent(): Promise<boolean> {
-    return this.#info.completed.then(() => true, () => false);
+  get answerSent(): Promise<void> {
+    return this.#info.completed.catch(() => {});
   }
 
   get address(): string {

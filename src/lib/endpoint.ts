@@ -4,8 +4,8 @@
 export interface Peer {
   /** The IP address of the connection's other end, or of the client that trusted proxies say they speak for. */
   readonly address: string;
-  /** Whether the answer was sent whole; `false` once its connection is lost. */
-  readonly answerSent?: Promise<boolean>;
+  /** Resolves when the answer was sent whole, or its connection was lost. */
+  readonly answerSent?: Promise<void>;
 }
 
 /** An endpoint answers at once or by promise; it never throws for anything a client sent. */

@@ -1,5 +1,4 @@
 /** Sends a file by a link: the version that was linked, whole or from where an earlier request ended. */
-import type { Peer } from "../lib/endpoint.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
@@ -69,7 +68,6 @@ export function sendPart(
   file: LinkedFile,
   { part: [from, to], status, headers }: { part: Part; status: number; headers: Record<string, string> },
   running: Running,
-  peer: Peer,
 ): Response {
   const { links, limits, timers } = parts;
   const { id, record, path, workspace } = file;
@@ -98,30 +96,23 @@ export function sendPart(
     async pull(controller) {
       stopTimer();
       if (isOver) return;
+      if (offset === to) {
+        controller.close();
+        return await finish("whole", to);
+      }
       const end = await running.check();
       if (end !== null) return fail(controller, end);
-      if (offset < to) {
-        const read = await workspace.read(path, {
-          offsetBytes: offset,
-          lengthBytes: Math.min(pieceBytes, to - offset),
-        });
-        if (!read.ok || read.value.version !== record.version || read.value.bytes.byteLength === 0) {
-          return fail(controller, "changed");
-        }
-        if (isOver) return;
-        offset += read.value.bytes.byteLength;
-        controller.enqueue(read.value.bytes);
+      const read = await workspace.read(path, { offsetBytes: offset, lengthBytes: Math.min(pieceBytes, to - offset) });
+      if (!read.ok || read.value.version !== record.version || read.value.bytes.byteLength === 0) {
+        return fail(controller, "changed");
       }
-      if (offset < to) {
-        stopTimer = timers.after(limits.stallMs, () => fail(controller, "stalled"));
-        return;
-      }
-      controller.close();
-      const isSent = await (peer.answerSent ?? true);
-      await finish(isSent ? "whole" : "hung_up", isSent ? to : Math.max(from, to - 1));
+      if (isOver) return;
+      offset += read.value.bytes.byteLength;
+      controller.enqueue(read.value.bytes);
+      stopTimer = timers.after(limits.stallMs, () => fail(controller, "stalled"));
     },
-    // what was handed over counts: where the client goes on is not after it
-    cancel: () => finish("hung_up", offset),
+    // what was handed over counts: where the client goes on is not after it; Deno 2.7 cancels after the last byte
+    cancel: () => finish(offset === to ? "whole" : "hung_up", offset),
   }, { highWaterMark: 0 });
 
   const fail = (controller: ReadableStreamDefaultController<Uint8Array>, end: TransferEnd): void => {

@@ -91,7 +91,7 @@ export function createTransfers(
     const download = await running.begin(id, record, peer.address);
     return typeof download === "string"
       ? refuseToBegin(download)
-      : sendPart(parts, { ...file, record }, plan, download, peer);
+      : sendPart(parts, { ...file, record }, plan, download);
   };
 
   return {

@@ -59,10 +59,7 @@ Deno.test("a large answer counts against its caller until it was sent; another c
   const ask = async (caller: string): Promise<number> => {
     const taken = Promise.withResolvers<void>();
     const request = postRequest(toolCall("large", {}), { authorization: caller });
-    const response = await harness.endpoint(request, {
-      address: "192.0.2.1",
-      answerSent: taken.promise.then(() => true),
-    });
+    const response = await harness.endpoint(request, { address: "192.0.2.1", answerSent: taken.promise });
     if (response.status === 200) sent.push(taken);
     else assert.equal(response.headers.get("retry-after"), "1");
     await response.body?.cancel();

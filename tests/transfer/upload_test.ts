@@ -21,7 +21,9 @@ function chunked(bytes: Uint8Array<ArrayBuffer>, chunk: number): ReadableStream<
 }
 
 function stagedFiles(root: string): string[] {
-  return Array.from(Deno.readDirSync(`${root}/.portcullis`), ({ name }) => name).filter((name) => !/lock$/.test(name));
+  return Array.from(Deno.readDirSync(`${root}/.portcullis`), ({ name }) => name).filter((name) =>
+    !/lock$|^trash$/.test(name)
+  );
 }
 
 Deno.test("a link takes one file, larger than a call may write, with a length or in chunks", () =>
