@@ -36,7 +36,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
   approval: ["lib", "mcp", "storage"],
-  console: ["approval", "authorization_server", "lib"],
+  console: ["approval", "audit", "authorization_server", "lib"],
   resource_server: ["lib"],
   http: ["lib", "mcp", "rate_limit", "storage"],
   stdio: ["lib", "mcp"],
@@ -95,7 +95,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
   approval: { mcp: /^src\/mcp\/(tool|resource)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
-  console: { authorization_server: /\/(administration|access_list|visits)\.ts$/ },
+  console: { audit: /\/(filter|search)\.ts$/, authorization_server: /\/(administration|access_list|visits)\.ts$/ },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
   audit: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   tools: {

@@ -147,9 +147,12 @@ export function createConsole(options: ConsoleOptions): Console {
     const entered = await visits.enter(request, page);
     if (!entered.ok) return entered.error;
     const visit = visitOf(entered.value, new URL(request.url).searchParams);
-    return mayOpen(entered.value)(section)
-      ? await show(section, visit)
-      : refuse(section, visit, "This page is for the owner and administrators.");
+    if (!mayOpen(entered.value)(section)) {
+      return refuse(section, visit, "This page is for the owner and administrators.");
+    }
+    return visit.query.has("download") && section.download !== undefined
+      ? section.download(visit)
+      : await show(section, visit);
   };
 
   const eventsEndpoint: Endpoint = async (request) => {

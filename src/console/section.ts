@@ -45,5 +45,7 @@ export interface Section {
   readonly forAdministrators?: true;
   show(visit: Visit): Promise<Html>;
   live?(visit: Visit): Promise<LiveParts>;
+  /** A file in place of the page, where the address asks for `download`. */
+  download?(visit: Visit): Response;
   readonly acts?: Readonly<Record<string, Act>>;
 }

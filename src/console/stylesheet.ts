@@ -34,6 +34,7 @@ th { font-weight: 600; white-space: nowrap; }
 .badge.good { border-color: var(--accent); }
 .badge.warn { border-color: var(--warn-line); background: var(--warn); color: var(--warn-ink); }
 .row { display: flex; flex-wrap: wrap; gap: .6rem; align-items: end; }
+.row > div { min-width: 0; max-width: 100%; }
 .row label { font-size: .875rem; font-weight: 600; }
 .row input, .row select, textarea {
   display: block; max-width: 100%; padding: .45rem .6rem; font: inherit; font-weight: 400; color: inherit; background: var(--card);
@@ -41,6 +42,8 @@ th { font-weight: 600; white-space: nowrap; }
 }
 .row input[type="text"] { width: 12rem; }
 figure { margin: .5rem 0 1rem; }
+rect.well { fill: var(--accent); }
+rect.bad { fill: var(--bad-line); }
 figure svg { width: 100%; height: auto; max-height: 12rem; }
 pre.difference { max-height: 30rem; overflow: auto; }
 pre.difference ins { text-decoration: none; font-weight: 600; }

@@ -32,3 +32,11 @@ export function moment(time: number): Html {
   const iso = new Date(time).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC</time>`;
 }
+
+/** How long something took. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  return ms < minute
+    ? `${(ms / 1_000).toFixed(1)} s`
+    : `${Math.floor(ms / minute)} min ${Math.round(ms % minute / 1_000)} s`;
+}

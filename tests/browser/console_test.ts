@@ -3,6 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { launchChromium, missingBrowser } from "./chromium.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { accessibilityProblems, assertFits } from "./page_checks.ts";
+import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { openPage, passphrase, picture, typePassphrase } from "./steps.ts";
 
 /** A test with a whole server and a real browser; without Chromium it is skipped by name. */
@@ -36,11 +37,27 @@ async function setUpAndOpenConsole(page: Page, server: RunningServer): Promise<v
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 }
 
-async function createToken(server: RunningServer, name: string): Promise<void> {
-  const made = await runCommand(["token", "create", "--name", name, "--scope", "files:read"], {
+async function createToken(server: RunningServer, name: string): Promise<string> {
+  const made = await runCommand(["token", "create", "--name", name, "--scope", "files:read files:write"], {
     env: { DATA_DIR: server.dataDir },
   });
   assert.equal(made.code, 0, made.stderr);
+  return made.stdout.trim();
+}
+
+/** Calls with names as hostile as callers can make them. */
+async function callTools({ url }: RunningServer, token: string): Promise<void> {
+  const script = `<script>document.title="taken"</script>`;
+  const inputs = [
+    ["file_write", { filename: "notes.txt", content: "hello\n" }],
+    ["file_read", { filename: "notes.txt" }],
+    ["file_read", { filename: script }],
+    ["file_read", { filename: "\u202e'\"><img src=x onerror=alert(1)>" }],
+    ["file_write", { filename: "../out", content: "x" }],
+  ] as const;
+  for (const [tool, input] of inputs) {
+    await (await postMcp(url, toolCall(tool, input), { token })).body?.cancel();
+  }
 }
 
 consoleTest("a new owner opens the console, sees a connection come, and ends it", async (browser, server) => {
@@ -84,13 +101,20 @@ consoleTest("every page of the console works without script", async (browser, se
 consoleTest(
   "the console's pages are accessible, narrow, dark, and safe from hostile names",
   async (browser, server) => {
-    await createToken(server, "plain");
+    const token = await createToken(server, hostileName.slice(0, 60).replace("\u202e", ""));
     const first = await openPage(browser);
     await setUpAndOpenConsole(first, server);
     const paths = await first.getByRole("navigation").getByRole("link").evaluateAll((links) =>
       links.map((link) => (link as unknown as { href: string }).href)
     );
     await registerHostileClient(server);
+    await callTools(server, token);
+    await first.goto(`${server.url}/console/rules`);
+    await first.getByRole("button", { name: "Ask before anything is changed" }).click();
+    await first.getByText("wait for approval now").waitFor();
+    abandon(callTools(server, token));
+    await first.goto(`${server.url}/console/decisions`);
+    await first.getByRole("button", { name: "Approve" }).first().waitFor();
     for (const colorScheme of ["light", "dark"] as const) {
       const page = await openPage(browser, { colorScheme, bypassCSP: true, viewport: { width: 320, height: 800 } });
       await page.goto(`${server.url}/console`);
@@ -107,6 +131,11 @@ consoleTest(
     }
   },
 );
+
+/** What lasts until the decision that no one makes is cut off with the server. */
+function abandon(waiting: Promise<void>): void {
+  waiting.catch(() => {});
+}
 
 async function registerHostileClient({ url }: RunningServer): Promise<void> {
   const response = await fetch(`${url}/oauth/register`, {

@@ -8,7 +8,7 @@ import { dataTable } from "../table.ts";
 import { ago, moment } from "../words.ts";
 
 /** What a grant's calls came to in the last day. */
-interface Usage {
+export interface Usage {
   readonly calls: number;
   readonly errors: number;
   /** Milliseconds since the epoch. */

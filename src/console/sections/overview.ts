@@ -11,7 +11,7 @@ export interface HealthFact {
 }
 
 /** A part of the overview: its heading and its content, for this visitor. */
-interface OverviewPart {
+export interface OverviewPart {
   readonly id: string;
   readonly title: string;
   readonly forAdministrators?: true;

@@ -1,0 +1,73 @@
+/** The tool calls of the last day, from the audit: for the use of each connection, and to try rules on. */
+import type { JudgedCall } from "../approval/rule.ts";
+import { callEvent } from "../audit/line.ts";
+import type { SearchAudit } from "../console/sections/audit.ts";
+import type { Usage } from "../console/sections/connections.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Tool } from "../mcp/tool.ts";
+
+const dayMs = 86_400_000;
+/** Calls that are read; of a busier day, the latest. */
+const maxCalls = 5_000;
+/** Pages of the audit that are read for them. */
+const maxPages = 20;
+/** How long what was read serves every page that asks. */
+const keptMs = 5_000;
+
+interface Call extends JudgedCall {
+  readonly time: number;
+  readonly isWell: boolean;
+}
+
+interface DayOfCalls {
+  /** The latest calls, newest first. */
+  calls(): Promise<readonly JudgedCall[]>;
+  /** By the id of a grant or a token of the command line. */
+  usage(): Promise<ReadonlyMap<string, Usage>>;
+}
+
+export function createDayOfCalls(
+  search: SearchAudit,
+  { tools, clock }: { readonly tools: readonly Tool[]; readonly clock: Clock },
+): DayOfCalls {
+  const changing = new Set(tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name));
+  let last: { readonly at: number; readonly calls: Promise<readonly Call[]> } | null = null;
+  const read = async (): Promise<readonly Call[]> => {
+    const found: Call[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < maxPages && found.length < maxCalls; page++) {
+      const { lines, cursor: next } = await search({ since: clock() - dayMs }, { limit: maxCalls, cursor });
+      for (const { time, event, person, client, grant, tool, target, outcome } of lines) {
+        if (event !== callEvent || tool === null) continue;
+        found.push({
+          time,
+          person: person ?? "",
+          clientId: client ?? "",
+          grantId: grant ?? "",
+          tool,
+          changes: changing.has(tool),
+          places: target?.split(/, | > /) ?? [],
+          isWell: outcome === "ok",
+        });
+      }
+      if (next === null) break;
+      cursor = next;
+    }
+    return found.slice(0, maxCalls);
+  };
+  const calls = (): Promise<readonly Call[]> => {
+    if (last === null || clock() - last.at > keptMs || clock() < last.at) last = { at: clock(), calls: read() };
+    return last.calls;
+  };
+  return {
+    calls,
+    async usage() {
+      const byGrant = new Map<string, Usage>();
+      for (const { grantId, time, isWell } of await calls()) {
+        const { calls: count = 0, errors = 0, lastAt = time } = byGrant.get(grantId) ?? {};
+        byGrant.set(grantId, { calls: count + 1, errors: errors + (isWell ? 0 : 1), lastAt });
+      }
+      return byGrant;
+    },
+  };
+}
