@@ -51,6 +51,8 @@ export type ToolOutcome =
     readonly content: readonly ContentBlock[];
     /** Conforms to the tool's output schema; required when it has one. */
     readonly structuredContent?: Readonly<Record<string, unknown>>;
+    /** Empty, where a tool gives one outcome for several calls: holds its JSON for each kind of caller so far. */
+    readonly encoded?: Map<string, string>;
   }
   | {
     readonly ok: false;

@@ -16,6 +16,8 @@ const shape = z.object({ fail: z.boolean().optional().describe("Whether to fail"
 const failed = { ok: false, code: "no", message: "No" } as const;
 
 function makeTools() {
+  // one outcome for all callers, as that of a file that did not change: what it keeps of one must not reach another
+  const typed = { ok: true, content: [image], structuredContent: { count: 1 }, encoded: new Map() } as const;
   return createToolRegistry([
     defineTool({
       ...common,
@@ -29,7 +31,7 @@ function makeTools() {
       input: shape,
       output: z.object({ count: z.int().describe("How many") }),
       maxResultCharacters: 500_000,
-      run: ({ fail }) => fail ? failed : { ok: true, content: [image], structuredContent: { count: 1 } },
+      run: ({ fail }) => fail ? failed : typed,
     }),
   ]);
 }

@@ -12,19 +12,36 @@ export function internalToolFailure(name: string): ToolOutcome {
 
 /** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */
 export function conformsToOutput({ tool }: RegisteredTool, outcome: ToolOutcome): boolean {
+  if (outcome.ok && outcome.encoded !== undefined && outcome.encoded.size > 0) return true; // as it was the last time
   const structured = outcome.ok ? outcome.structuredContent : outcome.partial?.structuredContent;
   if (tool.output === undefined || (!outcome.ok && structured === undefined)) return true;
   return tool.output.safeParse(structured).success;
 }
 
+/** What the encoding of a result depends on. */
+type ResultReader = Pick<Call, "revision" | "exchange" | "resultForm">;
+
+/** The JSON text of the result, made once where the outcome keeps it. */
+export function toToolResultText(registered: RegisteredTool, outcome: ToolOutcome, reader: ResultReader): string {
+  const encoded = outcome.ok ? outcome.encoded : undefined;
+  if (encoded === undefined) return encodeResult(registered, outcome, reader);
+  const { revision, exchange: { profile }, resultForm } = reader;
+  const kind = `${revision.version} ${profile.addsMediaType} ${resultForm}`;
+  const known = encoded.get(kind);
+  if (known !== undefined) return known;
+  const text = encodeResult(registered, outcome, reader);
+  encoded.set(kind, text);
+  return text;
+}
+
 /**
- * The JSON text of the result. `isError` is always there, `content` is never empty. An error of a tool with a schema but
+ * `isError` is always there, `content` is never empty. An error of a tool with a schema but
  * no part of an answer has no `structuredContent`, because clients would check it against the schema.
  */
-export function toToolResultText(
+function encodeResult(
   { outputSchema }: RegisteredTool,
   outcome: ToolOutcome,
-  { revision, exchange: { profile }, resultForm }: Pick<Call, "revision" | "exchange" | "resultForm">,
+  { revision, exchange: { profile }, resultForm }: ResultReader,
 ): string {
   const answer = outcome.ok ? outcome : outcome.partial;
   const own = answer?.structuredContent;

@@ -1,27 +1,19 @@
 /** The tool `file_read`: the text of one or several files, whole or in part, or their images and sounds. */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { toPathText } from "../../workspace/file_display.ts";
-import { sniffMedia } from "../../workspace/media_type.ts";
-import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
-import {
-  type FileContent,
-  type Outcome,
-  type Workspace,
-  workspaceOf,
-  type WorkspaceSource,
-} from "../../workspace/port.ts";
+import { parseFilePath } from "../../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import type { TransferLinks } from "../../transfer/port.ts";
 import { toReadCursor } from "./cursor.ts";
 import { filenameInput, pageBytes, sha256Output, untrustedOutput, versionOutput } from "./input.ts";
-import { combineReads, type FileRead, mediaRead, refusedRead, textRead } from "./read_answer.ts";
+import { combineReads, type FileRead, refusedRead } from "./read_answer.ts";
 import { type LineRequest, parseNamedLines } from "./read_request.ts";
+import { createKeptReads, type KeptReads } from "./reads/kept_reads.ts";
+import { readPath, type ReadRequest } from "./reads/read_path.ts";
 import { readEmbedded } from "./forms/embedded.ts";
-import { problemRead } from "./forms/read_problem.ts";
 import { linkedRead, linkInput, linkOutput } from "./forms/link.ts";
-import { readTextPart, selectText, type TextRequest } from "./read_text.ts";
-import { inStoredForm, suggestNear } from "./near_names.ts";
+import { suggestNear } from "./near_names.ts";
 import { toPathFailure } from "./refusal.ts";
 
 /** Files of one call, the first included. */
@@ -78,6 +70,7 @@ const output = z.object({
 
 /** Reads files of the workspace. Whole small files are answered without a promise. */
 export function fileReadTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
+  const kept = createKeptReads();
   return defineTool({
     name: "file_read",
     title: "Read files",
@@ -100,15 +93,21 @@ export function fileReadTool(source: WorkspaceSource, links: TransferLinks | nul
       if (fault !== null) return { ok: false, code: "invalid_arguments", message: `Failed to read file: ${fault}` };
       if (embed) return readEmbedded(workspace, request.filename);
       if (request.link && links !== null) return linkedRead(workspace, links, principal, request.filename);
-      const first = readNamed(workspace, request.filename, request, request.max_bytes);
+      const first = readNamed({ workspace, kept }, request.filename, request, request.max_bytes);
       if (files.length === 0) return first instanceof Promise ? first.then(alone) : alone(first);
-      return readFurther(workspace, request, files, first);
+      return readFurther({ workspace, kept }, request, files, first);
     },
   });
 }
 
 function alone(read: FileRead): ToolOutcome {
-  return combineReads([read]);
+  return read.outcome ?? combineReads([read]);
+}
+
+/** Where files are read, and what of them is kept. */
+interface Reader {
+  readonly workspace: Workspace;
+  readonly kept: KeptReads;
 }
 
 function faultOf(
@@ -126,18 +125,18 @@ function faultOf(
 }
 
 async function readFurther(
-  workspace: Workspace,
+  reader: Reader,
   request: Input,
   files: readonly string[],
   first: FileRead | Promise<FileRead>,
 ): Promise<ToolOutcome> {
   const reads: FileRead[] = [await first];
-  const { maxReadBytes } = workspace.limits;
+  const { maxReadBytes } = reader.workspace.limits;
   let room = Math.min(request.max_bytes, maxReadBytes) - (reads[0]?.textBytes ?? 0);
   let mediaRoom = maxReadBytes - (reads[0]?.mediaBytes ?? 0);
   for (const filename of files) {
     const read = room > 0
-      ? await (reads.length < maxSearchedNames ? readNamed : readOne)(workspace, filename, request, room)
+      ? await (reads.length < maxSearchedNames ? readNamed : readOne)(reader, filename, request, room)
       : fullAnswer(filename);
     room -= read.textBytes;
     mediaRoom -= read.mediaBytes;
@@ -152,25 +151,25 @@ function fullAnswer(filename: string): FileRead {
 
 /** Reads one file; if it is not there, the refusal names the nearest that are. */
 function readNamed(
-  workspace: Workspace,
+  reader: Reader,
   name: string,
   request: Input,
   maxBytes: number,
 ): FileRead | Promise<FileRead> {
-  const read = readOne(workspace, name, request, maxBytes);
+  const read = readOne(reader, name, request, maxBytes);
   return read instanceof Promise ? read.then(orNear) : orNear(read);
 
   function orNear(read: FileRead): FileRead | Promise<FileRead> {
     const path = read.code === "not_found" ? parseFilePath(parseNamedLines(name)?.filename ?? name) : null;
     if (path === null || !path.ok) return read;
-    return suggestNear(workspace, path.value, { code: "not_found", message: read.notice })
+    return suggestNear(reader.workspace, path.value, { code: "not_found", message: read.notice })
       .then(({ code, message }) => refusedRead(toPathText(path.value.text), message, code));
   }
 }
 
-/** Reads one file: text from memory where one read holds it, else in parts; or a picture or sound. */
+/** Reads one file, whose name may ask for some of its lines. */
 function readOne(
-  workspace: Workspace,
+  { workspace, kept }: Reader,
   name: string,
   request: Input,
   maxBytes: number,
@@ -197,49 +196,11 @@ function readOne(
     return first.code === "not_found" && path.ok ? readPath(workspace, path.value, textRequest(named.lines)) : first;
   });
 
-  function textRequest(asked: LineRequest): TextRequest & { readonly numbered: boolean } {
+  function textRequest(asked: LineRequest): ReadRequest {
+    const { encoding } = request;
     const isRange = cursor === undefined && (asked.startLine ?? asked.endLine) !== undefined;
-    return { lines: asked, cursor, encoding: request.encoding, maxBytes, numbered: request.numbered ?? isRange };
+    const numbered = request.numbered ?? isRange;
+    const isPlain = !isRange && !numbered && asked.tail === undefined && cursor === undefined && encoding === undefined;
+    return { lines: asked, cursor, encoding, maxBytes, numbered, kept: isPlain ? kept : null };
   }
-}
-
-type NumberedRequest = TextRequest & { readonly numbered: boolean };
-
-function readPath(workspace: Workspace, given: WorkspacePath, request: NumberedRequest): FileRead | Promise<FileRead> {
-  const path = inStoredForm(workspace, given);
-  return path instanceof Promise
-    ? path.then((found) => readStored(workspace, found, request))
-    : readStored(workspace, path, request);
-}
-
-function readStored(workspace: Workspace, path: WorkspacePath, request: NumberedRequest): FileRead | Promise<FileRead> {
-  const read = workspace.read(path);
-  const answer = (whole: Outcome<FileContent>) => toRead(workspace, path, request, whole);
-  return read instanceof Promise ? read.then(answer) : answer(read);
-}
-
-function toRead(
-  workspace: Workspace,
-  path: WorkspacePath,
-  request: NumberedRequest,
-  read: Outcome<FileContent>,
-): FileRead | Promise<FileRead> {
-  if (!read.ok) {
-    if (read.error.reason !== "too_large") return problemRead(workspace, path, request, read.error);
-    return readTextPart(workspace, path, request).then((part) =>
-      part.ok
-        ? textRead(path, part.value, { ...part.value, sha256: null }, request.numbered)
-        : problemRead(workspace, path, request, part.error)
-    );
-  }
-  const { bytes, sizeBytes, modifiedAt, sha256 } = read.value;
-  const media = request.encoding === undefined ? sniffMedia(bytes) : null;
-  if (media !== null) {
-    const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-    return mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, { sizeBytes, modifiedAt, sha256 });
-  }
-  const part = selectText(read.value, request);
-  return part.ok
-    ? textRead(path, part.value, { sizeBytes, modifiedAt, sha256 }, request.numbered)
-    : problemRead(workspace, path, request, part.error);
 }

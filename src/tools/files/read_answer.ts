@@ -22,6 +22,8 @@ export interface FileRead {
   /** Of an image or a sound. */
   readonly mediaBytes: number;
   readonly facts: Readonly<Record<string, unknown>>;
+  /** The answer about this file alone, where it is kept. */
+  readonly outcome?: ToolOutcome;
 }
 
 /** What is known of the file as a whole. */

@@ -1,0 +1,76 @@
+/** One file of `file_read`, at a path that is parsed. */
+import { Buffer } from "node:buffer";
+import { sniffMedia } from "../../../workspace/media_type.ts";
+import type { WorkspacePath } from "../../../workspace/path.ts";
+import type { FileContent, Outcome, Workspace } from "../../../workspace/port.ts";
+import { inStoredForm } from "../near_names.ts";
+import { problemRead } from "../forms/read_problem.ts";
+import { type FileRead, mediaRead, textRead } from "../read_answer.ts";
+import { readTextPart, selectText, type TextRequest } from "../read_text.ts";
+import type { KeptReads } from "./kept_reads.ts";
+
+/** Bytes of UTF-8 for one of Latin-1; for one of UTF-16 they are fewer. */
+const maxGrowth = 2;
+
+/** What is asked for of one file. */
+export interface ReadRequest extends TextRequest {
+  readonly numbered: boolean;
+  /** Asked where a whole file is read as it is. */
+  readonly kept: KeptReads | null;
+}
+
+/** Reads text from memory where one read holds it, else in parts; or a picture or sound. */
+export function readPath(
+  workspace: Workspace,
+  given: WorkspacePath,
+  request: ReadRequest,
+): FileRead | Promise<FileRead> {
+  const path = inStoredForm(workspace, given);
+  return path instanceof Promise
+    ? path.then((found) => readStored(workspace, found, request))
+    : readStored(workspace, path, request);
+}
+
+function readStored(workspace: Workspace, path: WorkspacePath, request: ReadRequest): FileRead | Promise<FileRead> {
+  const read = workspace.read(path);
+  const answer = (whole: Outcome<FileContent>) => toRead(workspace, path, request, whole);
+  return read instanceof Promise ? read.then(answer) : answer(read);
+}
+
+function toRead(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: ReadRequest,
+  read: Outcome<FileContent>,
+): FileRead | Promise<FileRead> {
+  if (!read.ok) {
+    if (read.error.reason !== "too_large") return problemRead(workspace, path, request, read.error);
+    return readTextPart(workspace, path, request).then((part) =>
+      part.ok
+        ? textRead(path, part.value, { ...part.value, sha256: null }, request.numbered)
+        : problemRead(workspace, path, request, part.error)
+    );
+  }
+  const { value } = read;
+  const { kept, maxBytes } = request;
+  if (kept === null || value.sizeBytes * maxGrowth > maxBytes) return toContentRead(workspace, path, request, value);
+  return kept.readOf(workspace, path, value, () => toContentRead(workspace, path, request, value));
+}
+
+function toContentRead(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: ReadRequest,
+  content: FileContent,
+): FileRead | Promise<FileRead> {
+  const { bytes, sizeBytes, modifiedAt, sha256 } = content;
+  const media = request.encoding === undefined ? sniffMedia(bytes) : null;
+  if (media !== null) {
+    const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+    return mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, { sizeBytes, modifiedAt, sha256 });
+  }
+  const part = selectText(content, request);
+  return part.ok
+    ? textRead(path, part.value, { sizeBytes, modifiedAt, sha256 }, request.numbered)
+    : problemRead(workspace, path, request, part.error);
+}
