@@ -31,7 +31,7 @@ export const browser = "b".repeat(43);
 export const patientTimes = { requestMs: 60_000, callMs: 120_000, retryDelayMs: 10, lockMs: 90_000 };
 
 /** Opens one; `options` say what the instance holds and how it is set up. */
-export async function openPlace(options: Pick<StandInOptions, "data" | "habits"> = {}): Promise<Place> {
+export async function openPlace(options: Pick<StandInOptions, "data" | "habits" | "people"> = {}): Promise<Place> {
   let now = 1_780_000_000_000;
   const clock = () => now;
   const instance = await startServicenow({ ...options, redirectUri, clock });

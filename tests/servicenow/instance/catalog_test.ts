@@ -87,6 +87,15 @@ Deno.test("Service Catalog API: an order is a request with an item, answers and 
   assert.deepEqual(done, { request_state: "closed_complete", active: "false" });
 });
 
+Deno.test("Service Catalog API: a flow may fulfil an order in its own time", async () => {
+  await using desk = await openDesk({ habits: { flows: "later" } });
+  const { body } = await post(desk, "ben", `items/${phone}/order_now`, { sysparm_quantity: 1, variables: answers });
+  const tasks = () => desk.find("ada", "sc_task", `request=${body.result.request_id}`);
+  assert.deepEqual(await tasks(), []);
+  desk.instance.runFlows();
+  assert.equal((await tasks()).length, 1);
+});
+
 Deno.test("Service Catalog API: what is dear waits for the manager", async () => {
   await using desk = await openDesk();
   const order = await post(desk, "ben", `items/${sysId("5c")}/order_now`, { sysparm_quantity: "1" });

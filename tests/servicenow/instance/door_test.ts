@@ -36,6 +36,14 @@ Deno.test("a session cookie stands for its user, whatever token comes with it", 
   assert.equal((await whoAmI("ben", { cookie })).body.result.user_name, "ada");
 });
 
+Deno.test("an instance has as many people as a test wants, each with an incident of their own", async () => {
+  await using desk = await openDesk({ people: 50, data: "small" });
+  for (const userName of ["p01", "p50"]) {
+    const [own] = await desk.find(userName, "incident", "caller_id=javascript:gs.getUserID()", "short_description");
+    assert.deepEqual(own, { short_description: `Incident of Person ${userName}` });
+  }
+});
+
 Deno.test("an instance compresses for clients that take it", async () => {
   await using desk = await openDesk();
   const authorization = `Bearer ${await desk.token("ada")}`;

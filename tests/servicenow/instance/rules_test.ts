@@ -138,6 +138,35 @@ Deno.test("changes: the end has to come after the start, and assessing needs a g
   );
 });
 
+Deno.test("changes: standard ones need no approval, emergencies only that of the board", async () => {
+  await using desk = await openDesk();
+  for (const [type, first, refused] of [["standard", "-2", "-4"], ["emergency", "-3", "-2"]] as const) {
+    const { body } = await create(desk, "ada", "change_request", {
+      short_description: "Patch",
+      type,
+      start_date: "2026-06-01 08:00:00",
+      end_date: "2026-06-01 09:00:00",
+    });
+    const path = `change_request/${body.result.sys_id}`;
+    const jump = aborted("change_request", "Change Model: Check State Transition");
+    assert.equal(errorOf(await patch(desk, "ada", path, { state: refused })), jump, type);
+    assert.equal((await patch(desk, "ada", path, { state: first })).status, 200, type);
+    if (type === "standard") continue;
+    await approveFirst(desk, "cleo", body.result.sys_id);
+    assert.equal((await desk.ask("ada", path)).body.result.state, "-2");
+  }
+});
+
+Deno.test("tables of an instance's own extend task, with mandatory fields of theirs", async () => {
+  await using desk = await openDesk();
+  const table = "u_facility_request";
+  assert.equal(errorOf(await create(desk, "ada", table, { short_description: "Dark" })), missing("Room"));
+  const { body } = await create(desk, "ada", table, { short_description: "Dark", u_room: "7.12", u_kind: "keys" });
+  assert.equal(body.result.number, "FAC0010001");
+  const own = await desk.find("ben", "task", "sys_class_name=u_facility_request", "number");
+  assert.deepEqual(own, [{ number: "FAC0000001" }], "an employee sees what he opened");
+});
+
 Deno.test("problems: from New to Closed in their order, with cause and fix", async () => {
   await using desk = await openDesk();
   const { body } = await create(desk, "ada", "problem", { short_description: "Disks fill up", state: "106" });

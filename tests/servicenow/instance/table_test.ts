@@ -165,6 +165,8 @@ Deno.test("dictionary, tables and choices describe the instance, unless they are
     "label",
   );
   assert.equal(labels[1]?.["label"], "In Bearbeitung");
+  const retired = await desk.find("ada", "sys_choice", "inactive=true^language=en", "name,element,label");
+  assert.deepEqual(retired, [{ name: "incident", element: "close_code", label: "Duplicate" }]);
   const [german] = await desk.find("ada", "sys_documentation", "name=task^element=state^language=de", "label");
   assert.deepEqual(german, { label: "Status" });
   const meta = await desk.ask("ada", "/api/now/ui/meta/incident");
