@@ -32,17 +32,19 @@ const removeDirectory = 1n << 4n;
 const removeFile = 1n << 5n;
 const makeDirectory = 1n << 7n;
 const makeFile = 1n << 8n;
+const makeLink = 1n << 12n;
 const refer = 1n << 13n;
 const truncate = 1n << 14n;
-/** Every right of the third version: what no rule grants is refused, also making links, sockets and devices. */
+/** Every right of the third version: what no rule grants is refused, also making sockets and devices. */
 const everyRight = (1n << 15n) - 1n;
 const rightsOnFiles = execute | writeFile | readFile | truncate;
 
 const rights: Readonly<Record<FileUse, bigint>> = {
   read: readFile | readDirectory,
   execute: readFile | readDirectory | execute,
-  change: readFile | readDirectory | writeFile | removeDirectory | removeFile | makeDirectory | makeFile | refer |
-    truncate,
+  // a link that is moved, also to the trash, counts as made; whatever it leads to stays out of reach
+  change: readFile | readDirectory | writeFile | removeDirectory | removeFile | makeDirectory | makeFile | makeLink |
+    refer | truncate,
 };
 
 /** The third, of Linux 6.2, is the first that covers truncation. */

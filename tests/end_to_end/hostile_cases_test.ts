@@ -12,6 +12,7 @@ import { toTemplateValue } from "../../src/workspace/file_uri.ts";
 import { parseDirectoryPath, rootPath } from "../../src/workspace/path.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
+import { type WorkspaceWay, workspaceWays } from "../fixtures/workspace_ways.ts";
 import { type ConfinedBase, makeConfinedBase, secretText } from "../workspace/confined_base.ts";
 import { at } from "../workspace/contract.ts";
 import { furtherHostileCases } from "../workspace/further_hostile_cases.ts";
@@ -36,38 +37,49 @@ interface Answer {
   readonly error?: { readonly message: string };
 }
 
-for (const backend of ["disk", "storage"] as const) {
-  Deno.test(`hostile cases over HTTP, workspace on the ${backend}: nothing outside is read, changed or told`, () =>
-    withServer(backend, async (running) => {
-      let calls = 0;
-      const seen = new Set<string>();
-      for (const hostile of cases) {
-        const { scene } = running;
-        const isFaithful = await running.setUp(hostile.setup);
-        const before = scene.fingerprint();
-        const args = fillIn(hostile.args, scene) as Record<string, unknown>;
-        const answer = await running.ask("tools/call", { name: hostile.tool, arguments: args });
-        judge(hostile, answer, isFaithful);
-        const path = String(args["filename"] ?? args["path"] ?? ".");
-        const scenery = `${hostile.setup} ${path}`;
-        const [looks, changes] = seen.has(scenery) ? [[], []] : otherWays(path);
-        const tryOne = async ([method, params]: Way): Promise<void> => {
-          const other = JSON.stringify(await running.ask(method, params));
-          for (const secret of [...secrets, scene.base]) {
-            // what a caller sends may come back to them
-            const isOwn = JSON.stringify(args).includes(secret);
-            assert.ok(isOwn || !other.includes(secret), `${hostile.id}, ${JSON.stringify(params)}: ${other}`);
-          }
-          calls++;
-        };
-        await Promise.all(looks.map(tryOne));
-        // without what the case is about there is nothing to change
-        if (isFaithful) { for (const change of changes) await tryOne(change); }
-        seen.add(scenery);
-        assert.equal(scene.fingerprint(), before, `${hostile.id}: something outside the workspace changed`);
-      }
-      process.stdout.write(`${cases.length} cases, ${calls} further calls\n`);
-    }));
+const ways: readonly (WorkspaceWay & { readonly isStored: boolean })[] = [
+  // without foreign functions tests/workspace/hostile_cases_test.ts has them
+  ...workspaceWays.filter(({ start }) => start.flags === undefined || start.command === "harden")
+    .map((way) => ({ ...way, isStored: false })),
+  { name: "in the storage", start: { env: { WORKSPACE_STORE: "storage" } }, lacks: null, isStored: true },
+];
+for (const way of ways) {
+  Deno.test({
+    name: `${way.lacks === null ? "" : `SKIPPED, ${way.lacks}: `}` +
+      `hostile cases over HTTP, workspace ${way.name}: nothing outside is read, changed or told`,
+    ignore: way.lacks !== null,
+    fn: () =>
+      withServer(way, async (running) => {
+        let calls = 0;
+        const seen = new Set<string>();
+        for (const hostile of cases) {
+          const { scene } = running;
+          const isFaithful = await running.setUp(hostile.setup);
+          const before = scene.fingerprint();
+          const args = fillIn(hostile.args, scene) as Record<string, unknown>;
+          const answer = await running.ask("tools/call", { name: hostile.tool, arguments: args });
+          judge(hostile, answer, isFaithful);
+          const path = String(args["filename"] ?? args["path"] ?? ".");
+          const scenery = `${hostile.setup} ${path}`;
+          const [looks, changes] = seen.has(scenery) ? [[], []] : otherWays(path);
+          const tryOne = async ([method, params]: Way): Promise<void> => {
+            const other = JSON.stringify(await running.ask(method, params));
+            for (const secret of [...secrets, scene.base]) {
+              // what a caller sends may come back to them
+              const isOwn = JSON.stringify(args).includes(secret);
+              assert.ok(isOwn || !other.includes(secret), `${hostile.id}, ${JSON.stringify(params)}: ${other}`);
+            }
+            calls++;
+          };
+          await Promise.all(looks.map(tryOne));
+          // without what the case is about there is nothing to change
+          if (isFaithful) { for (const change of changes) await tryOne(change); }
+          seen.add(scenery);
+          assert.equal(scene.fingerprint(), before, `${hostile.id}: something outside the workspace changed`);
+        }
+        process.stdout.write(`${cases.length} cases, ${calls} further calls\n`);
+      }),
+  });
 }
 
 function judge(hostile: HostileCase, answer: Answer, isFaithful: boolean): void {
@@ -125,25 +137,34 @@ function otherWays(path: string): readonly [readonly Way[], readonly Way[]] {
   return [looks, changes];
 }
 
-async function withServer(backend: "disk" | "storage", body: (running: Running) => Promise<void>): Promise<void> {
+async function withServer(
+  { start, isStored }: (typeof ways)[number],
+  body: (running: Running) => Promise<void>,
+): Promise<void> {
   const directory = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
-  Deno.mkdirSync(`${directory}/base`);
-  const scene = makeConfinedBase(`${directory}/base`);
+  const base = `${directory}/base`;
+  Deno.mkdirSync(base);
+  const isPerUser = start.env?.["WORKSPACES"] === "per-user";
   const place: ServerPlace = {
     dataDir: `${directory}/data`,
-    workspaceDir: scene.root,
+    workspaceDir: isPerUser ? base : `${base}/ws`,
     [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
   };
   await using _place = place;
   const created = await runCommand(["token", "create", "--scope", "files:write", "--data-dir", place.dataDir]);
   assert.equal(created.code, 0, created.stderr);
   const token = created.stdout.trim();
-  await using server = await startServer(place, {
-    env: { MCP_RATE_LIMIT: "1000000", ...backend === "storage" ? { WORKSPACE_STORE: "storage" } : {} },
-  });
-  const storage = backend === "disk"
-    ? null
-    : openSqliteStorage({ path: `${place.dataDir}/${dataFiles.database}`, clock: systemClock });
+  if (!isPerUser) Deno.mkdirSync(place.workspaceDir);
+  await using server = await startServer(place, { ...start, env: { MCP_RATE_LIMIT: "1000000", ...start.env } });
+  let name = "ws";
+  if (isPerUser) { // the first call makes the user's directory: what is beside it is a neighbour's
+    await postMcp(server.url, toolCall("file_list", {}), { token });
+    name = [...Deno.readDirSync(base)][0]?.name ?? assert.fail("no directory");
+  }
+  const scene = makeConfinedBase(base, name);
+  const storage = isStored
+    ? openSqliteStorage({ path: `${place.dataDir}/${dataFiles.database}`, clock: systemClock })
+    : null;
   try {
     await body({
       scene,

@@ -16,14 +16,15 @@ export interface ConfinedBase {
 /** What the secret files start with. */
 export const secretText = "TOPSECRET-7f3a9c";
 
-/** Makes the scene in `base`, an empty directory of its own: a new temporary one unless told otherwise. */
+/** Makes the scene in `base`, an empty directory of its own: a new temporary one unless told otherwise; its root is `name`. */
 export function makeConfinedBase(
   base: string = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" })),
+  name: string = "ws",
 ): ConfinedBase {
-  const root = `${base}/ws`;
+  const root = `${base}/${name}`;
   const outside = `${base}/outside`;
-  const sibling = `${base}/ws-evil`;
-  for (const directory of [root, outside, sibling]) Deno.mkdirSync(directory);
+  const sibling = `${base}/${name}-evil`;
+  for (const directory of [root, outside, sibling]) Deno.mkdirSync(directory, { recursive: true });
   const secret = `${outside}/secret.txt`;
   Deno.writeTextFileSync(secret, secretText.padEnd(4242, "s"));
   Deno.writeTextFileSync(`${sibling}/secret.txt`, secretText.padEnd(4242, "e"));
