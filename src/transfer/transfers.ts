@@ -2,7 +2,7 @@
  * Files in and out past the model: a tool makes a link, and a browser, a script or a client's sandbox gets or puts the
  * bytes at it. A link is for one file, one direction, one transfer and the person whose call made it.
  */
-import type { Endpoint } from "../lib/endpoint.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { failure, success } from "../lib/result.ts";
 import type { Log } from "../lib/log/log.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
@@ -70,7 +70,7 @@ export function createTransfers(
     holder: null,
   });
 
-  const serve = async (id: string, record: LinkRecord, request: Request, peer: Parameters<Endpoint>[1]) => {
+  const serve = async (id: string, record: LinkRecord, request: Request, peer: Peer) => {
     const path = parseFilePath(record.path);
     if (!path.ok) return refuse(404, unknownLink);
     const principal = principalOf(record);
@@ -92,6 +92,37 @@ export function createTransfers(
     return typeof download === "string"
       ? refuseToBegin(download)
       : sendPart(parts, { ...file, record }, plan, download);
+  };
+
+  const answerRequest = async (request: Request, peer: Peer): Promise<Response> => {
+    const [secret = "", name = null, ...more] = new URL(request.url).pathname.slice(transferPath.length).split("/");
+    const id = links.idOf(secret);
+    if (id === null || more.length > 0) return refuse(404, unknownLink);
+    const admission = requests.take(id);
+    if (!admission.ok) {
+      return refuse(429, "Too many requests by this link.", { "retry-after": String(admission.retryAfterSeconds) });
+    }
+    const record = await links.read(id);
+    if (
+      record === null || record.expiresAt <= clock() || (name ?? plainName(record.path)) !== plainName(record.path)
+    ) {
+      return refuse(404, unknownLink);
+    }
+    if (record.direction === "download" && isUsedUp(record, request)) return refuse(404, unknownLink);
+    const allowed = methods[record.direction];
+    if (!allowed.includes(request.method)) {
+      const words = record.direction === "upload" ? "Put the file here: curl -T FILE ADDRESS" : "Get the file here.";
+      return refuse(405, words, { allow: [...allowed, "OPTIONS"].join(", ") });
+    }
+    // a browser that fetches what may be opened next would use the link up
+    if (request.headers.get("sec-purpose")?.includes("prefetch")) {
+      return refuse(403, "This link is not for previews.");
+    }
+    const principal = principalOf(record);
+    if (!hasScopes(principal, neededScopes[record.direction]) || !await access.isLive(principal)) {
+      return refuse(403, accessEnded);
+    }
+    return await serve(id, record, request, peer);
   };
 
   return {
@@ -121,34 +152,10 @@ export function createTransfers(
     },
     async endpoint(request, peer) {
       if (request.method === "OPTIONS") return preflight();
-      const [secret = "", name = null, ...more] = new URL(request.url).pathname.slice(transferPath.length).split("/");
-      const id = links.idOf(secret);
-      if (id === null || more.length > 0) return refuse(404, unknownLink);
-      const admission = requests.take(id);
-      if (!admission.ok) {
-        return refuse(429, "Too many requests by this link.", { "retry-after": String(admission.retryAfterSeconds) });
-      }
-      const record = await links.read(id);
-      if (
-        record === null || record.expiresAt <= clock() || (name ?? plainName(record.path)) !== plainName(record.path)
-      ) {
-        return refuse(404, unknownLink);
-      }
-      if (record.direction === "download" && isUsedUp(record, request)) return refuse(404, unknownLink);
-      const allowed = methods[record.direction];
-      if (!allowed.includes(request.method)) {
-        const words = record.direction === "upload" ? "Put the file here: curl -T FILE ADDRESS" : "Get the file here.";
-        return refuse(405, words, { allow: [...allowed, "OPTIONS"].join(", ") });
-      }
-      // a browser that fetches what may be opened next would use the link up
-      if (request.headers.get("sec-purpose")?.includes("prefetch")) {
-        return refuse(403, "This link is not for previews.");
-      }
-      const principal = principalOf(record);
-      if (!hasScopes(principal, neededScopes[record.direction]) || !await access.isLive(principal)) {
-        return refuse(403, accessEnded);
-      }
-      return await serve(id, record, request, peer);
+      const response = await answerRequest(request, peer);
+      // the rest of a refused body is not read: what follows it on the connection could not be told from it
+      if (response.status >= 400 && request.body !== null) response.headers.set("connection", "close");
+      return response;
     },
     close: () => running.close(),
   };
@@ -157,5 +164,5 @@ export function createTransfers(
 function refuseToBegin(why: "busy" | "used_up"): Response {
   if (why === "used_up") return refuse(404, unknownLink);
   const words = "Too many files are on their way; try again in a moment.";
-  return refuse(503, words, { "retry-after": String(busySeconds), connection: "close" });
+  return refuse(503, words, { "retry-after": String(busySeconds) });
 }

@@ -18,24 +18,20 @@ interface UploadParts {
   readonly refusalWords: (refusal: WorkspaceRefusal) => string;
 }
 
-/** The rest of a refused body is not read. */
-const closing = { connection: "close" };
-
 /** The refusal of a request whose head says already that it cannot be taken. */
 export function refuseUpload({ limits }: Workspace, { headers }: Request): Response | null {
   // RFC 9110 §14.5: a part would be taken for the whole
   if (headers.has("content-range")) {
-    return refuse(400, "An upload has to be whole: send it without Content-Range.", closing);
+    return refuse(400, "An upload has to be whole: send it without Content-Range.");
   }
   if ((headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity") {
     return refuse(415, "Send the file as it is, without Content-Encoding.", {
-      ...closing,
       "accept-encoding": "identity",
     });
   }
   const limitBytes = Math.min(maxArriving(limits), limits.maxTotalBytes ?? Infinity);
   const declared = declaredLength({ headers } as Request) ?? 0;
-  return declared > limitBytes ? refuse(413, `A file may have at most ${limitBytes} bytes here.`, closing) : null;
+  return declared > limitBytes ? refuse(413, `A file may have at most ${limitBytes} bytes here.`) : null;
 }
 
 /** Writes the body as the link says. Once it is there, the link is used up, and then the file changes in one step. */
@@ -61,7 +57,7 @@ export async function receiveUpload(
     const written = await workspace.receive(path, content(), { mode, ...(ifMatch === undefined ? {} : { ifMatch }) });
     if (!written.ok) {
       running.end("refused", body.bytes);
-      return refuse(statusOf(written.error), sentence(refusalWords(written.error)), closing);
+      return refuse(statusOf(written.error), sentence(refusalWords(written.error)));
     }
     const { sizeBytes, sha256, created } = written.value;
     running.end("whole", sizeBytes);
@@ -75,7 +71,7 @@ export async function receiveUpload(
     }
     running.end(error.end, body.bytes);
     const [status, words] = cutWords(error.end);
-    return refuse(status, words, closing);
+    return refuse(status, words);
   } finally {
     body.stop();
   }

@@ -82,6 +82,20 @@ Deno.test("a link that is too late is none, whichever way", () =>
     assert.throws(() => Deno.statSync(`${files.root}/b`), Deno.errors.NotFound);
   }));
 
+Deno.test("a link that is asked for too often waits, whether it is used up or not, and no other link does", () =>
+  withFileServer({
+    bounds: { transfers: { requestsPerMinute: 3 } },
+    fill: (root) => Deno.writeTextFileSync(`${root}/a`, "a"),
+  }, async (files) => {
+    const [url, other] = [await downloadLink(files, "a"), await downloadLink(files, "a")];
+    const statuses: number[] = [];
+    for (let count = 0; count < 3; count++) statuses.push((await ask(url, { method: "HEAD" })).status);
+    const last = await ask(url);
+    assert.deepEqual([...statuses, last.status], [200, 200, 200, 429]);
+    assert.match(last.headers.get("retry-after") ?? "", /^\d+$/);
+    assert.equal((await ask(other)).text, "a");
+  }));
+
 Deno.test("access that has ended ends the links made with it, and the transfers that run", () =>
   withFileServer({ fill: (root) => Deno.writeFileSync(`${root}/f`, new Uint8Array(100_000_000)) }, async (files) => {
     const [running, later, upload, pending] = [

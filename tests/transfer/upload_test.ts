@@ -113,6 +113,11 @@ Deno.test("an upload that breaks off, stalls, drips or is too large writes nothi
     assert.deepEqual(stagedFiles(files.root), []);
     assert.equal((await put(url, large)).status, 200);
     assert.deepEqual(Deno.readFileSync(`${files.root}/f`), large);
+    // the rest of its body is not read
+    assert.match(
+      await raw(url, "Content-Length: 5000000", [], "wait"),
+      /^HTTP\/1\.1 404 [^]*\r\nconnection: close\r\n/i,
+    );
   }));
 
 /** Sends a head and pieces of a body; gives what is answered, with `close` nothing. */
