@@ -69,6 +69,16 @@ export async function measureRaces(
   await measure("replace a file", async () => {
     return judgeOutside([], toResult(await workspace.write(at("d/f"), new TextEncoder().encode("inside, anew"))));
   });
+  await measure("receive in pieces", async () => {
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      for (let count = 0; count < 3; count++) yield await Promise.resolve(new Uint8Array(5));
+    }
+    const [made, replaced] = [
+      await workspace.receive(at("d/r"), pieces()),
+      await workspace.receive(at("d/f"), pieces()),
+    ];
+    return judgeOutside(["r"], toResult(made.ok ? replaced : made));
+  });
   await measure("append", async () => {
     return judgeOutside([], toResult(await workspace.write(at("g"), new Uint8Array(1), { mode: "append" })));
   });

@@ -1,15 +1,17 @@
 /** Makes one change in a workspace, and says how many steps it took: run with {@link ./killing_fs.ts} as node:fs. */
 import { changeCount } from "./killing_fs.ts";
+import { killingKernel } from "./killing_kernel.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/workspace/path.ts";
 
-const [root, what] = Deno.args;
-if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE");
-const workspace = openDiskWorkspace({ root });
+const [root, what, mode] = Deno.args;
+if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE");
+const workspace = openDiskWorkspace({ root, kernel: mode === "kernel" ? killingKernel() : undefined });
 const at = (text: string): WorkspacePath => ({ text, segments: text.split("/") });
 const bytes = new TextEncoder().encode("new!".repeat(1000));
 const changes = {
   overwrite: () => workspace.write(at("d/f"), bytes),
+  receive: () => workspace.receive(at("d/f"), pieces()),
   append: () => workspace.write(at("d/f"), bytes, { mode: "append" }),
   create: () => workspace.write(at("d/e/new"), bytes, { mode: "create" }),
   copy: () => workspace.copy(at("d/f"), at("g"), { overwrite: true }),
@@ -19,6 +21,9 @@ const changes = {
   remove_tree: () => workspace.remove(at("d"), { recursive: true }),
   make_directory: () => workspace.makeDirectory(at("d/i/j")),
 };
+async function* pieces(): AsyncGenerator<Uint8Array> {
+  for (const part of [bytes.subarray(0, 1_000), bytes.subarray(1_000)]) yield await Promise.resolve(part);
+}
 const change = Object.entries(changes).find(([name]) => name === what)?.[1];
 if (change === undefined) throw new Error(`no change ${what}`);
 const outcome = await change();

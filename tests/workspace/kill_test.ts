@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
+import { diskModes } from "./disk_modes.ts";
 import { quickDirectory } from "./property_runs.ts";
 
 const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 1_000);
@@ -84,6 +85,7 @@ function checkContents(root: string, acknowledged: readonly string[]): void {
 
 const changes = {
   overwrite: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
+  receive: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
   append: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added, { append: true }),
   create(tree: string) {
     Deno.mkdirSync(`${tree}/d/e`);
@@ -101,8 +103,12 @@ const changes = {
 };
 const added = "new!".repeat(1000);
 
-for (const [what, change] of Object.entries(changes)) {
-  Deno.test(`kill -9 before each step of ${what} leaves the old tree or the new, but for new empty directories`, async () => {
+const cases = Object.entries(changes).flatMap(([what, change]) =>
+  diskModes.map((mode) => ({ what, change, mode: mode.name }))
+);
+
+for (const { what, change, mode } of cases) {
+  Deno.test(`${mode}: kill -9 before each step of ${what} leaves the old tree or the new, but for new empty directories`, async () => {
     const directory = quickDirectory();
     try {
       const old = filesOf(plant(`${directory}/old`));
@@ -113,7 +119,7 @@ for (const [what, change] of Object.entries(changes)) {
       for (let isDone = false; !isDone;) {
         const root = plant(`${directory}/${kills}`);
         const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-          args: [...runFlags, `--import-map=${here("killing_fs.json")}`, here("change_once.ts"), root, what],
+          args: [...runFlags, `--import-map=${here("killing_fs.json")}`, here("change_once.ts"), root, what, mode],
           env: { KILL_STEP: `${kills}` },
         }).output();
         isDone = signal !== "SIGKILL";
@@ -129,7 +135,7 @@ for (const [what, change] of Object.entries(changes)) {
         assert.equal(filesOf(root), left);
       }
       assert.ok(kills >= 1, "no step was met");
-      process.stdout.write(`${what}: killed at each of ${kills} steps\n`);
+      process.stdout.write(`${mode}, ${what}: killed at each of ${kills} steps\n`);
     } finally {
       Deno.removeSync(directory, { recursive: true });
     }

@@ -15,11 +15,11 @@ export function changeCount(): number {
   return step;
 }
 
-function isTime(): boolean {
+export function isTime(): boolean {
   return step++ === killStep;
 }
 
-function die(): void {
+export function die(): void {
   Deno.kill(Deno.pid, "SIGKILL");
 }
 
