@@ -147,6 +147,28 @@ Deno.test("an approval is for what the page showed: a file that changed meanwhil
   assert.equal((await desk.call("file_edit", input)).isError, false);
 });
 
+Deno.test("the page shows what each change would do, not the arguments", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  const root = desk.place.workspaceDir;
+  await Deno.mkdir(`${root}/old/inner`, { recursive: true });
+  for (const name of ["old/a.txt", "old/inner/b.txt", "there.txt"]) {
+    await Deno.writeTextFile(`${root}/${name}`, "was\n");
+  }
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  const shown = [
+    ["file_write", { filename: "there.txt", content: "is\n" }, ["<del>-was</del>", "<ins>+is</ins>", "4 bytes now"]],
+    ["file_write", { filename: "new.txt", content: "is\n", mode: "create" }, ["a new file", "<ins>+is</ins>"]],
+    ["file_delete", { path: "old", recursive: true }, ["with 3 entries", "- inner/b.txt"]],
+    ["file_move", { path: "old/a.txt", destination: "there.txt", overwrite: true }, ["replacing a file of 4 bytes"]],
+  ] as const;
+  for (const [tool, input, words] of shown) {
+    assert.ok((await desk.call(tool, input)).isError);
+    const { html } = await desk.page("decisions");
+    for (const each of words) assert.ok(html.includes(each), `${tool}: ${each}\n${html}`);
+    await desk.decide("deny");
+  }
+});
+
 Deno.test("a call that would fail anyway fails at once, without asking anyone", async () => {
   await using desk = await startDesk();
   await desk.rule({ tool: "changes", verdict: "ask" });

@@ -8,6 +8,7 @@ import { maxWalkDepth, walk } from "../../workspace/walk.ts";
 import { toTimestamp } from "./input.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
+import { previewDelete } from "./preview/preview.ts";
 import { beginChange, type Changing } from "./undo/changing.ts";
 
 /** A directory with more entries is asked about first, where the client can ask. */
@@ -38,6 +39,8 @@ export function fileDeleteTool(source: WorkspaceSource, { isKept = true }: { rea
       deleted_entries: z.int().describe("How many files, links and directories were deleted"),
       undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
     }),
+    preview: (input: { readonly path: string; readonly recursive: boolean }, context) =>
+      previewDelete(source, input, context),
     async run({ path: text, recursive }, context) {
       if (text === "") return toPathFailure("path", "empty");
       const parsed = parseDirectoryPath(text);

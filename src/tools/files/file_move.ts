@@ -7,6 +7,7 @@ import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
+import { previewMove } from "./preview/preview.ts";
 import { beginChange } from "./undo/changing.ts";
 
 /** Moves, copies and makes entries of the workspace. */
@@ -40,6 +41,8 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       files: z.int().optional().describe("Files that were copied"),
       size_bytes: z.int().optional(),
     }),
+    preview: (input: { readonly path?: string; readonly destination: string; readonly copy: boolean }, context) =>
+      previewMove(source, input, context),
     async run({ path, destination, copy, overwrite }, context) {
       const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
       if (!to.ok) return toPathFailure("destination", to.error, destination);

@@ -12,6 +12,7 @@ import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
+import { previewWrite } from "./preview/preview.ts";
 import { beginChange } from "./undo/changing.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
@@ -73,6 +74,7 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
         : { ...z.object(oneFile).partial().required({ filename: true }).shape, ...linkOutput }),
       files: z.array(z.object({ ...z.object(oneFile).partial().shape, error: z.string().optional() })).optional(),
     }),
+    preview: (input: Input, context) => previewWrite(source, input, context),
     async run(request: Input, context) {
       const { filename, content = "", mode, if_version: ifVersion, files = [] } = request;
       const { workspace } = beginChange(source, context, "file_write");

@@ -1,0 +1,98 @@
+/** What a change would do, for the person who decides about it: differences, and lists of what would go. */
+import type { ToolContext } from "../../../mcp/tool.ts";
+import { showName, showText } from "../../../workspace/file_display.ts";
+import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../../../workspace/port.ts";
+import { differenceOf } from "../../../workspace/text/diff.ts";
+import { decodeBytes } from "../../../workspace/text/encoding.ts";
+import { maxWalkDepth, walk } from "../../../workspace/walk.ts";
+import { toVersion } from "../input.ts";
+import { inStoredForm } from "../near_names.ts";
+
+const maxListedEntries = 200;
+/** Entries that are counted. */
+const maxCountedEntries = 20_000;
+
+interface WriteInput {
+  readonly filename: string;
+  readonly content?: string | undefined;
+  readonly mode: "overwrite" | "create" | "append";
+  readonly files?: readonly { readonly filename: string; readonly content: string }[] | undefined;
+  readonly link?: boolean | undefined;
+}
+
+/** The differences that a `file_write` would make. */
+export async function previewWrite(source: WorkspaceSource, input: WriteInput, context: ToolContext): Promise<string> {
+  const { filename, content = "", mode, files = [] } = input;
+  if (input.link) return `Lets the client upload ${showName(filename)} by a link`;
+  const workspace = workspaceOf(source, context.principal);
+  const blocks: string[] = [];
+  for (const file of [{ filename, content }, ...files]) {
+    const parsed = parseFilePath(file.filename);
+    if (!parsed.ok) continue; // the call is refused for it
+    const path = await inStoredForm(workspace, parsed.value);
+    const { text: before, what } = await stateOf(workspace, path);
+    const after = mode === "append" ? before + file.content : file.content;
+    blocks.push(`${showName(path.text)} (${what}):\n${showText(await differenceOf(before, after))}`);
+  }
+  return blocks.join("\n");
+}
+
+/** The file as it is. Its version is named, so that an approval is for this content, however long the difference. */
+async function stateOf(
+  workspace: Workspace,
+  path: WorkspacePath,
+): Promise<{ readonly text: string; readonly what: string }> {
+  const read = await workspace.read(path);
+  if (!read.ok) return { text: "", what: read.error.reason === "not_found" ? "a new file" : "it cannot be read" };
+  const { bytes, sha256 } = read.value;
+  const text = decodeBytes(bytes)?.text;
+  const version = sha256 === null ? "" : `, version ${toVersion(sha256)}`;
+  return {
+    text: text ?? "",
+    what: `${text === undefined ? "not a text, " : ""}${bytes.byteLength} bytes now${version}`,
+  };
+}
+
+/** What a `file_delete` would take away. */
+export async function previewDelete(
+  source: WorkspaceSource,
+  { path: text, recursive }: { readonly path: string; readonly recursive: boolean },
+  context: ToolContext,
+): Promise<string> {
+  const workspace = workspaceOf(source, context.principal);
+  const parsed = parseDirectoryPath(text);
+  if (!parsed.ok) return `Deletes ${showName(text)}`;
+  const path = await inStoredForm(workspace, parsed.value);
+  const head = `Deletes ${showName(path.text)}`;
+  if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
+  const lines: string[] = [];
+  let count = 0;
+  for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
+    if (!entry.ok || ++count >= maxCountedEntries) break;
+    if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
+  }
+  const more = count > lines.length
+    ? `\n... and ${count - lines.length}${count >= maxCountedEntries ? " or more" : ""} others`
+    : "";
+  return count === 0 ? head : `${head} with ${count} entries:\n${lines.join("\n")}${more}`;
+}
+
+/** What a `file_move` would do, and whether it replaces something. */
+export async function previewMove(
+  source: WorkspaceSource,
+  { path, destination, copy }: {
+    readonly path?: string | undefined;
+    readonly destination: string;
+    readonly copy: boolean;
+  },
+  context: ToolContext,
+): Promise<string> {
+  if (path === undefined) return `Makes the directory ${showName(destination)}`;
+  const to = parseDirectoryPath(destination);
+  const there = to.ok ? await workspaceOf(source, context.principal).stat(to.value) : null;
+  const replaces = there?.ok && there.value.kind === "file"
+    ? `, replacing a file of ${there.value.sizeBytes} bytes`
+    : "";
+  return `${copy ? "Copies" : "Moves"} ${showName(path)} to ${showName(destination)}${replaces}`;
+}
