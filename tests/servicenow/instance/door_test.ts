@@ -4,6 +4,7 @@ import { hasOpenssl, makeCertificate } from "../../fixtures/certificate.ts";
 import { startServicenow } from "../../fixtures/servicenow/instance.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
 import { skippedUnless } from "../../fixtures/skipped_unless.ts";
+import { until } from "../../fixtures/until.ts";
 import { errorOf, openDesk } from "./desk.ts";
 
 Deno.test("an instance limits requests an hour for each user, and says how in headers", async () => {
@@ -42,6 +43,23 @@ Deno.test("an instance has as many people as a test wants, each with an incident
     const [own] = await desk.find(userName, "incident", "caller_id=javascript:gs.getUserID()", "short_description");
     assert.deepEqual(own, { short_description: `Incident of Person ${userName}` });
   }
+});
+
+Deno.test("a slow instance answers in its own time, and a malformed path is a bad request", async () => {
+  await using desk = await openDesk({ data: "small" });
+  assert.equal((await desk.ask("ada", "/api/now/table/incident/%E0%A4%A")).status, 400);
+  desk.instance.habits.delayMs = 600_000;
+  const authorization = `Bearer ${await desk.token("ada")}`;
+  desk.instance.requests.length = 0;
+  const impatient = new AbortController();
+  const answer = fetch(`${desk.instance.origin}/api/now/table/incident`, {
+    headers: { accept: "application/json", authorization },
+    signal: impatient.signal,
+  });
+  await until("the request", () => desk.instance.requests.length === 1);
+  impatient.abort();
+  await assert.rejects(answer, /abort/i);
+  assert.deepEqual(desk.instance.crashes, []);
 });
 
 Deno.test("an instance compresses for clients that take it", async () => {

@@ -128,7 +128,7 @@ Deno.test("changes: the end has to come after the start, and assessing needs a g
   const times = { start_date: "2026-06-02 08:00:00", end_date: "2026-06-01 08:00:00" };
   assert.equal(
     errorOf(await patch(desk, "ada", `change_request/${newChange}`, times)),
-    aborted("change_request", "Change Model: Check State Transition"),
+    aborted("change_request", "Planned end date after start date"),
   );
   const { body } = await create(desk, "ada", "change_request", { short_description: "New disks", state: "-1" });
   assert.deepEqual([body.result.state, body.result.type, body.result.requested_by], ["-5", "normal", sysId("a1")]);
