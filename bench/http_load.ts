@@ -26,20 +26,18 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const headerEnd = encoder.encode("\r\n\r\n");
 
-/** Loads `127.0.0.1:port` for `seconds` on `connections` connections. Rejects at the first wrong answer. */
+/**
+ * Loads `127.0.0.1:port` for `seconds` on `connections` connections; several requests are sent in turn, over and over.
+ * Rejects at the first wrong answer.
+ */
 export async function load(
   port: number,
-  request: LoadRequest,
+  requests: LoadRequest | readonly LoadRequest[],
   options: { readonly connections: number; readonly seconds: number },
 ): Promise<LoadResult> {
-  const body = encoder.encode(request.body);
-  const head = [
-    `POST ${request.path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    `Content-Length: ${body.byteLength}`,
-    ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
-  ].join("\r\n");
-  const message = encoder.encode(`${head}\r\n\r\n${request.body}`);
+  const all = [requests].flat() as readonly LoadRequest[];
+  const messages: Uint8Array[] = [];
+  let turn = 0;
   const latencies: number[] = [];
   const start = performance.now();
   const end = start + options.seconds * 1_000;
@@ -49,6 +47,10 @@ export async function load(
     connection.setNoDelay(true);
     const buffer = new Uint8Array(4 * 1_048_576);
     while (performance.now() < end) {
+      const index = turn++ % all.length;
+      const request = all[index];
+      if (request === undefined) throw new Error("no request to send");
+      const message = messages[index] ??= encodeRequest(port, request);
       const sent = performance.now();
       await writeAll(connection, message);
       const answer = await readAnswer(connection, buffer);
@@ -70,6 +72,16 @@ export async function load(
   const at = (share: number): number =>
     latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
   return { requests: latencies.length, seconds: (performance.now() - start) / 1_000, p50: at(0.5), p99: at(0.99) };
+}
+
+function encodeRequest(port: number, { path, headers, body }: LoadRequest): Uint8Array {
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    `Content-Length: ${encoder.encode(body).byteLength}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ].join("\r\n");
+  return encoder.encode(`${head}\r\n\r\n${body}`);
 }
 
 async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {

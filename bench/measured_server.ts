@@ -54,7 +54,7 @@ export async function endServer({ child }: MeasuredServer): Promise<void> {
 /** Loads a server. Rejects at the first wrong answer. */
 export async function measure(
   { port, child }: MeasuredServer,
-  request: LoadRequest,
+  request: LoadRequest | readonly LoadRequest[],
   seconds: number,
 ): Promise<Measure> {
   const before = await cpuSeconds(child.pid);
