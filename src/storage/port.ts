@@ -68,8 +68,8 @@ export interface Storage {
   /** Takes the entry out; of any number of callers, in any number of processes, exactly one gets it. */
   consume(key: StorageKey): Promise<StoredEntry | null>;
   /**
-   * A number that differs from an earlier one of this instance whenever anything was committed between the two calls,
-   * by this instance or any other: what was read after the earlier call may be trusted for as long as it stays the
+   * A number that differs from an earlier one of this instance whenever anything but the audit was committed between
+   * the two calls, by this instance or any other: what was read after the earlier call may be trusted for as long as it stays the
    * same and its expiry has not come, which moves nothing. A commit that had returned before the call is always seen.
    * One small read at most, so fit for every request.
    */

@@ -21,6 +21,17 @@ const watchedFamilies: ReadonlySet<string> = new Set([
   "workspace_change",
 ]);
 
+/**
+ * The families of the stored audit. A server under load writes them many times a second, and what is trusted until
+ * `changeCount` moves never depends on them.
+ */
+const uncountedFamilies: ReadonlySet<string> = new Set(["audit", "audit_calls", "audit_chain", "audit_oldest"]);
+
+/** Whether a commit that writes the entry moves `changeCount`. */
+export function isCounted(key: readonly string[]): boolean {
+  return !uncountedFamilies.has(key[0] ?? "");
+}
+
 /** Whether changes of the entry are announced. */
 export function isWatchable(key: readonly string[]): boolean {
   return watchedFamilies.has(key[0] ?? "");

@@ -16,6 +16,7 @@ import { defaultBusyTimeoutMs } from "../limits.ts";
 import { createKeyedWatches } from "../keyed_watches.ts";
 import { listRange } from "../list_range.ts";
 import type { Batch, Storage, StorageKey, StoredEntry } from "../port.ts";
+import { isCounted } from "../watched_families.ts";
 import { prepareBatch, type PreparedBatch } from "../prepare_batch.ts";
 
 const schemaVersion = 2; // 1 had values in a form of V8; it is read, and its records stay until they change
@@ -65,8 +66,9 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
       const operation = kv.atomic().check(...found.map(({ key, versionstamp }) => ({ key, versionstamp })));
       for (const put of batch.puts) addPut(operation, put);
       for (const { key } of batch.deletes) operation.delete(kvKeys.entry(key));
-      operation.sum(kvKeys.change, 1n);
-      await announce(kv, operation, [...batch.puts, ...batch.deletes]);
+      const written = [...batch.puts, ...batch.deletes];
+      if (written.some(({ key }) => isCounted(key))) operation.sum(kvKeys.change, 1n);
+      await announce(kv, operation, written);
       if ((await unlocked(() => operation.commit())).ok) return true;
     }
   };

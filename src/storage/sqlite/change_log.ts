@@ -1,20 +1,24 @@
 /**
- * Which watchable entries changed, in a table that every process writes in the transaction of the change itself and
+ * Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
  * reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go
  * as new ones come, and who missed them is told that anything may have changed.
  */
 import type { DatabaseSync } from "node:sqlite";
 import type { KeyedWatches } from "../keyed_watches.ts";
 import type { StorageKey } from "../port.ts";
-import { isWatchable } from "../watched_families.ts";
+import { isCounted, isWatchable } from "../watched_families.ts";
 
 const keptRows = 10_000;
 const readAtOnce = 1_000;
+/** In place of a key: something changed that cannot be watched. No entry has it. */
+const unnamed = "";
 
 /** The log of one connection. */
 interface SqliteChangeLog {
-  /** Notes changed entries; within the transaction that changes them. */
-  add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): void;
+  /** The number of the last note; moves with every counted commit, of this process or another. */
+  last(): number;
+  /** Notes changed entries, within the transaction that changes them; gives the number of the last note. */
+  add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number;
   /** Tells `watches` of what is added from here on, until the returned function is called. */
   follow(intervalMs: number, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
 }
@@ -33,20 +37,21 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
   const selectAfter = database.prepare(
     `SELECT sequence, key FROM change WHERE sequence > ? ORDER BY sequence LIMIT ${readAtOnce}`,
   );
+  const last = (): number => (selectLast.get() as { last: number }).last;
   return {
+    last,
     add(entries) {
-      let added = false;
-      for (const { key, keyText } of entries) {
-        if (!isWatchable(key)) continue;
-        insert.run(keyText);
-        added = true;
-      }
-      if (added) trim.run();
+      const watchable = entries.filter(({ key }) => isWatchable(key));
+      for (const { keyText } of watchable) insert.run(keyText);
+      const isUnnamed = watchable.length === 0 && entries.some(({ key }) => isCounted(key));
+      if (isUnnamed) insert.run(unnamed);
+      if (isUnnamed || watchable.length > 0) trim.run();
+      return last();
     },
     follow(intervalMs, { tell, tellAll }) {
       const begin = (): number | null => {
         try {
-          return (selectLast.get() as { last: number }).last;
+          return last();
         } catch {
           return null; // the disk failed: who watches hears when it is back
         }

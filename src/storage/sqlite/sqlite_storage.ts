@@ -17,7 +17,6 @@ import type { Batch, Storage, StorageKey, StoredEntry } from "../port.ts";
 import { prepareBatch } from "../prepare_batch.ts";
 import { createSqliteChangeLog } from "./change_log.ts";
 import { sqliteCode, sqliteCodeOf } from "./failure.ts";
-import { isWatchable } from "../watched_families.ts";
 
 const sweepAtOnce = 500;
 
@@ -62,12 +61,13 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     `DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE expires_at <= ? LIMIT ${sweepAtOnce})`,
   );
   const hasCommitted = options.watchCommits?.(path) ?? null;
-  // Moves when another connection commits, in this process or another; our own commits are counted beside it.
+  // Moves when another connection commits, in this process or another.
   const dataVersion = database.prepare("PRAGMA data_version");
   // Asked for every call where there is no cheaper way, so without an object and its names. Deno has the method, its type library does not yet.
   (dataVersion as ReturnsArrays).setReturnArrays(true);
   let seenDataVersion: unknown;
   let changes = 0;
+  let seenNote = -1;
   const changeLog = createSqliteChangeLog(database);
   const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMs, watches));
 
@@ -91,10 +91,16 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
       throw error;
     }
   };
+  /** Of a commit of the audit's, the log has no note. */
+  const countNote = (note: number): void => {
+    if (note !== seenNote) changes += 1;
+    seenNote = note;
+  };
   const apply = (batch: Batch): boolean => {
     const { checks, puts, deletes, impossible } = prepareBatch(batch);
     if (impossible) return false;
     const now = clock();
+    let note = seenNote;
     const done = transact(() => {
       const holds = checks.every(({ keyText, version }) => {
         const row = selectVersion.get(keyText, now) as { version: string } | undefined;
@@ -103,26 +109,27 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
       if (!holds) return false;
       for (const { keyText, json, expiresAt } of puts) upsert.run(keyText, json, randomUUID(), expiresAt);
       for (const { keyText } of deletes) remove.run(keyText);
-      changeLog.add([...puts, ...deletes]);
+      note = changeLog.add([...puts, ...deletes]);
       return true;
     });
-    if (done && puts.length + deletes.length > 0) changes += 1;
+    if (done) countNote(note);
     return done;
   };
   const consume = (key: StorageKey): StoredEntry | null => {
     const keyText = encodeKeyToRead(key);
     if (keyText === null) return null;
     let entry: StoredEntry | null = null;
+    let note = seenNote;
     const takeOut = (): boolean => {
       entry = readRow(take.get(keyText, clock()));
       return entry !== null;
     };
-    const taken = !isWatchable(key) ? takeOut() : transact(() => {
+    const taken = transact(() => {
       if (!takeOut()) return false;
-      changeLog.add([{ key, keyText }]);
+      note = changeLog.add([{ key, keyText }]);
       return true;
     });
-    if (taken) changes += 1;
+    if (taken) countNote(note);
     return entry;
   };
 
@@ -142,14 +149,17 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     commit: (batch) => writes.run(() => apply(batch)),
     consume: (key) => writes.run(() => consume(key)),
     changeCount() {
-      if (hasCommitted !== null) return hasCommitted() ? ++changes : changes;
+      if (hasCommitted !== null && !hasCommitted()) return changes;
       try {
-        const [found] = dataVersion.get() as unknown as [number];
-        if (found !== seenDataVersion) changes += 1;
-        seenDataVersion = found;
+        if (hasCommitted === null) {
+          const [found] = dataVersion.get() as unknown as [number];
+          if (found === seenDataVersion) return changes;
+          seenDataVersion = found;
+        }
+        countNote(changeLog.last());
       } catch (error) {
-        if (!isBusy(error)) throw error;
-        changes += 1; // another process may be writing; the read that follows waits
+        changes += 1; // what was noticed is not noticed again
+        if (!isBusy(error)) throw error; // otherwise another process may be writing; the read that follows waits
       }
       return changes;
     },
