@@ -103,7 +103,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     transfer: /^src\/transfer\/port\.ts$/,
     workspace: /^src\/workspace\/(?!disk\/|store\/)/,
     ollama: /\/(port|models_report)\.ts$/,
-    servicenow: /\/(port|failure|tables|record_text)\.ts$/,
+    servicenow: /\/(port|caller|failure)\.ts$/,
   },
   resources: {
     ollama: /\/models_report\.ts$/,

@@ -22,12 +22,14 @@ const parts: readonly { readonly tool: string; readonly without?: string; readon
   { tool: "file_read", without: "file_edit", words: "You may read files here, not change them." },
   {
     tool: "servicenow_search",
-    words: "The servicenow_* tools act in ServiceNow in the user's name: find records with servicenow_search. If no " +
-      "account is linked, show the user the address in the answer, and call again afterwards.",
+    words: "The servicenow_* tools act in ServiceNow in the user's name and speak in labels: find with " +
+      "servicenow_search, read with servicenow_get_record (include=journal, tasks, approvals…), see fields and values " +
+      "with servicenow_describe. If no account is linked, show the user the address in the answer, and call again.",
   },
   {
-    tool: "servicenow_add_comment",
-    words: "Others see comments in ServiceNow, and they cannot be undone: ask the user first, or write work_notes.",
+    tool: "servicenow_add_note",
+    words:
+      "What goes to a caller in ServiceNow cannot be undone: ask the user first, or use dry_run. Say what was NOT taken.",
   },
   {
     tool: "llm_generate",

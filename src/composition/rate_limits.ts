@@ -22,7 +22,7 @@ export interface RateLimits {
 
 const minute = 60_000;
 /** For each user; an instance has limits of its own. */
-export const servicenowCallsPerMinute = 60;
+export const servicenowCallsPerMinute = 240;
 /** For each address. */
 const healthChecksPerMinute = 30;
 

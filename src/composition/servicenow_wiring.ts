@@ -23,7 +23,7 @@ const minute = 60_000;
 
 /** `null` where the configuration names no instance: then none of this is loaded. */
 export async function openServicenow(
-  { access, ...keys }: Config["servicenow"],
+  { access, tables, ...keys }: Config["servicenow"],
   dependencies: ServicenowDependencies,
 ): Promise<Servicenow | null> {
   if (access === undefined) return null;
@@ -33,10 +33,17 @@ export async function openServicenow(
   const rate = { count: servicenowCallsPerMinute, windowMs: minute };
   const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
   const [current, ...previous] = tokenBoxes(keys, secrets);
+  if (tables.includes("*")) {
+    log.write("warn", "servicenow_all_tables", {
+      problem: "SERVICENOW_TABLES=* opens every table that is not refused to agents, with each user's own rights",
+      remedy: "name the tables that agents need",
+    });
+  }
   if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);
   return createServicenow({
     instance,
     allowLoopbackHttp: instance.startsWith("http:"), // the configuration takes plain http on this machine only
+    tables,
     client: { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` },
     linkUrl: `${serverUrl}/servicenow/link`,
     storage,

@@ -70,7 +70,7 @@ const formerSettings: readonly FormerSettingRow[] = [
   ["PASSWORD_MAX_CONCURRENT", "2 at once"],
   ["PASSWORD_MAX_WAITING", "16 passphrases"],
   ["MAX_CACHED_TOKENS", "10,000 tokens"],
-  ["SERVICENOW_RATE_LIMIT", "60 calls a minute"],
+  ["SERVICENOW_RATE_LIMIT", "240 calls a minute"],
   ["SERVICENOW_ATTEMPT_TIMEOUT", "10 seconds"],
   ["SERVICENOW_CALL_TIMEOUT", "14 seconds"],
   ["SERVICENOW_MAX_ATTEMPTS", "3 attempts"],

@@ -124,6 +124,8 @@ export interface Tool {
   readonly inputSchema?: Readonly<Record<string, unknown>> & { readonly type: "object" };
   /** A `z.object` for `structuredContent`, or nothing. */
   readonly output?: z.ZodType;
+  /** Callable and not listed: a former name. */
+  readonly unlisted?: boolean;
   /** What a caller may ask for in one answer, where that is more than clients let pass unasked. */
   readonly maxResultCharacters?: number;
   readonly run: (input: never, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>;

@@ -6,7 +6,7 @@ import { failure, type Result } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount } from "./links/link_record.ts";
 import type { ServicenowLinks } from "./links/links.ts";
-import type { Caller } from "./port.ts";
+import type { Caller } from "./caller.ts";
 import type { UpstreamFailure } from "./reply.ts";
 import type { Send } from "./send.ts";
 import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
@@ -17,7 +17,7 @@ type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamReques
 /** Sends a request with the caller's own token. */
 export type CallAs = (caller: Caller, request: RequestOf) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
-/** A call with its attempts, its waits and a new token. ServiceNow's agents give up after 30 s, and a tool makes at most two calls. */
+/** A call with its attempts, its waits and a new token. */
 const callTimeoutMs = 14_000;
 /** The longest that a user's calls are refused here because the instance said to come back later. */
 const maxPauseSeconds = 3_600;
@@ -77,7 +77,9 @@ export function createCallAs(
   return async (caller, request) => {
     const refusal = await admission(caller.subject);
     if (refusal !== null) return failure(refusal);
-    const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(callMs)]);
+    const leftMs = Math.min(callMs, caller.deadline === undefined ? callMs : caller.deadline - clock());
+    if (leftMs <= 0) return failure(timedOut(false));
+    const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(leftMs)]);
     let uncertain = false;
     const answer = await call({ subject: caller.subject, signal }, request, ({ method }) => {
       uncertain = method !== "GET";

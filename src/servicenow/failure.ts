@@ -1,4 +1,5 @@
 /** What can go wrong between this server and an instance, and the words for the agent and its user. */
+import { failure } from "../lib/result.ts";
 
 /** Why an instance gave no proper answer: in words for agents, and for the operator with the remedy. */
 export const unavailableCauses = {
@@ -52,7 +53,8 @@ export type ServicenowFailure =
   | { readonly reason: "invalid_input"; readonly message: string }
   | { readonly reason: "not_linked" }
   | { readonly reason: "link_expired" }
-  | { readonly reason: "forbidden" }
+  /** `said`: the instance's own words about a change. */
+  | { readonly reason: "forbidden"; readonly said?: string }
   | { readonly reason: "not_found" }
   | { readonly reason: "rate_limited"; readonly by: "servicenow" | "portcullis"; readonly retryAfterSeconds: number }
   /** `uncertain`: the request was a change, and may have taken effect. */
@@ -88,10 +90,12 @@ export function describeFailure(failure: ServicenowFailure, linkUrl: string): Fa
           "ServiceNow again, then try again.",
       };
     case "forbidden":
-      return {
-        error: "Insufficient permissions",
-        detail: "The user's own ServiceNow rights do not allow this. Retrying does not help.",
-      };
+      return failure.said === undefined
+        ? {
+          error: "Insufficient permissions",
+          detail: "The user's own ServiceNow rights do not allow this. Retrying does not help.",
+        }
+        : { error: "Rejected by ServiceNow", detail: failure.said };
     case "not_found":
       return {
         error: "Record not found",
@@ -121,4 +125,9 @@ function unavailableWords(cause: UnavailableCause, uncertain: boolean): string {
   return uncertain
     ? `${words} It is not known whether the change was saved: read the record before trying again.`
     : words;
+}
+
+/** A refusal of the caller's own input. */
+export function invalidInput(message: string): { readonly ok: false; readonly error: ServicenowFailure } {
+  return failure({ reason: "invalid_input", message });
 }

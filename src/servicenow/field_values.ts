@@ -26,3 +26,10 @@ export function storedValue(record: RecordFields, name: string): string {
   if (field === undefined || field === null) return "";
   return typeof field === "object" ? field.value : String(field);
 }
+
+/** What people see of a field. */
+export function displayValue(record: RecordFields, name: string): string {
+  const field = record[name];
+  if (field === undefined || field === null) return "";
+  return typeof field === "object" ? field.display_value : String(field);
+}

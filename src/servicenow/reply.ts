@@ -12,7 +12,7 @@ export type UpstreamFailure = ServicenowFailure | { readonly reason: "unauthoriz
 /** The JSON of one answer. */
 export const maxReplyBytes = 1_048_576;
 const defaultRetryAfterSeconds = 60;
-const maxQuotedCharacters = 200;
+const maxQuotedCharacters = 500;
 
 const errorEnvelope = z.object({
   error: z.object({ message: z.string().nullish(), detail: z.string().nullish() }),
@@ -32,7 +32,7 @@ export function checkStatus(
     case 401:
       return failure({ reason: "unauthorized" });
     case 403:
-      return failure({ reason: "forbidden" });
+      return failure({ reason: "forbidden", ...(request.method === "GET" ? {} : { said: quoteError(reply) }) });
     case 404:
       return failure({ reason: "not_found" });
     case 429:

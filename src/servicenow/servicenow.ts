@@ -4,10 +4,11 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
-import { createAttachments } from "./attachments.ts";
+import { createTableAccess } from "./access/table_access.ts";
+import { defaultTables } from "./access/table_list.ts";
 import { createCallAs } from "./calls.ts";
 import { describeFailure } from "./failure.ts";
-import { createRecordChanges } from "./changes.ts";
+import { createDesk } from "./desk/desk.ts";
 import { createFetchOnce } from "./fetch_once.ts";
 import { parseInstance } from "./instance.ts";
 import type { InstanceSignIn } from "../authorization_server/users/servicenow_port.ts";
@@ -16,8 +17,7 @@ import { createLinkStore } from "./links/link_store.ts";
 import { createServicenowLinks, type ServicenowLinks } from "./links/links.ts";
 import { pause } from "../lib/time/pause.ts";
 import type { ServicenowRecords } from "./port.ts";
-import { createRecordReader } from "./records.ts";
-import { createSearch } from "./search.ts";
+import { createRecordReader } from "./records/resource_reader.ts";
 import { createSend } from "./send.ts";
 import { systemTimers } from "../lib/time/timers.ts";
 import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
@@ -31,6 +31,8 @@ export interface ServicenowOptions {
   /** For tests: the instance may be plain http on this machine. */
   readonly allowLoopbackHttp?: boolean;
   readonly client: InstanceClient;
+  /** The tables that the operator opened, each a name, or the start of names and `*`. */
+  readonly tables?: readonly string[];
   /** Where a user links an account: told to agents whose user has to go there. */
   readonly linkUrl: string;
   readonly storage: Storage;
@@ -50,6 +52,7 @@ export interface ServicenowOptions {
     readonly callMs?: number;
     readonly retryDelayMs?: number;
     readonly lockMs?: number;
+    readonly jobMs?: number;
   };
   /** Takes one call from a user's share. */
   readonly admit: (subject: string) => Admission | Promise<Admission>;
@@ -77,6 +80,7 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
   const send = createSend({ transport, clock, random, pause, ...times });
   const callAs = createCallAs({ links, send, admit, clock: elapsed, ...times });
   const reader = createRecordReader({ callAs, instance });
+  const access = createTableAccess(options.tables ?? defaultTables);
   return {
     links,
     signIn: {
@@ -95,9 +99,7 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
       }),
     },
     reader,
-    search: createSearch({ callAs, instance }),
-    changes: createRecordChanges({ callAs, reader, instance }),
-    attachments: createAttachments({ callAs, reader }),
+    desk: createDesk({ callAs, instance, links, access, clock, elapsed, ...times }),
     describe: (failure) => describeFailure(failure, linkUrl),
     close: () => fetchOnce.close(),
   };

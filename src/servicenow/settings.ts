@@ -1,6 +1,7 @@
 /** Settings under the heading ServiceNow. */
 import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText } from "../lib/settings/parsers.ts";
 import { optional, required } from "../lib/settings/setting.ts";
+import { defaultTables, parseTableList } from "./access/table_list.ts";
 
 export const servicenowSettings = {
   instance: optional({
@@ -30,6 +31,13 @@ export const servicenowSettings = {
     parse: parseMasterKey,
     secret: true,
     help: "the token key before this one; tokens sealed under it are sealed again at the start",
+  }),
+  tables: required({
+    env: "SERVICENOW_TABLES",
+    default: defaultTables.join(","),
+    parse: parseTableList,
+    help: "tables that the tools may use, names or beginnings such as cmdb_ci_*, or * for all; role, credential and " +
+      "script tables stay closed",
   }),
   write: required({
     env: "SERVICENOW_WRITE",

@@ -39,7 +39,7 @@ Deno.test("instructions follow the token's scopes and what is configured", () =>
       readOnly: text.includes("not change them"),
       llm: text.includes("llm_generate"),
       servicenow: text.includes("servicenow_search"),
-      comment: text.includes("work_notes"),
+      comment: text.includes("cannot be undone"),
     };
   };
   const none = { read: false, edit: false, readOnly: false, llm: false, servicenow: false, comment: false };

@@ -3,7 +3,7 @@ import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { servicenowPrompts } from "../../src/prompts/servicenow.ts";
 import { servicenowResources } from "../../src/resources/servicenow.ts";
-import { principalOf } from "../servicenow/call_tool.ts";
+import { principalOf } from "../servicenow/principal.ts";
 import { openPlace } from "../servicenow/place.ts";
 
 const context = { principal: principalOf("one"), signal: new AbortController().signal } as ToolContext;

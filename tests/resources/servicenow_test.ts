@@ -16,7 +16,7 @@ import {
 } from "../../src/resources/servicenow.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
-import { principalOf } from "../servicenow/call_tool.ts";
+import { principalOf } from "../servicenow/principal.ts";
 import { openPlace, patientTimes } from "../servicenow/place.ts";
 
 async function readJson(

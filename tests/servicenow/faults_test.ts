@@ -128,7 +128,7 @@ Deno.test("a call ends in time, whatever it is made of", async () => {
   await using place = await openPlace();
   await place.link("owner", "ada");
   const times = { ...patientTimes, requestMs: 600_000, callMs: 300 };
-  const { reader, changes } = place.another({ times });
+  const { reader, desk } = place.another({ times });
   const path = `/api/now/table/incident/${sysId("1c", 1)}`;
   for (const silent of [/^\/api\//, /^\/oauth_token/]) {
     place.instance.faults.play("unauthorized", { path: new RegExp(path) });
@@ -138,8 +138,9 @@ Deno.test("a call ends in time, whatever it is made of", async () => {
     place.instance.faults.clear();
   }
   const changed = await (async () => {
-    place.instance.faults.play("silence");
-    return await changes.createIncident({ shortDescription: "x" }, callerOf("owner"));
+    place.instance.faults.play("silence", { path: /^\/api\/now\/table\/incident$/ });
+    const values = "short_description=x";
+    return await desk.create({ table: "incident", values, dryRun: false }, callerOf("owner"));
   })();
   assert.ok(!changed.ok && changed.error.reason === "unavailable" && changed.error.uncertain === true);
 });

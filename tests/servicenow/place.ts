@@ -3,7 +3,7 @@ import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
-import type { Caller } from "../../src/servicenow/port.ts";
+import type { Caller } from "../../src/servicenow/caller.ts";
 import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, type StandInOptions, startServicenow } from "../fixtures/servicenow/instance.ts";
 

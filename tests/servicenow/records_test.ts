@@ -83,7 +83,7 @@ Deno.test("two people see different records and fields through the same server",
   await using place = await openPlace();
   await place.link("one", "ada");
   await place.link("two", "ben");
-  const { reader, search } = place.servicenow;
+  const { reader, desk } = place.servicenow;
   const bens = await reader.read("incident", sysId("1c", 2), callerOf("two"));
   assert.ok(bens.ok);
   assert.equal("work_notes" in bens.value.fields, false);
@@ -97,8 +97,9 @@ Deno.test("two people see different records and fields through the same server",
     ok: false,
     error: { reason: "forbidden" },
   });
-  const everything = { filters: {}, limit: 50, offset: 0 };
-  const seen = await Promise.all(["one", "two"].map((subject) => search("incident", everything, callerOf(subject))));
+  const seen = await Promise.all(
+    ["one", "two"].map((subject) => desk.search({ table: "incident", limit: 50 }, callerOf(subject))),
+  );
   assert.deepEqual(seen.map((page) => page.ok && page.value.records.length), [15, 1]);
   const tokens = new Set(place.instance.requests.map(({ headers }) => headers["authorization"]));
   assert.equal(tokens.size, 2);

@@ -65,13 +65,13 @@ const shown: readonly (readonly [page: string, words: string, file: string, test
   [
     "docs/servicenow",
     "exist only with `SERVICENOW_WRITE=on`",
-    "tools/servicenow_tools_test.ts",
-    "writing ones are offered only when",
+    "servicenow/desk/tool_list_test.ts",
+    "tools that write are offered only when",
   ],
   [
     "docs/servicenow",
     "replaces a file only where `filename` names it",
-    "tools/servicenow_tools_test.ts",
+    "servicenow/desk/attachment_name_test.ts",
     "an attachment saved by its own name replaces nothing",
   ],
   [

@@ -53,12 +53,13 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ],
   [
     "servicenow",
-    "60 calls a minute for each user",
+    "240 calls a minute for each user",
     "composition/rate_limits.ts",
-    "servicenowCallsPerMinute = 60",
+    "servicenowCallsPerMinute = 240",
   ],
   ["servicenow", "sent up to three times within 14 seconds", "servicenow/send.ts", "maxReadAttempts = 3"],
-  ["servicenow", "a call to ServiceNow ends after 14", "servicenow/calls.ts", "callTimeoutMs = 14_000"],
+  ["servicenow", "a tool ends within 24", "servicenow/desk/desk.ts", "jobMs = 24_000"],
+  ["servicenow", "up to 10,000; beyond that", "servicenow/records/count.ts", "maxRows = 10_000"],
   ["servicenow", "a `Retry-After` of up to 3 seconds", "servicenow/send.ts", "maxRetryAfterSeconds = 3"],
   [
     "security",

@@ -27,7 +27,7 @@ export interface AttachmentFiles {
 }
 
 /** The tool that changes files here. */
-const savingTool = "servicenow_save_attachment";
+const savingTool = "servicenow_fetch_attachment";
 /** How many names are tried before a free one would have to be chosen by the caller. */
 const maxNamesTried = 100;
 const maxSuggestionBytes = 120;

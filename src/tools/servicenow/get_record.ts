@@ -1,45 +1,68 @@
-/** The tool `servicenow_get_record`: one record, for agents that see tools only. */
+/** The tool `servicenow_get_record`: one record, its journal and related work. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
+import type { RecordView } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import {
   callerOf,
   contentWarning,
-  fieldNames,
+  given,
   idParameter,
-  recordOutput,
-  tableParameter,
+  listOf,
+  optionalTable,
   toFailureOutcome,
-  toJsonOutcome,
-  toRecordOutput,
+  toTextOutcome,
 } from "./outcome.ts";
+import { fieldLines, journalLines, relatedLines } from "./record_lines.ts";
+
+/** A value of a field that was asked for by name. */
+const maxChosenCharacters = 20_000;
+const fewFields = 5;
 
 export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_get_record",
     title: "Read a ServiceNow record",
-    description:
-      "Reads an incident, change request, knowledge article or catalog item with the user's own ServiceNow " +
-      `rights. ${contentWarning}`,
+    description: `Reads one record; ${contentWarning}.`,
     scopes: ["servicenow:read"],
-    annotations: { title: "Read a ServiceNow record", readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true, openWorldHint: true },
+    aliases: { number: "id", sys_id: "id" },
     input: z.object({
-      table: tableParameter,
-      id: idParameter,
-      fields: z.string().optional()
-        .describe("Names of the fields to answer with, separated by commas; all that the user may see when absent"),
+      id: idParameter.describe("Number, link, or with table a name or sys_id; me is the user"),
+      table: optionalTable,
+      fields: z.string().optional().describe("Field names, by commas; * for all"),
+      include: z.string().optional().describe(
+        "By commas: journal, attachments, tasks, items, approvals, ci (with relations), slas, work, members, on_call",
+      ),
     }),
-    output: recordOutput,
-    async run({ table, id, fields }, context) {
-      const names = fieldNames(fields);
-      const found = await servicenow.reader.read(
-        table,
-        id.trim(),
-        callerOf(context),
-        names === undefined ? {} : { fields: names },
-      );
+    async run({ id, table, fields, include }, context) {
+      const names = listOf(fields);
+      const request = { id, table: given(table), fields: names, include: listOf(include) ?? [] };
+      const found = await servicenow.desk.get(request, callerOf(context));
       if (!found.ok) return toFailureOutcome(servicenow, found.error);
-      return toJsonOutcome(toRecordOutput(found.value));
+      const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
+      return toTextOutcome(viewLines(found.value, isChosen ? maxChosenCharacters : undefined));
     },
   });
+}
+
+function viewLines(
+  { record, version, journal, files, related }: RecordView,
+  maxCharacters?: number,
+): readonly string[] {
+  return [
+    `${record.name} (${record.table}${version === "" ? "" : `, version ${version}`}; ${contentWarning})`,
+    record.link,
+    ...fieldLines(record, maxCharacters),
+    ...(journal === null ? [] : journalLines(journal)),
+    ...(files === null ? [] : fileLines(files)),
+    ...related.flatMap(relatedLines),
+  ];
+}
+
+function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
+  if (files.length === 0) return ["attachments: none"];
+  const line = ({ fileName, sizeBytes, contentType }: typeof files[number]): string =>
+    `- ${fileName.replace(/\s+/g, " ")} (${sizeBytes} bytes, ${contentType.slice(0, 60)})`;
+  return ["attachments:", ...files.map(line)];
 }

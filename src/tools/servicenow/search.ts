@@ -1,116 +1,61 @@
-/** The tool `servicenow_search`: records by named filters. Encoded queries are built here, never accepted from callers. */
+/** The tool `servicenow_search`: records by words and conditions in people's words. Encoded queries are never accepted. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
-import { maxSearchResults, type SearchRequest, type ServicenowRecords } from "../../servicenow/port.ts";
-import type { FilterName } from "../../servicenow/tables.ts";
-import {
-  callerOf,
-  contentWarning,
-  fieldNames,
-  fieldsParameter,
-  given,
-  recordOutput,
-  tableParameter,
-  toFailureOutcome,
-  toJsonOutcome,
-  toRecordOutput,
-} from "./outcome.ts";
+import { maxSearchResults } from "../../servicenow/desk/port.ts";
+import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { conditionParameters, whereOf, whereParameter } from "./conditions.ts";
+import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+import { listLines } from "./record_lines.ts";
 
 const defaultLimit = 10;
-const maxOffset = 100_000;
-/** Values in a list are for choosing; servicenow_get_record gives them whole. */
-const maxListedCharacters = 2_000;
-
-const filterParameters = {
-  number: z.string().optional().describe("Record number, such as INC0010001"),
-  state: z.string().optional().describe("State as stored, such as 2; for articles a word such as published"),
-  priority: z.string().optional().describe("Priority as stored: 1 (critical) to 5 (planning)"),
-  category: z.string().optional().describe("Category as stored; for articles and catalog items its sys_id"),
-  active: z.boolean().optional().describe("Only active records, or only inactive ones"),
-  assigned_to: z.string().optional().describe("Who works on it: me, a user name, a full name or a sys_id"),
-  assignment_group: z.string().optional().describe("Which group works on it: its name or sys_id"),
-  caller: z.string().optional().describe("Who opened, requested or wrote it: me, a user name, a full name or a sys_id"),
-} satisfies Record<FilterName, z.ZodType>;
 
 export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_search",
     title: "Search ServiceNow",
-    description: "Searches incidents, change requests, knowledge articles or catalog items with the user's own " +
-      `ServiceNow rights; all filters must match. ${contentWarning}`,
+    description:
+      "Finds records with the user's own rights: incident, problem, change_request, change_task, sc_request, " +
+      "sc_req_item, sc_task, task (all of these), sysapproval_approver, kb_knowledge, sc_cat_item, cmdb_ci, task_sla, " +
+      "sys_user, sys_user_group…",
     scopes: ["servicenow:read"],
-    annotations: { title: "Search ServiceNow", readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true, openWorldHint: true },
+    aliases: { text: "words", query: "words", filter: "where", conditions: "where" },
     input: z.object({
-      table: tableParameter,
-      text: z.string().optional().describe("Words that the title or description contains"),
-      ...filterParameters,
-      updated_after: z.string().optional().describe("Date such as 2026-03-01 or 2026-03-01 08:00:00"),
-      updated_before: z.string().optional().describe("Date such as 2026-03-01 or 2026-03-01 08:00:00"),
-      order_by: z.string().optional().describe("Field to order by; sys_updated_on when absent"),
-      descending: z.boolean().default(true).describe("Highest or newest first"),
-      fields: fieldsParameter,
-      limit: z.int().min(1).max(maxSearchResults).default(defaultLimit)
-        .describe("At most this many records"),
-      offset: z.int().min(0).max(maxOffset).default(0).describe("Records to skip: the next_offset of the page before"),
-    }),
-    output: z.object({
       table: z.string(),
-      records: z.array(recordOutput),
-      total: z.int().nullable().describe("Matching records, including those that the user may not see"),
-      next_offset: z.int().nullable().describe("Where the next page starts, or null on the last one"),
+      words: z.string().optional().describe("Each has to occur, in any order"),
+      where: whereParameter,
+      fields: z.string().optional().describe("Field names, by commas"),
+      order_by: z.string().optional().describe('Field; "-field" descends'),
+      limit: z.int().min(1).max(maxSearchResults).default(defaultLimit),
+      cursor: z.string().optional().describe("From the page before"),
+      ...conditionParameters,
+      offset: z.int().min(0).max(1_000_000).optional().meta({ unlisted: true }),
+      descending: z.boolean().optional().meta({ unlisted: true }),
     }),
     async run(input, context) {
-      const request = toSearchRequest(input);
-      const page = await servicenow.search(input.table, request, callerOf(context));
-      if (!page.ok) return toFailureOutcome(servicenow, page.error);
-      const { records, total, nextOffset } = page.value;
-      return toJsonOutcome({
+      const { limit, offset, descending } = input;
+      const order = given(input.order_by);
+      const search = {
         table: input.table,
-        records: records.map((record) => toRecordOutput(record, maxListedCharacters)),
-        total,
-        next_offset: nextOffset,
-      });
+        limit,
+        ...present({
+          words: given(input.words),
+          where: whereOf(input),
+          fields: listOf(input.fields),
+          orderBy: order === undefined || descending !== true ? order : `-${order}`,
+          cursor: given(input.cursor) ?? (offset === undefined ? undefined : String(offset)),
+        }),
+      };
+      const page = await servicenow.desk.search(search, callerOf(context));
+      if (!page.ok) return toFailureOutcome(servicenow, page.error);
+      const { table, records, understood, cursor } = page.value;
+      const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+      const count = records.length === 0 ? "none that the user may see" : `${records.length}`;
+      return toTextOutcome([
+        `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
+        ...listLines(records),
+        ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
+      ]);
     },
   });
-}
-
-interface SearchInput {
-  readonly text?: string | undefined;
-  readonly active?: boolean | undefined;
-  readonly updated_after?: string | undefined;
-  readonly updated_before?: string | undefined;
-  readonly order_by?: string | undefined;
-  readonly descending: boolean;
-  readonly fields?: string | undefined;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-function toSearchRequest(
-  input: SearchInput & { readonly [Name in Exclude<FilterName, "active">]?: string | undefined },
-): SearchRequest {
-  const { active, descending, limit, offset } = input;
-  const filters: Partial<Record<FilterName, string>> = active === undefined ? {} : { active: String(active) };
-  for (
-    const name of ["number", "state", "priority", "category", "assigned_to", "assignment_group", "caller"] as const
-  ) {
-    const value = given(input[name]);
-    if (value !== undefined) filters[name] = value;
-  }
-  const text = given(input.text);
-  const updatedAfter = given(input.updated_after);
-  const updatedBefore = given(input.updated_before);
-  const orderBy = given(input.order_by);
-  const fields = fieldNames(input.fields);
-  return {
-    filters,
-    descending,
-    limit,
-    offset,
-    ...(text === undefined ? {} : { text }),
-    ...(updatedAfter === undefined ? {} : { updatedAfter }),
-    ...(updatedBefore === undefined ? {} : { updatedBefore }),
-    ...(orderBy === undefined ? {} : { orderBy }),
-    ...(fields === undefined ? {} : { fields }),
-  };
 }

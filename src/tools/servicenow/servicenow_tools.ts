@@ -1,32 +1,43 @@
 /** The ServiceNow tools that an installation offers. */
 import type { Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
-import { servicenowAddAttachmentTool } from "./add_attachment.ts";
-import { servicenowAddCommentTool } from "./add_comment.ts";
-import { servicenowCreateIncidentTool } from "./create_incident.ts";
+import { servicenowAddNoteTool } from "./add_note.ts";
+import { servicenowApproveTool } from "./approve.ts";
+import { servicenowAttachTool } from "./attach.ts";
+import { servicenowCountTool } from "./count.ts";
+import { servicenowCreateTool } from "./create.ts";
+import { servicenowDescribeTool } from "./describe.ts";
+import { servicenowFetchAttachmentTool } from "./fetch_attachment.ts";
 import type { AttachmentFiles } from "./files.ts";
+import { formerReadingTools, formerWritingTools } from "./former_tools.ts";
 import { servicenowGetRecordTool } from "./get_record.ts";
-import { servicenowListAttachmentsTool } from "./list_attachments.ts";
-import { servicenowMyProfileTool } from "./my_profile.ts";
-import { servicenowSaveAttachmentTool } from "./save_attachment.ts";
+import { servicenowOrderTool } from "./order.ts";
 import { servicenowSearchTool } from "./search.ts";
+import { servicenowUpdateTool } from "./update.ts";
 
 /** Tools that read, and those that write if the operator has turned `writing` on. */
 export function servicenowTools(
   servicenow: ServicenowRecords,
   { files, writing }: { readonly files: AttachmentFiles; readonly writing: boolean },
 ): readonly Tool[] {
+  const create = servicenowCreateTool(servicenow);
+  const attach = servicenowAttachTool(servicenow, files);
   return [
-    servicenowMyProfileTool(servicenow),
-    servicenowGetRecordTool(servicenow),
     servicenowSearchTool(servicenow),
-    servicenowListAttachmentsTool(servicenow),
-    servicenowSaveAttachmentTool(servicenow, files),
+    servicenowCountTool(servicenow),
+    servicenowGetRecordTool(servicenow),
+    servicenowDescribeTool(servicenow),
+    servicenowFetchAttachmentTool(servicenow, files),
+    ...formerReadingTools(servicenow, files),
     ...(writing
       ? [
-        servicenowAddCommentTool(servicenow),
-        servicenowCreateIncidentTool(servicenow),
-        servicenowAddAttachmentTool(servicenow, files),
+        create,
+        servicenowUpdateTool(servicenow),
+        servicenowAddNoteTool(servicenow),
+        servicenowOrderTool(servicenow),
+        servicenowApproveTool(servicenow),
+        attach,
+        ...formerWritingTools(servicenow, { create, attach }),
       ]
       : []),
   ];

@@ -1,0 +1,194 @@
+/** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
+import * as z from "zod";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { parseValueLines } from "../changes/value_lines.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { storedValue } from "../field_values.ts";
+import { plainText } from "../records/plain_text.ts";
+import { linkTo, shownValue } from "../records/shown_record.ts";
+import { maxReplyBytes, parseResult } from "../reply.ts";
+import type { Person } from "../schema/person_cache.ts";
+import { readItem } from "./catalog_item.ts";
+import type { CartLine, CatalogItem, OrderReport, OrderRequest } from "./port.ts";
+import { resolveAnswers, type ResolvedAnswers } from "./resolve_answers.ts";
+
+const maxItemsShown = 20;
+const catalogPath = "/api/sn_sc/servicecatalog";
+const ordered = z.object({
+  sys_id: z.string().nullish(),
+  number: z.string().nullish(),
+  request_id: z.string().nullish(),
+  request_number: z.string().nullish(),
+  table: z.string().nullish(),
+  cart_id: z.string().nullish(),
+});
+const text = z.union([z.string(), z.number()]).nullish().transform((value) => plainText(String(value ?? "")));
+const cartLine = z.object({ item_name: text, name: text, quantity: text, price: text });
+
+type Answer<T> = Promise<Result<T, ServicenowFailure>>;
+
+export async function orderFromCatalog(parts: DeskParts, request: OrderRequest, person: Person): Answer<OrderReport> {
+  const { action, item: named, dryRun } = request;
+  const open = parts.access.readable("sc_cat_item");
+  if (!open.ok) return open;
+  const nothing = { dryRun, item: null, answers: [], requestedFor: null, made: null, cart: null, items: [] };
+  if (action === "show_cart" || (action === "submit_cart" && dryRun)) {
+    const cart = await readCart(parts, person);
+    return cart.ok ? success({ ...nothing, cart: cart.value }) : cart;
+  }
+  if (action === "submit_cart") {
+    const made = await post(parts, { path: "/cart/submit_order", body: {} }, person);
+    return made.ok ? await report(parts, { ...nothing, dryRun: false }, made.value, person) : made;
+  }
+  if (named === undefined) return invalidInput("item parameter is required");
+  const item = await readItem(parts, named, person);
+  if (!item.ok) return item;
+  return await orderItem(parts, request, item.value, person);
+}
+
+async function orderItem(
+  parts: DeskParts,
+  { action, answers: text = "", quantity, dryRun }: OrderRequest,
+  item: CatalogItem,
+  person: Person,
+): Answer<OrderReport> {
+  const given = parseValueLines(text, "answers");
+  if (!given.ok) return invalidInput(given.error);
+  const isForOther = ([name]: readonly [string, string]): boolean =>
+    name.trim().toLowerCase() === "requested_for" &&
+    !item.questions.some((question) => question.name === "requested_for");
+  const answers = await resolveAnswers(parts, item, given.value.filter((each) => !isForOther(each)), person);
+  if (!answers.ok) return answers;
+  const other = given.value.find(isForOther);
+  const recipient = other === undefined
+    ? success(null)
+    : await parts.references.resolve("sys_user", other[1], "requested_for", person);
+  if (!recipient.ok) return recipient;
+  if (item.isProducer) {
+    if (action === "add_to_cart") return invalidInput("a record producer does not go into a cart: use action=order");
+    if (recipient.value !== null) return invalidInput("a record producer takes no requested_for");
+    const open = await producerTable(parts, item, person);
+    if (!open.ok) return open;
+  }
+  const planned: OrderReport = {
+    dryRun,
+    item,
+    answers: answers.value.shown,
+    requestedFor: recipient.value?.name ?? null,
+    made: null,
+    cart: null,
+    items: [],
+  };
+  if (dryRun) return success(planned);
+  const step = item.isProducer ? "submit_producer" : action === "add_to_cart" ? "add_to_cart" : "order_now";
+  const body = orderBody(answers.value, item.isProducer ? null : quantity, recipient.value?.sysId);
+  const made = await post(parts, { path: `/items/${item.sysId}/${step}`, body }, person);
+  if (!made.ok) return made;
+  if (step === "add_to_cart") {
+    const cart = await readCart(parts, person);
+    return success({ ...planned, cart: cart.ok ? cart.value : [] });
+  }
+  if (step === "submit_producer" || numberOf(made.value) !== "") {
+    return await report(parts, planned, made.value, person);
+  }
+  // With a second step, the instance has put the item into the cart. What else is in there was not asked for now.
+  const cart = await readCart(parts, person);
+  if (!cart.ok || cart.value.length !== 1) return success({ ...planned, cart: cart.ok ? cart.value : [] });
+  const submitted = await post(parts, { path: "/cart/submit_order", body: {} }, person);
+  return submitted.ok ? await report(parts, planned, submitted.value, person) : submitted;
+}
+
+function orderBody(
+  { variables }: ResolvedAnswers,
+  quantity: number | null,
+  requestedFor: string | undefined,
+): Readonly<Record<string, unknown>> {
+  return {
+    ...(quantity === null ? {} : { sysparm_quantity: String(quantity) }),
+    ...(requestedFor === undefined ? {} : { sysparm_requested_for: requestedFor }),
+    variables,
+  };
+}
+
+/** A record producer writes into a table of its own: that has to be open here too. */
+async function producerTable({ tableApi, access }: DeskParts, item: CatalogItem, person: Person): Answer<string> {
+  const found = await tableApi.row("sc_cat_item_producer", item.sysId, person, ["table_name"]);
+  if (!found.ok) return found;
+  const table = storedValue(found.value, "table_name");
+  return table === ""
+    ? invalidInput("ServiceNow does not show which table the record producer writes to")
+    : access.writable(table);
+}
+
+type Ordered = z.output<typeof ordered>;
+
+function numberOf({ request_number: requestNumber, number }: Ordered): string {
+  return plainText(requestNumber ?? number ?? "");
+}
+
+async function post(
+  { callAs }: DeskParts,
+  { path, body }: { readonly path: string; readonly body: Readonly<Record<string, unknown>> },
+  person: Person,
+): Answer<Ordered> {
+  const answer = await callAs(person, {
+    method: "POST",
+    path: `${catalogPath}${path}`,
+    body: { type: "application/json", content: JSON.stringify(body) },
+    accept: "json",
+    maxBytes: maxReplyBytes,
+  });
+  if (!answer.ok) return answer;
+  const parsed = parseResult(answer.value, ordered);
+  return parsed.ok ? parsed : failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
+}
+
+/** Number and link, and for a request the numbers of its items. */
+async function report(
+  { tableApi, access, instance }: DeskParts,
+  planned: OrderReport,
+  made: Ordered,
+  person: Person,
+): Answer<OrderReport> {
+  const sysId = made.request_id ?? made.sys_id ?? "";
+  const table = /^[a-z][a-z0-9_]{1,79}$/.test(made.table ?? "") ? made.table ?? "sc_request" : "sc_request";
+  const isId = /^[0-9a-f]{32}$/.test(sysId);
+  const whole = {
+    ...planned,
+    made: { number: numberOf(made) || sysId, link: isId ? linkTo(instance.origin, table, sysId) : "" },
+  };
+  if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return success(whole);
+  const request = { query: `request=${sysId}`, fields: ["number", "short_description", "stage"], limit: maxItemsShown };
+  const items = await tableApi.rows("sc_req_item", request, person);
+  return success({
+    ...whole,
+    items: items.ok
+      ? items.value.rows.map((row) =>
+        ["number", "short_description", "stage"].map((name) => shownValue(row, name)).filter((each) => each !== "")
+          .join(", ")
+      )
+      : [],
+  });
+}
+
+async function readCart({ callAs }: DeskParts, person: Person): Answer<readonly CartLine[]> {
+  const answer = await callAs(person, {
+    method: "GET",
+    path: `${catalogPath}/cart`,
+    accept: "json",
+    maxBytes: maxReplyBytes,
+  });
+  if (!answer.ok) return answer;
+  const parsed = parseResult(answer.value, z.record(z.string(), z.unknown()));
+  return parsed.ok ? success(cartLines(parsed.value)) : parsed;
+}
+
+/** Lines are grouped by how often they are paid; an empty cart has none. */
+function cartLines(cart: Readonly<Record<string, unknown>>): readonly CartLine[] {
+  const groups = [cart, ...Object.values(cart)].flatMap((group) => {
+    const parsed = z.object({ items: z.array(cartLine) }).safeParse(group);
+    return parsed.success ? parsed.data.items : [];
+  });
+  return groups.map(({ item_name: itemName, name, quantity, price }) => ({ name: itemName || name, quantity, price }));
+}

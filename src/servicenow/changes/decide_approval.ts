@@ -1,0 +1,90 @@
+/** Approves or rejects what waits for the person's own decision. */
+import { type Result, success } from "../../lib/result.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { displayValue, storedValue } from "../field_values.ts";
+import type { RecordFields } from "../port.ts";
+import { findRecord } from "../records/find_record.ts";
+import { shownValue } from "../records/shown_record.ts";
+import type { Person } from "../schema/person_cache.ts";
+import { finishedReport, plannedReport } from "./change_report.ts";
+import { type ApprovalRequest, type ChangeReport, maxTextCharacters } from "./port.ts";
+import { resolveValues } from "./resolve_values.ts";
+
+const table = "sysapproval_approver";
+const maxApprovals = 10;
+
+/** The approval that waits for the person: by its sys_id, or by the record that it is about. */
+async function ownApproval(
+  parts: DeskParts,
+  { id, table: named }: ApprovalRequest,
+  person: Person,
+): Promise<Result<RecordFields, ServicenowFailure>> {
+  const mine = `approver=${person.account.sysId}^state=requested`;
+  const isApproval = /^[0-9a-f]{32}$/i.test(id.trim()) && (named === undefined || named.trim() === "");
+  const about = isApproval ? null : await findRecord(parts, { id, table: named }, person, { fields: [] });
+  if (about !== null && !about.ok) return about;
+  const target = about === null
+    ? `sys_id=${id.trim().toLowerCase()}`
+    : about.value.table === table
+    ? `sys_id=${about.value.sysId}`
+    : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
+  const found = await parts.tableApi.rows(table, { query: `${target}^${mine}`, limit: maxApprovals }, person);
+  if (!found.ok) return found;
+  const [first, second] = found.value.rows;
+  if (first === undefined) {
+    return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval`);
+  }
+  if (second === undefined) return success(first);
+  const ids = found.value.rows.map((row) => `${storedValue(row, "sys_id")} of ${shownValue(row, "sys_created_on")}`);
+  return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
+}
+
+export async function decideApproval(
+  parts: DeskParts,
+  request: ApprovalRequest,
+  person: Person,
+): Promise<Result<ChangeReport, ServicenowFailure>> {
+  const { decision, comment = "", dryRun } = request;
+  if (decision === "reject" && comment.trim() === "") return invalidInput("comment is required to reject");
+  if (comment.length > maxTextCharacters) {
+    return invalidInput(`comment must have at most ${maxTextCharacters} characters`);
+  }
+  const open = parts.access.readable(table);
+  if (!open.ok) return open;
+  const approval = await ownApproval(parts, request, person);
+  if (!approval.ok) return approval;
+  const before = approval.value;
+  const columns = await parts.columnsOf(table, person);
+  if (!columns.ok) return columns;
+  const state = decision === "approve" ? "approved" : "rejected";
+  const resolved = await resolveValues(parts, columns.value, [["state", state]], person);
+  if (!resolved.ok) return resolved;
+  const { origin } = parts.instance;
+  const values = resolved.value;
+  const about = displayValue(before, "sysapproval") || displayValue(before, "document_id");
+  const planned = { ...plannedReport({ table, record: before, origin, values }), name: `Approval of ${about}` };
+  if (dryRun) return success({ ...planned, notes: comment === "" ? [] : [`comment: ${comment}`] });
+  const body = { state: values[0]?.stored ?? state, ...(comment === "" ? {} : { comments: comment }) };
+  const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body, person);
+  if (!after.ok) return after;
+  const report = finishedReport(planned, { before, after: after.value, origin, values });
+  return success({ ...report, name: planned.name, notes: await stateOf(parts, before, person) });
+}
+
+/** What the decision did to the record that it is about. */
+async function stateOf(
+  { tableApi, access }: DeskParts,
+  approval: RecordFields,
+  person: Person,
+): Promise<readonly string[]> {
+  const sysId = storedValue(approval, "sysapproval");
+  const actual = storedValue(approval, "source_table");
+  if (!/^[0-9a-f]{32}$/.test(sysId) || !access.mayRead(actual)) return [];
+  const found = await tableApi.row(actual, sysId, person, ["number", "approval", "state"]);
+  if (!found.ok) return [];
+  const { value: record } = found;
+  return [
+    `${shownValue(record, "number")}: approval ${shownValue(record, "approval")}, state ${shownValue(record, "state")}`,
+  ];
+}

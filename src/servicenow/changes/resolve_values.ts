@@ -1,0 +1,111 @@
+/** Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent. */
+import { type Result, success } from "../../lib/result.ts";
+import { isPlatformField } from "../access/field_access.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { columnNamed, unknownColumn } from "../query/columns_by_name.ts";
+import { parseSpan } from "../query/dates.ts";
+import { distinctChoices, valuesOfChoice } from "../schema/choices.ts";
+import type { Column, TableColumns } from "../schema/columns.ts";
+import type { Person } from "../schema/person_cache.ts";
+import type { GivenValue } from "./value_lines.ts";
+
+export interface ResolvedValue {
+  readonly name: string;
+  readonly column: Column;
+  readonly stored: string;
+  /** What people see of it. */
+  readonly shown: string;
+}
+
+const maxChoicesShown = 25;
+const numberTypes = /^(integer|decimal|float|longint|currency|price|percent_complete|currency2)$/;
+
+export async function resolveValues(
+  parts: DeskParts,
+  columns: TableColumns,
+  values: readonly GivenValue[],
+  person: Person,
+): Promise<Result<readonly ResolvedValue[], ServicenowFailure>> {
+  const resolved: ResolvedValue[] = [];
+  for (const [given, value] of values) {
+    const column = columnNamed(columns, given);
+    if (column === undefined) return invalidInput(unknownColumn(columns, given));
+    if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
+    const one = await resolveValue(parts, { columns, column, value }, person);
+    if (!one.ok) return one;
+    resolved.push({ name: column.name, column, ...one.value });
+  }
+  return success(resolved);
+}
+
+type Value = Result<Pick<ResolvedValue, "stored" | "shown">, ServicenowFailure>;
+
+async function resolveValue(
+  { choicesOfColumn, references, now }: DeskParts,
+  { columns, column, value }: { readonly columns: TableColumns; readonly column: Column; readonly value: string },
+  person: Person,
+): Promise<Value> {
+  const { name, type, reference } = column;
+  if (isPlatformField(name)) return invalidInput(`${name} is kept by ServiceNow itself`);
+  if (name === "comments") {
+    return invalidInput("comments go to the caller: use servicenow_add_note with audience=caller");
+  }
+  if (value === "") return success({ stored: "", shown: "" });
+  if (reference !== null && type === "glide_list") {
+    const all: { readonly sysId: string; readonly name: string }[] = [];
+    for (const part of value.split(/\s*[,|]\s*/)) {
+      const one = await references.resolve(reference, part, name, person);
+      if (!one.ok) return one;
+      all.push(one.value);
+    }
+    return success({
+      stored: all.map(({ sysId }) => sysId).join(","),
+      shown: all.map((one) => one.name).join(", "),
+    });
+  }
+  if (reference !== null) {
+    const one = await references.resolve(reference, value, name, person);
+    return one.ok ? success({ stored: one.value.sysId, shown: one.value.name }) : one;
+  }
+  if (type === "boolean") {
+    if (!/^(true|yes|y|1|on|false|no|n|0|off)$/i.test(value)) return invalidInput(`${name} is true or false`);
+    const stored = String(/^(true|yes|y|1|on)$/i.test(value));
+    return success({ stored, shown: stored });
+  }
+  if (column.choice !== "none") {
+    const choices = await choicesOfColumn(columns, column, person);
+    return choices.ok ? choiceValue(column, value, choices.value) : choices;
+  }
+  if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
+    const span = parseSpan(value, now(), "UTC");
+    if (span === null) return invalidInput(`${name}: write a date such as 2026-03-01 08:00, in UTC`);
+    const stored = type === "glide_date" ? span.from.slice(0, 10) : span.from;
+    return success({ stored, shown: type === "glide_date" ? stored : `${stored} UTC` });
+  }
+  if (numberTypes.test(type) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) {
+    return invalidInput(`${name} must be a number`);
+  }
+  return success({ stored: value, shown: value });
+}
+
+function choiceValue(
+  { name, choice }: Column,
+  value: string,
+  choices: Parameters<typeof distinctChoices>[0],
+): Value {
+  const [stored, other] = valuesOfChoice(value, choices);
+  const distinct = distinctChoices(choices);
+  if (stored !== undefined && other === undefined) {
+    return success({ stored, shown: distinct.find((each) => each.value === stored)?.label ?? stored });
+  }
+  if (choices.length === 0 || (choice === "suggestion" && stored === undefined)) {
+    return success({ stored: value, shown: value });
+  }
+  const listed = distinct.slice(0, maxChoicesShown).map((each) => `${each.label} (${each.value})`).join(", ");
+  return invalidInput(
+    stored === undefined
+      ? `${name} is never "${value.slice(0, 80).toWellFormed()}"; its values: ${listed}`
+      : `${name} "${value.slice(0, 80).toWellFormed()}" means several values; give one of: ${listed}`,
+  );
+}

@@ -1,0 +1,117 @@
+/** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Result } from "../../lib/result.ts";
+import { success } from "../../lib/result.ts";
+import type { TableAccess } from "../access/table_access.ts";
+import type { CallAs } from "../calls.ts";
+import { readItem } from "../catalog/catalog_item.ts";
+import { orderFromCatalog } from "../catalog/order.ts";
+import { createDeskChanges } from "../changes/desk_changes.ts";
+import type { ServicenowFailure } from "../failure.ts";
+import { storedValue } from "../field_values.ts";
+import type { ServicenowInstance } from "../instance.ts";
+import type { ServicenowLinks } from "../links/links.ts";
+import type { Caller } from "../caller.ts";
+import { createFindColumn } from "../query/columns_by_name.ts";
+import { createResolveConditions } from "../query/resolve_conditions.ts";
+import { countRecords } from "../records/count.ts";
+import { findRecord } from "../records/find_record.ts";
+import { getRecord } from "../records/get_record.ts";
+import { chooseFile, fetchFile } from "../records/record_files.ts";
+import { searchRecords } from "../records/search.ts";
+import { createTableApi } from "../records/table_api.ts";
+import { createChoices, createChoicesOfColumn } from "../schema/choices.ts";
+import { createColumns } from "../schema/columns.ts";
+import { describeTable } from "../schema/describe.ts";
+import { createPersonCache, type Person } from "../schema/person_cache.ts";
+import { createReferences } from "../schema/references.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import type { Desk } from "../port.ts";
+
+/** ServiceNow's agents give up after 30 s. */
+const jobMs = 24_000;
+
+interface DeskOptions {
+  readonly callAs: CallAs;
+  readonly instance: ServicenowInstance;
+  readonly links: Pick<ServicenowLinks, "access">;
+  readonly access: TableAccess;
+  /** The time of day. */
+  readonly clock: Clock;
+  /** Only differences are used: the clock of the calls. */
+  readonly elapsed: Clock;
+  readonly jobMs?: number;
+}
+
+export function createDesk(options: DeskOptions): Desk {
+  const { links, elapsed, jobMs: limitMs = jobMs } = options;
+  const parts = createParts(options);
+
+  /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
+  const asPerson = async <T>(
+    { subject, signal }: Caller,
+    job: (person: Person) => Promise<Result<T, ServicenowFailure>>,
+  ): Promise<Result<T, ServicenowFailure>> => {
+    const access = await links.access(subject, { signal });
+    if (!access.ok) return access;
+    return await job({ subject, signal, deadline: elapsed() + limitMs, account: access.value.account });
+  };
+
+  return {
+    tables: parts.access.names,
+    search: (search, caller) => asPerson(caller, (person) => searchRecords(parts, search, person)),
+    count: (request, caller) => asPerson(caller, (person) => countRecords(parts, request, person)),
+    get: (request, caller) => asPerson(caller, (person) => getRecord(parts, request, person)),
+    describe: (request, caller) => asPerson(caller, (person) => describeTable(parts, request, person)),
+    fetchFile: (record, name, caller) =>
+      asPerson(caller, async (person) => {
+        const found = await findRecord(parts, record, person, { fields: [] });
+        if (!found.ok) return found;
+        const file = await chooseFile(parts, found.value, name, person);
+        return file.ok ? await fetchFile(parts, file.value.sysId, person) : file;
+      }),
+    fetchFileById: (attachmentId, caller) => asPerson(caller, (person) => fetchFile(parts, attachmentId, person)),
+    describeItem: (item, caller) => asPerson(caller, (person) => readItem(parts, item, person)),
+    order: (request, caller) => asPerson(caller, (person) => orderFromCatalog(parts, request, person)),
+    ...createDeskChanges(parts, asPerson),
+  };
+}
+
+function createParts({ callAs, instance, access, clock, elapsed }: DeskOptions): DeskParts {
+  const tableApi = createTableApi({ callAs, instance });
+  const remember = createPersonCache(elapsed);
+  const columnsOf = createColumns({ tableApi, callAs, remember });
+  const choicesOf = createChoices({ tableApi, remember });
+  const choicesOfColumn = createChoicesOfColumn({ tableApi, remember, choicesOf });
+  const references = createReferences({ tableApi, access, remember });
+  const findColumn = createFindColumn({ access, columnsOf });
+  /** Days and weeks begin where the person lives. */
+  const zoneOf = async (person: Person): Promise<string> => {
+    const zone = await remember(person, ["time zone"], async () => {
+      const own = await tableApi.row("sys_user", person.account.sysId, person, ["time_zone"]);
+      return own.ok ? success(storedValue(own.value, "time_zone")) : own;
+    });
+    return zone.ok ? zone.value : "";
+  };
+  const resolveConditions = createResolveConditions({
+    access,
+    findColumn,
+    choicesOfColumn,
+    references,
+    zoneOf,
+    now: clock,
+  });
+  return {
+    access,
+    callAs,
+    instance,
+    tableApi,
+    columnsOf,
+    choicesOf,
+    choicesOfColumn,
+    references,
+    findColumn,
+    resolveConditions,
+    now: clock,
+  };
+}

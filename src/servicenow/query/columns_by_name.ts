@@ -1,0 +1,86 @@
+/** The column that a caller means: by its name, its label, or through references (`caller_id.department`). */
+import { closestWord } from "../../lib/closest_word.ts";
+import { type Result, success } from "../../lib/result.ts";
+import type { TableAccess } from "../access/table_access.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import type { Column, ColumnsOf, TableColumns } from "../schema/columns.ts";
+import type { Person } from "../schema/person_cache.ts";
+
+/** A column and how to reach it from the table. */
+export interface FoundColumn {
+  readonly path: string;
+  readonly column: Column;
+  /** The table that has the column. */
+  readonly owner: TableColumns;
+}
+
+export type FindColumn = (
+  columns: TableColumns,
+  given: string,
+  person: Person,
+) => Promise<Result<FoundColumn, ServicenowFailure>>;
+
+const maxSteps = 3;
+const maxNamesShown = 40;
+
+/** What agents call a person's part in a record, by the columns that tables have for it. */
+const roles: Readonly<Record<string, readonly string[]>> = {
+  caller: ["caller_id", "requested_for", "requested_by", "author"],
+  requester: ["requested_by", "requested_for", "caller_id"],
+  assignee: ["assigned_to"],
+  group: ["assignment_group", "group"],
+  ci: ["cmdb_ci"],
+  updated: ["sys_updated_on"],
+  created: ["sys_created_on"],
+  class: ["sys_class_name"],
+};
+
+export function createFindColumn(
+  { access, columnsOf }: { readonly access: TableAccess; readonly columnsOf: ColumnsOf },
+): FindColumn {
+  return async (start, given, person) => {
+    const steps = given.trim().split(".");
+    if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
+    let owner = start;
+    const path: string[] = [];
+    for (const [index, step] of steps.entries()) {
+      const column = columnNamed(owner, step);
+      if (column === undefined) return invalidInput(unknownColumn(owner, step));
+      path.push(column.name);
+      if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
+      const target = column.reference;
+      // Rows of a base table may belong to a table that is not open here.
+      if (target === null || !access.mayRead(target) || access.classesOf(target) !== null) {
+        return invalidInput(`${step} leads to no table that can be read here`);
+      }
+      const next = await columnsOf(target, person);
+      if (!next.ok) return next;
+      owner = next.value;
+    }
+    return invalidInput(`${given} is no field`);
+  };
+}
+
+export function columnNamed({ columns }: TableColumns, given: string): Column | undefined {
+  const name = given.trim().toLowerCase().replaceAll(/[\s-]+/g, "_");
+  const named = columns.find((column) => column.name === name);
+  if (named !== undefined) return named;
+  const label = given.trim().toLowerCase();
+  const labelled = columns.filter((column) => column.label.toLowerCase() === label);
+  if (labelled.length === 1) return labelled[0];
+  const [role] = (roles[name] ?? []).flatMap((each) => columns.filter((column) => column.name === each));
+  return role;
+}
+
+/** The words for a field that a table does not have: the nearest, or those that it has. */
+export function unknownColumn({ table, columns }: TableColumns, given: string): string {
+  const shown = given.trim().slice(0, 80).toWellFormed();
+  const names = columns.map(({ name }) => name);
+  const nearest = closestWord(shown.toLowerCase().replaceAll(" ", "_"), names) ??
+    names.find((name) => name.includes(shown.toLowerCase().replaceAll(" ", "_")));
+  const known = names.filter((name) => !name.startsWith("sys_"));
+  const remedy = nearest !== undefined
+    ? `did you mean ${nearest}?`
+    : `it has ${known.slice(0, maxNamesShown).join(", ")}${known.length > maxNamesShown ? ", …" : ""}`;
+  return `${table} has no field ${shown}; ${remedy}`;
+}

@@ -1,0 +1,141 @@
+/** Dates as people say them, in their own time zone, as spans of UTC. */
+
+/** From the first moment to the last, in UTC as the instance stores it. */
+interface Span {
+  readonly from: string;
+  readonly until: string;
+}
+
+interface CivilDay {
+  readonly year: number;
+  readonly month: number;
+  readonly day: number;
+}
+
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: hourMs, day: dayMs, week: 7 * dayMs };
+const maxUnits = 10_000;
+
+/** The offset of a time zone at a moment, in milliseconds; unknown zones count as UTC. */
+function offsetMs(at: number, zone: string): number {
+  try {
+    const parts = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    }).formatToParts(at);
+    const part = (type: string): number => Number(parts.find((each) => each.type === type)?.value ?? "0");
+    const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
+    return local - Math.floor(at / 1_000) * 1_000;
+  } catch {
+    return 0;
+  }
+}
+
+/** Whether the platform knows a time zone of this name. */
+export function isTimeZone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en-US", { timeZone: zone });
+    return zone !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** The moment that clocks in the zone show; where they jump, one of the moments beside. */
+function momentOf(local: number, zone: string): number {
+  const guess = local - offsetMs(local, zone);
+  return local - offsetMs(guess, zone);
+}
+
+function stamp(at: number): string {
+  return new Date(at).toISOString().slice(0, 19).replace("T", " ");
+}
+
+function daySpan(first: number, days: number, zone: string): Span {
+  return { from: stamp(momentOf(first, zone)), until: stamp(momentOf(first + days * dayMs, zone) - 1_000) };
+}
+
+const absolute = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?(?:\.\d{1,3})?\s*(Z|UTC|[+-]\d\d:?\d\d)?)?$/i;
+
+/** The span that `text` means; `null` when it is no date. Times without a zone are UTC, days are the person's own. */
+export function parseSpan(text: string, now: number, zone: string): Span | null {
+  const word = text.trim().toLowerCase().replaceAll(/\s+/g, " ");
+  const written = absolute.exec(text.trim());
+  if (written !== null) return writtenSpan(written, zone);
+  const local = now + offsetMs(now, zone);
+  const today = Math.floor(local / dayMs) * dayMs;
+  const civil = civilOf(today);
+  const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * dayMs;
+  const month = (step: number): Span => {
+    const first = Date.UTC(civil.year, civil.month + step, 1);
+    return daySpan(first, (Date.UTC(civil.year, civil.month + step + 1, 1) - first) / dayMs, zone);
+  };
+  const year = (step: number): Span => {
+    const first = Date.UTC(civil.year + step, 0, 1);
+    return daySpan(first, (Date.UTC(civil.year + step + 1, 0, 1) - first) / dayMs, zone);
+  };
+  switch (word) {
+    case "now":
+      return { from: stamp(now), until: stamp(now) };
+    case "today":
+      return daySpan(today, 1, zone);
+    case "yesterday":
+      return daySpan(today - dayMs, 1, zone);
+    case "tomorrow":
+      return daySpan(today + dayMs, 1, zone);
+    case "this week":
+      return daySpan(monday, 7, zone);
+    case "last week":
+      return daySpan(monday - 7 * dayMs, 7, zone);
+    case "next week":
+      return daySpan(monday + 7 * dayMs, 7, zone);
+    case "this month":
+      return month(0);
+    case "last month":
+      return month(-1);
+    case "next month":
+      return month(1);
+    case "this year":
+      return year(0);
+    case "last year":
+      return year(-1);
+  }
+  const [, direction = "", count = "1", unit = ""] =
+    /^(last|past|next) (?:(\d{1,5}) )?(minute|hour|day|week)s?$/.exec(word) ?? [];
+  const length = Math.min(Number(count), maxUnits) * (unitMs[unit] ?? 0);
+  if (length > 0) {
+    return direction === "next"
+      ? { from: stamp(now), until: stamp(now + length) }
+      : { from: stamp(now - length), until: stamp(now) };
+  }
+  const [, ago = "0", agoUnit = ""] = /^(\d{1,5}) (minute|hour|day|week)s? ago$/.exec(word) ?? [];
+  const distance = Math.min(Number(ago), maxUnits) * (unitMs[agoUnit] ?? 0);
+  if (agoUnit === "") return null;
+  if (agoUnit === "day" || agoUnit === "week") return daySpan(today - distance, 1, zone);
+  return { from: stamp(now - distance), until: stamp(now - distance) };
+}
+
+function civilOf(at: number): CivilDay {
+  const date = new Date(at);
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth(), day: date.getUTCDate() };
+}
+
+function writtenSpan(match: RegExpExecArray, zone: string): Span | null {
+  const [, year = "", month = "", day = "", hour, minute = "0", second, offset = "Z"] = match;
+  const date = Date.UTC(Number(year), Number(month) - 1, Number(day));
+  const civil = civilOf(date);
+  if (civil.month !== Number(month) - 1 || civil.day !== Number(day)) return null;
+  if (hour === undefined) return daySpan(date, 1, zone);
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? "0") > 59) return null;
+  const at = date + Number(hour) * hourMs + Number(minute) * 60_000 + Number(second ?? "0") * 1_000;
+  const [, sign = "+", hours = "0", minutes = "0"] = /^([+-])(\d\d):?(\d\d)$/.exec(offset) ?? [];
+  const shift = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === "-" ? -1 : 1);
+  return { from: stamp(at - shift), until: stamp(at - shift + (second === undefined ? 59_000 : 0)) };
+}

@@ -1,0 +1,243 @@
+/** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
+import { type Result, success } from "../../lib/result.ts";
+import { knownTable, tableNameOf } from "../access/known_tables.ts";
+import type { TableAccess } from "../access/table_access.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { type ChoicesOfColumn, distinctChoices, valuesOfChoice } from "../schema/choices.ts";
+import type { Column, TableColumns } from "../schema/columns.ts";
+import type { Person } from "../schema/person_cache.ts";
+import type { Reference, References } from "../schema/references.ts";
+import type { FindColumn, FoundColumn } from "./columns_by_name.ts";
+import type { Condition, Operator } from "./conditions.ts";
+import { isTimeZone, parseSpan } from "./dates.ts";
+import { anyOf, toQueryValue } from "./query_value.ts";
+
+/** Terms of a query, and the same in words: what was understood. */
+interface ResolvedConditions {
+  readonly terms: readonly string[];
+  readonly understood: readonly string[];
+}
+
+export type ResolveConditions = (
+  columns: TableColumns,
+  conditions: readonly Condition[],
+  person: Person,
+) => Promise<Result<ResolvedConditions, ServicenowFailure>>;
+
+/** A condition that compares with a value. */
+interface Comparison {
+  readonly operator: Operator;
+  readonly value: string;
+}
+
+type Term = Result<{ readonly term: string; readonly words: string }, ServicenowFailure>;
+
+const maxChoicesShown = 25;
+const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
+const numberTypes =
+  /^(integer|decimal|float|longint|currency|price|percent_complete|currency2|order_index|auto_increment|numeric)$/;
+const journalTypes = /^journal/;
+const encoded: Readonly<Record<Operator, string>> = {
+  "=": "=",
+  "!=": "!=",
+  ">": ">",
+  ">=": ">=",
+  "<": "<",
+  "<=": "<=",
+  "contains": "LIKE",
+  "not contains": "NOT LIKE",
+  "starts with": "STARTSWITH",
+};
+
+export function createResolveConditions(
+  { access, findColumn, choicesOfColumn, references, zoneOf, now }: {
+    readonly access: TableAccess;
+    readonly findColumn: FindColumn;
+    readonly choicesOfColumn: ChoicesOfColumn;
+    readonly references: References;
+    /** The time zone of the person. */
+    readonly zoneOf: (person: Person) => Promise<string>;
+    readonly now: () => number;
+  },
+): ResolveConditions {
+  /** Each of several alternatives, or the whole value where it is one. */
+  const alternatives = async <T>(
+    value: string,
+    resolve: (part: string) => Promise<Result<readonly T[], ServicenowFailure>>,
+  ): Promise<Result<readonly T[], ServicenowFailure>> => {
+    const whole = await resolve(value);
+    const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
+    if (whole.ok || parts.length < 2) return whole;
+    const all: T[] = [];
+    for (const part of parts) {
+      const each = await resolve(part);
+      if (!each.ok) return each;
+      all.push(...each.value);
+    }
+    return success(all);
+  };
+
+  const choiceTerm = async (found: FoundColumn, { operator, value }: Comparison, person: Person): Promise<Term> => {
+    const { path, column } = found;
+    const known = await choicesOfColumn(found.owner, column, person);
+    if (!known.ok) return known;
+    const choices = known.value;
+    const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
+    if (isText || (choices.length === 0 && column.choice !== "list")) return textTerm(path, operator, value);
+    if (choices.length === 0) {
+      return /^[\w-]+$/.test(value) ? textTerm(path, operator, value) : invalidInput(
+        `${path}: ServiceNow does not show this user the choices of the field; give the stored value`,
+      );
+    }
+    const values = await alternatives(value, (part) => {
+      const matching = valuesOfChoice(part, choices);
+      if (matching.length > 0) return Promise.resolve(success(matching));
+      const listed = distinctChoices(choices).slice(0, maxChoicesShown).map(({ label, value: stored }) =>
+        label.toLowerCase() === stored.toLowerCase() ? label : `${label} (${stored})`
+      );
+      return Promise.resolve(invalidInput(`${path} is never "${part.slice(0, 80)}"; its values: ${listed.join(", ")}`));
+    });
+    if (!values.ok) return values;
+    const labels = distinctChoices(choices).filter((choice) => values.value.includes(choice.value))
+      .map(({ label }) => label);
+    return termsOf(path, operator, values.value.map((each) => ({ stored: each, shown: each })), labels);
+  };
+
+  const referenceTerm = async (found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> => {
+    const { path, column } = found;
+    const { operator, value } = comparison;
+    const table = column.reference ?? "";
+    if (operator !== "=" && operator !== "!=") {
+      const nameField = knownTable(table)?.nameField ?? "name";
+      return access.mayRead(table) && operator in encoded && !/^[<>]/.test(operator)
+        ? textTerm(`${path}.${nameField}`, operator, value)
+        : invalidInput(`${path} is compared by name: use = or !=`);
+    }
+    const resolved = await alternatives<Reference>(value, async (part) => {
+      if (table === "sys_user_group" && /^my (group|groups|team|teams)$/i.test(part)) {
+        const groups = await references.myGroups(person);
+        return groups.ok && groups.value.length === 0
+          ? invalidInput(`${path}: ServiceNow shows no group of this user`)
+          : groups;
+      }
+      const one = await references.resolve(table, part, path, person);
+      return one.ok ? success([one.value]) : one;
+    });
+    if (!resolved.ok) return resolved;
+    const names = resolved.value.map(({ name }) => name);
+    if (column.type === "glide_list") {
+      const sign = operator === "=" ? "LIKE" : "NOT LIKE";
+      const terms = resolved.value.map(({ sysId }) => `${path}${sign}${sysId}`);
+      return success({ term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` });
+    }
+    return termsOf(path, operator, resolved.value.map(({ sysId, name }) => ({ stored: sysId, shown: name })), names);
+  };
+
+  const dateTerm = async (path: string, { operator, value }: Comparison, person: Person): Promise<Term> => {
+    const zone = await zoneOf(person);
+    const span = parseSpan(value, now(), isTimeZone(zone) ? zone : "UTC");
+    if (span === null) {
+      return invalidInput(
+        `${path}: "${
+          value.slice(0, 80)
+        }" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
+      );
+    }
+    const { from, until } = span;
+    const words = (text: string): string => `${path} ${text} UTC`;
+    switch (operator) {
+      case "=":
+        return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${from} to ${until}`) });
+      case "!=":
+        return success({ term: `${path}<${from}^OR${path}>${until}`, words: words(`not from ${from} to ${until}`) });
+      case ">":
+        return success({ term: `${path}>${until}`, words: words(`after ${until}`) });
+      case ">=":
+        return success({ term: `${path}>=${from}`, words: words(`since ${from}`) });
+      case "<":
+        return success({ term: `${path}<${from}`, words: words(`before ${from}`) });
+      case "<=":
+        return success({ term: `${path}<=${until}`, words: words(`until ${until}`) });
+      default:
+        return invalidInput(`${path} is a date: use =, >, >=, < or <=`);
+    }
+  };
+
+  const classTerm = (path: string, { operator, value }: Comparison): Term => {
+    const classes = value.split(/[|,]/).map(tableNameOf);
+    const closed = classes.find((name) => !access.mayRead(name));
+    if (closed !== undefined) return invalidInput(`${path}: the table ${closed.slice(0, 80)} cannot be read here`);
+    return termsOf(path, operator, classes.map((name) => ({ stored: name, shown: name })), classes);
+  };
+
+  const resolveOne = async (columns: TableColumns, condition: Condition, person: Person): Promise<Term> => {
+    const found = await findColumn(columns, condition.field, person);
+    if (!found.ok) return found;
+    const { path, column } = found.value;
+    const { operator, value } = condition;
+    if (operator === "is empty" || operator === "is not empty") {
+      const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
+      return success({ term: `${path}${sign}`, words: `${path} ${operator}` });
+    }
+    const comparison = { operator, value };
+    if (journalTypes.test(column.type)) {
+      return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
+    }
+    if (column.name === "sys_class_name") return classTerm(path, comparison);
+    if (column.reference !== null) return await referenceTerm(found.value, comparison, person);
+    if (column.type === "boolean") return booleanTerm(path, operator, value);
+    if (dateTypes.test(column.type)) return await dateTerm(path, comparison, person);
+    if (column.choice !== "none") return await choiceTerm(found.value, comparison, person);
+    if (isNumeric(column) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) return invalidInput(`${path} must be a number`);
+    return textTerm(path, operator, value);
+  };
+
+  return async (columns, conditions, person) => {
+    const terms: string[] = [];
+    const understood: string[] = [];
+    for (const condition of conditions) {
+      const resolved = await resolveOne(columns, condition, person);
+      if (!resolved.ok) return resolved;
+      terms.push(resolved.value.term);
+      understood.push(resolved.value.words);
+    }
+    return success({ terms, understood });
+  };
+}
+
+function isNumeric({ type }: Column): boolean {
+  return numberTypes.test(type);
+}
+
+function textTerm(path: string, operator: Operator, value: string): Term {
+  const parts = operator === "=" || operator === "!=" ? value.split("|") : [value];
+  const values: string[] = [];
+  for (const part of parts) {
+    const checked = toQueryValue(part);
+    if (!checked.ok) return invalidInput(`${path} ${checked.error}`);
+    values.push(checked.value);
+  }
+  return termsOf(path, operator, values.map((stored) => ({ stored, shown: stored })), parts.map((part) => part.trim()));
+}
+
+function booleanTerm(path: string, operator: Operator, value: string): Term {
+  const isTrue = /^(true|yes|y|1|on)$/i.test(value);
+  if (!isTrue && !/^(false|no|n|0|off)$/i.test(value)) return invalidInput(`${path} is true or false`);
+  if (operator !== "=" && operator !== "!=") return invalidInput(`${path} is true or false: use =`);
+  const wanted = String(isTrue === (operator === "="));
+  return success({ term: `${path}=${wanted}`, words: `${path} is ${wanted}` });
+}
+
+/** One term for several values: any of them, or none of them. */
+function termsOf(
+  path: string,
+  operator: Operator,
+  values: readonly { readonly stored: string; readonly shown: string }[],
+  labels: readonly string[],
+): Term {
+  const checked = values.map(({ stored }) => `${path}${encoded[operator]}${stored}`);
+  const isNegative = operator === "!=" || operator === "not contains";
+  const term = isNegative ? checked.join("^") : anyOf(checked);
+  const verb = operator === "=" ? "is" : operator === "!=" ? "is not" : operator;
+  return success({ term, words: `${path} ${verb} ${labels.join(isNegative ? " nor " : " or ")}` });
+}

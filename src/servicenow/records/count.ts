@@ -1,0 +1,94 @@
+/** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
+import * as z from "zod";
+import { type Result, success } from "../../lib/result.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import type { ServicenowFailure } from "../failure.ts";
+import type { RecordCount, RecordCountRequest } from "../desk/port.ts";
+import type { RecordFields } from "../port.ts";
+import { maxReplyBytes, parseResult } from "../reply.ts";
+import type { Person } from "../schema/person_cache.ts";
+import { select } from "./selection.ts";
+import { shownValue } from "./shown_record.ts";
+import { invalidInput } from "../failure.ts";
+
+const rowsPerRequest = 2_000;
+const maxRows = 10_000;
+const statistics = z.object({ stats: z.object({ count: z.coerce.number().int().nonnegative() }) });
+
+/** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
+export async function countRecords(
+  parts: DeskParts,
+  { groupBy, ...selection }: RecordCountRequest,
+  person: Person,
+): Promise<Result<RecordCount, ServicenowFailure>> {
+  const selected = await select(parts, selection, person);
+  if (!selected.ok) return selected;
+  const { table, query, understood } = selected.value;
+  const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy, person);
+  if (!grouped.ok) return grouped;
+  const field = grouped.value;
+  const groups = new Map<string, number>();
+  let count = 0;
+  let offset: number | null = 0;
+  for (let read = 0; offset !== null && read < maxRows; read += rowsPerRequest) {
+    const page: Awaited<ReturnType<typeof parts.tableApi.rows>> = await parts.tableApi.rows(table, {
+      query: `${query}${query === "" ? "" : "^"}ORDERBYsys_id`,
+      fields: field === null ? [] : [field],
+      limit: rowsPerRequest,
+      offset,
+    }, person);
+    if (!page.ok) return page;
+    count += page.value.rows.length;
+    for (const row of page.value.rows) tally(groups, row, field);
+    offset = page.value.nextOffset;
+  }
+  const isWhole = offset === null;
+  return success({
+    table,
+    understood,
+    count,
+    isWhole,
+    ...(isWhole ? {} : { instanceCount: await statisticsOf(parts, { table, query }, person) }),
+    groups: field === null
+      ? null
+      : [...groups].map(([name, size]) => ({ name, size })).toSorted((a, b) => b.size - a.size),
+  });
+}
+
+async function groupField(
+  { columnsOf, findColumn }: DeskParts,
+  table: string,
+  groupBy: string,
+  person: Person,
+): Promise<Result<string, ServicenowFailure>> {
+  const columns = await columnsOf(table, person);
+  if (!columns.ok) return columns;
+  const found = await findColumn(columns.value, groupBy, person);
+  if (!found.ok) return found;
+  return /^(journal|html|glide_date_time)/.test(found.value.column.type)
+    ? invalidInput(`${found.value.path} has a value of its own in each record: group by another field`)
+    : success(found.value.path);
+}
+
+function tally(groups: Map<string, number>, row: RecordFields, field: string | null): void {
+  if (field === null) return;
+  const name = shownValue(row, field) || "(empty)";
+  groups.set(name, (groups.get(name) ?? 0) + 1);
+}
+
+/** The Aggregate API's count, for more records than are counted one by one; `null` where it gives none. */
+async function statisticsOf(
+  { callAs }: DeskParts,
+  { table, query }: { readonly table: string; readonly query: string },
+  person: Person,
+): Promise<number | null> {
+  const answer = await callAs(person, {
+    method: "GET",
+    path: `/api/now/stats/${table}`,
+    query: { sysparm_count: "true", sysparm_query: query },
+    accept: "json",
+    maxBytes: maxReplyBytes,
+  });
+  const parsed = answer.ok ? parseResult(answer.value, statistics) : answer;
+  return parsed.ok ? parsed.value.stats.count : null;
+}

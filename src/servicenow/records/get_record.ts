@@ -1,0 +1,79 @@
+/** One record as a person sees it, with its journal and related work where a caller asks for them. */
+import { type Result, success } from "../../lib/result.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { storedValue } from "../field_values.ts";
+import type { RecordView, RecordViewRequest } from "../desk/port.ts";
+import type { Person } from "../schema/person_cache.ts";
+import { findRecord } from "./find_record.ts";
+import { journalFields, readJournal } from "./journal.ts";
+import { listFiles } from "./record_files.ts";
+import { readRelated } from "./related.ts";
+import { chosenFields } from "./search.ts";
+import { toShownRecord } from "./shown_record.ts";
+
+const maxIncluded = 8;
+
+/** One request without `include`, where the table is known from the number. */
+export async function getRecord(
+  parts: DeskParts,
+  { id, table, fields, include = [] }: RecordViewRequest,
+  person: Person,
+): Promise<Result<RecordView, ServicenowFailure>> {
+  if (include.length > maxIncluded) return invalidInput(`include: at most ${maxIncluded}`);
+  const found = await findRecord(parts, { id, table }, person);
+  if (!found.ok) return found;
+  const { record } = found.value;
+  const names = fields === undefined || fields.includes("*")
+    ? success(undefined)
+    : await chosenFields(parts, found.value.table, fields, person);
+  if (!names.ok) return names;
+  const paths = names.value?.filter((name) => name.includes(".")) ?? [];
+  const walked = paths.length === 0
+    ? success(record)
+    : await parts.tableApi.row(found.value.table, found.value.sysId, person, paths);
+  if (!walked.ok) return walked;
+  const asksForAll = fields?.includes("*") === true;
+  const wanted = asksForAll ? Object.keys(record) : names.value;
+  const origin = parts.instance.origin;
+  const shown = toShownRecord(found.value.table, { ...record, ...walked.value }, { origin, names: wanted });
+  const withJournal = include.includes("journal");
+  const view: RecordView = {
+    record: withJournal
+      ? { ...shown, fields: shown.fields.filter(({ name }) => !journalFields.includes(name)) }
+      : shown,
+    version: storedValue(record, "sys_mod_count"),
+    journal: null,
+    files: null,
+    related: [],
+  };
+  return await completeView(parts, view, { found: found.value, include }, person);
+}
+
+async function completeView(
+  parts: DeskParts,
+  view: RecordView,
+  { found, include }: {
+    readonly found: Parameters<typeof readRelated>[2];
+    readonly include: readonly string[];
+  },
+  person: Person,
+): Promise<Result<RecordView, ServicenowFailure>> {
+  let whole = view;
+  for (const kind of new Set(include)) {
+    if (kind === "journal") {
+      const journal = await readJournal(parts, found, person);
+      if (!journal.ok) return journal;
+      whole = { ...whole, journal: journal.value };
+    } else if (kind === "attachments") {
+      const files = await listFiles(parts, found, person);
+      if (!files.ok) return files;
+      whole = { ...whole, files: files.value };
+    } else {
+      const related = await readRelated(parts, kind, found, person);
+      if (!related.ok) return related;
+      whole = { ...whole, related: [...whole.related, related.value] };
+    }
+  }
+  return success(whole);
+}

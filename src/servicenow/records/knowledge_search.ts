@@ -1,0 +1,66 @@
+/** Articles by relevance, from the Knowledge API: published ones that the person may read. */
+import * as z from "zod";
+import { type Result, success } from "../../lib/result.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import type { ServicenowFailure } from "../failure.ts";
+import type { RecordPage, RecordSearch } from "../desk/port.ts";
+import { maxReplyBytes, parseResult } from "../reply.ts";
+import type { Person } from "../schema/person_cache.ts";
+import { htmlToText, plainText } from "./plain_text.ts";
+import { select } from "./selection.ts";
+import { linkTo } from "./shown_record.ts";
+
+const article = z.object({
+  id: z.string().regex(/^(kb_knowledge:)?[0-9a-f]{32}$/),
+  number: z.string().nullish(),
+  title: z.string().nullish(),
+  snippet: z.string().nullish(),
+});
+const articles = z.object({ articles: z.array(article) });
+
+/** Answers by words; conditions narrow them. Fails as `not_found` or `rejected` where an instance has no such API. */
+export async function searchArticles(
+  parts: DeskParts,
+  search: RecordSearch & { readonly words: string; readonly offset: number },
+  person: Person,
+): Promise<Result<RecordPage, ServicenowFailure>> {
+  const { where } = search;
+  const narrowed = await select(parts, { table: "kb_knowledge", ...(where === undefined ? {} : { where }) }, person);
+  if (!narrowed.ok) return narrowed;
+  const { query: filter, understood } = narrowed.value;
+  const answer = await parts.callAs(person, {
+    method: "GET",
+    path: "/api/sn_km_api/knowledge/articles",
+    query: {
+      query: search.words.trim(),
+      language: "all",
+      limit: String(search.limit),
+      offset: String(search.offset),
+      ...(filter === "" ? {} : { filter }),
+    },
+    accept: "json",
+    maxBytes: maxReplyBytes,
+  });
+  if (!answer.ok) return answer;
+  const parsed = parseResult(answer.value, articles);
+  if (!parsed.ok) return parsed;
+  const found = parsed.value.articles.slice(0, search.limit);
+  return success({
+    table: "kb_knowledge",
+    understood: [`with the words ${search.words.trim().slice(0, 200)}`, ...understood],
+    cursor: found.length < search.limit ? null : String(search.offset + found.length),
+    records: found.map(({ id, number, title, snippet }) => {
+      const sysId = id.replace(/^kb_knowledge:/, "");
+      return {
+        table: "kb_knowledge",
+        sysId,
+        name: plainText(number ?? sysId),
+        link: linkTo(parts.instance.origin, "kb_knowledge", sysId),
+        fields: [
+          { name: "short_description", value: plainText(title ?? "") },
+          { name: "snippet", value: htmlToText(snippet ?? "") },
+        ],
+      };
+    }),
+  });
+}

@@ -1,0 +1,44 @@
+/** Text of records as plain text: no markup, nothing that misleads on a terminal or hides from a reader. */
+
+// What reorders, hides or moves what is read (Trojan Source, CVE-2021-42574; tag characters).
+const misleading =
+  /(?![\t\n])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+const blocks = /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|pre|blockquote|section|article)\b[^>]*>/gi;
+const withContent = /<(script|style|template|iframe|object|noscript)\b[^]*?(?:<\/\1\s*>|$)/gi;
+const entities: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: " ",
+};
+
+/** Line ends as `\n`; what misleads becomes visible as `\u{202e}`. */
+export function plainText(text: string): string {
+  return text.toWellFormed().replaceAll("\r\n", "\n").replaceAll("\r", "\n")
+    .replace(misleading, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
+}
+
+/** The words of an HTML text, a line for each block. Links lose their addresses. */
+export function htmlToText(html: string): string {
+  const bare = html.replace(/<!--[^]*?(?:-->|$)/g, "").replace(withContent, "").replace(/\s+/g, " ")
+    .replace(blocks, "\n").replace(/<[a-z/!][^>]*>/gi, "");
+  const decoded = bare.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return entities[String(name).toLowerCase()] ?? whole;
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+  });
+  return plainText(decoded.replace(/ *\n[ \n]*/g, "\n").trim());
+}
+
+/** Whether a text is HTML rather than words with angle brackets in them. */
+export function isHtml(text: string): boolean {
+  return /^\s*<[a-z][^>]*>/i.test(text) && /<\/[a-z]+\s*>|<br\s*\/?>/i.test(text);
+}
+
+/** The first characters of a text, and how many are left. */
+export function cutText(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  return `${text.slice(0, maxCharacters).toWellFormed()}… (${text.length - maxCharacters} more characters)`;
+}

@@ -1,0 +1,116 @@
+/** Files on records: listed, fetched and added under the person's rights. */
+import * as z from "zod";
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { type Attachment, type AttachmentContent, maxAttachmentBytes, type NewAttachment } from "../desk/port.ts";
+import { parseSysId } from "../record_id.ts";
+import { maxReplyBytes, parseResult } from "../reply.ts";
+import type { Person } from "../schema/person_cache.ts";
+import type { Found } from "./find_record.ts";
+
+const maxListed = 100;
+const json = { accept: "json", maxBytes: maxReplyBytes } as const;
+const tooLarge = failure({ reason: "too_large", limitBytes: maxAttachmentBytes } as const);
+const attachmentRecord = z.object({
+  sys_id: z.string().regex(/^[0-9a-f]{32}$/),
+  table_name: z.string(),
+  file_name: z.string(),
+  content_type: z.string(),
+  size_bytes: z.coerce.number().int().nonnegative(),
+});
+
+type Answer<T> = Promise<Result<T, ServicenowFailure>>;
+
+export async function listFiles(
+  { callAs }: DeskParts,
+  { table, sysId }: Pick<Found, "table" | "sysId">,
+  person: Person,
+): Answer<readonly Attachment[]> {
+  const answer = await callAs(person, {
+    ...json,
+    method: "GET",
+    path: "/api/now/attachment",
+    query: {
+      sysparm_query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYsys_created_on`,
+      sysparm_limit: String(maxListed),
+    },
+  });
+  if (!answer.ok) return answer;
+  const parsed = parseResult(answer.value, z.array(attachmentRecord));
+  return parsed.ok ? success(parsed.value.map(toAttachment)) : parsed;
+}
+
+/** A file by its own sys_id. */
+export async function fetchFile(
+  { callAs, access }: DeskParts,
+  attachmentId: string,
+  person: Person,
+): Answer<AttachmentContent> {
+  const sysId = parseSysId(attachmentId);
+  if (!sysId.ok) return sysId;
+  const path = `/api/now/attachment/${sysId.value}`;
+  const described = await callAs(person, { ...json, method: "GET", path });
+  if (!described.ok) return described;
+  const parsed = parseResult(described.value, attachmentRecord);
+  if (!parsed.ok) return parsed;
+  // Files hang on records of every table, pictures of people among them under names of their own.
+  const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
+  if (!access.mayRead(table)) return failure({ reason: "not_found" });
+  if (parsed.value.size_bytes > maxAttachmentBytes) return tooLarge;
+  const file = await callAs(person, {
+    method: "GET",
+    path: `${path}/file`,
+    accept: "file",
+    maxBytes: maxAttachmentBytes,
+  });
+  return file.ok ? success({ ...toAttachment(parsed.value), bytes: file.value.bytes }) : file;
+}
+
+/** The file of a record that `name` means; without a name, its only file. */
+export async function chooseFile(
+  parts: DeskParts,
+  found: Found,
+  name: string | undefined,
+  person: Person,
+): Answer<Attachment> {
+  const listed = await listFiles(parts, found, person);
+  if (!listed.ok) return listed;
+  const fitting = listed.value.filter(({ fileName, sysId }) =>
+    name === undefined || sysId === name.toLowerCase() || fileName.toLowerCase() === name.trim().toLowerCase()
+  );
+  const [file, second] = fitting;
+  if (file !== undefined && second === undefined) return success(file);
+  const among = (fitting.length > 0 ? fitting : listed.value).map(({ fileName, sizeBytes, sysId }) =>
+    `${fileName} (${sizeBytes} bytes, ${sysId})`
+  );
+  return among.length === 0
+    ? invalidInput("the record has no attachment that the user may see")
+    : invalidInput(`name one of its attachments: ${among.join("; ")}`);
+}
+
+export async function addFile(
+  { callAs }: DeskParts,
+  { table, sysId }: Pick<Found, "table" | "sysId">,
+  { fileName, contentType, bytes }: NewAttachment,
+  person: Person,
+): Answer<Attachment> {
+  if (bytes.byteLength > maxAttachmentBytes) return tooLarge;
+  const answer = await callAs(person, {
+    ...json,
+    method: "POST",
+    path: "/api/now/attachment/file",
+    query: { table_name: table, table_sys_id: sysId, file_name: fileName },
+    body: { type: contentType, content: bytes },
+  });
+  if (!answer.ok) return answer;
+  const parsed = parseResult(answer.value, attachmentRecord);
+  return parsed.ok
+    ? success(toAttachment(parsed.value))
+    : failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
+}
+
+function toAttachment(record: z.output<typeof attachmentRecord>): Attachment {
+  const { sys_id: sysId, file_name: fileName, content_type: contentType, size_bytes: sizeBytes } = record;
+  return { sysId, fileName, contentType, sizeBytes };
+}

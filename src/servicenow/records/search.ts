@@ -1,0 +1,128 @@
+/** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
+import { type Result, success } from "../../lib/result.ts";
+import { mayShowField } from "../access/field_access.ts";
+import { knownTable } from "../access/known_tables.ts";
+import type { ServicenowFailure } from "../failure.ts";
+import type { RecordPage, RecordSearch } from "../desk/port.ts";
+import type { RecordFields } from "../port.ts";
+import { maxSearchResults } from "../desk/port.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
+import { invalidInput } from "../failure.ts";
+import type { Person } from "../schema/person_cache.ts";
+import { searchArticles } from "./knowledge_search.ts";
+import { select, textColumns } from "./selection.ts";
+import { toShownRecord } from "./shown_record.ts";
+
+/** Requests for one page. */
+const maxRequests = 4;
+/** Rows of a request that goes on to fill a page. */
+const maxChunk = 200;
+const maxFields = 30;
+
+/** Where a page starts: rows to skip at the instance, and of the rows after them, visible ones that were given already. */
+function parseCursor(cursor: string | undefined): { readonly offset: number; readonly skip: number } | null {
+  if (cursor === undefined) return { offset: 0, skip: 0 };
+  const [, offset = "", skip = "0"] = /^(\d{1,7})(?:\.(\d{1,3}))?$/.exec(cursor) ?? [];
+  return offset === "" ? null : { offset: Number(offset), skip: Number(skip) };
+}
+
+export async function searchRecords(
+  parts: DeskParts,
+  search: RecordSearch,
+  person: Person,
+): Promise<Result<RecordPage, ServicenowFailure>> {
+  const start = parseCursor(search.cursor);
+  if (start === null) return invalidInput("cursor must be the one that the page before gave");
+  const selected = await select(parts, search, person);
+  if (!selected.ok) return selected;
+  const { table, query, understood } = selected.value;
+  if (table === "kb_knowledge" && search.words !== undefined && search.orderBy === undefined) {
+    const articles = await searchArticles(parts, { ...search, words: search.words, offset: start.offset }, person);
+    if (articles.ok) return articles;
+    if (articles.error.reason !== "not_found" && articles.error.reason !== "rejected") return articles;
+  }
+  const names = await chosenFields(parts, table, search.fields, person);
+  if (!names.ok) return names;
+  const order = await orderOf(parts, table, search, person);
+  if (!order.ok) return order;
+  const request = {
+    query: [query, ...order.value].filter((term) => term !== "").join("^"),
+    fields: [...names.value, "number", "sys_class_name", knownTable(table)?.nameField ?? "name"],
+  };
+  const limit = Math.min(search.limit, maxSearchResults);
+  const found: RecordFields[] = [];
+  let { offset, skip } = start;
+  let chunk = limit + skip;
+  for (let requests = 0; requests < maxRequests; requests++) {
+    const page = await parts.tableApi.rows(table, { ...request, limit: chunk, offset }, person);
+    if (!page.ok) return page;
+    const rows = page.value.rows.slice(skip);
+    const missing = limit - found.length;
+    if (rows.length > missing) {
+      found.push(...rows.slice(0, missing));
+      return success(toPage(`${offset}.${skip + missing}`));
+    }
+    found.push(...rows);
+    if (page.value.nextOffset === null) return success(toPage(null));
+    [offset, skip] = [page.value.nextOffset, Math.max(0, skip - page.value.rows.length)];
+    if (found.length >= limit) break;
+    chunk = Math.min(maxChunk, 4 * chunk);
+  }
+  return success(toPage(skip === 0 ? String(offset) : `${offset}.${skip}`));
+
+  function toPage(cursor: string | null): RecordPage {
+    const origin = parts.instance.origin;
+    const shown = search.fields === undefined ? knownTable(table)?.summaryFields : names.ok ? names.value : undefined;
+    return {
+      table,
+      understood,
+      cursor,
+      records: found.map((record) => toShownRecord(table, record, { origin, names: shown })),
+    };
+  }
+}
+
+/** The fields to ask for, each known for the table. */
+export async function chosenFields(
+  parts: DeskParts,
+  table: string,
+  given: readonly string[] | undefined,
+  person: Person,
+): Promise<Result<readonly string[], ServicenowFailure>> {
+  const known = knownTable(table);
+  if (given === undefined && known?.name === table) return success(known.summaryFields);
+  const columns = await parts.columnsOf(table, person);
+  if (!columns.ok) return columns;
+  if (given === undefined) {
+    const present = new Set(columns.value.columns.map(({ name }) => name));
+    const summary = known?.summaryFields.filter((name) => present.has(name)) ?? textColumns(columns.value);
+    return success([
+      ...summary,
+      ...known === undefined ? ["state", "sys_updated_on"].filter((name) => present.has(name)) : [],
+    ]);
+  }
+  if (given.length > maxFields) return invalidInput(`fields: at most ${maxFields}`);
+  const paths: string[] = [];
+  for (const name of given) {
+    const found = await parts.findColumn(columns.value, name, person);
+    if (!found.ok) return found;
+    if (mayShowField(found.value.owner.table, found.value.column.name)) paths.push(found.value.path);
+  }
+  return success(paths);
+}
+
+async function orderOf(
+  parts: DeskParts,
+  table: string,
+  { orderBy }: RecordSearch,
+  person: Person,
+): Promise<Result<readonly string[], ServicenowFailure>> {
+  if (orderBy === undefined) return success(["ORDERBYDESCsys_updated_on"]);
+  const [, name = "", direction = ""] = /^-?\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(orderBy.trim()) ?? [];
+  const columns = await parts.columnsOf(table, person);
+  if (!columns.ok) return columns;
+  const found = await parts.findColumn(columns.value, name, person);
+  if (!found.ok) return found;
+  const isDescending = orderBy.trim().startsWith("-") || /^desc/i.test(direction);
+  return success([`${isDescending ? "ORDERBYDESC" : "ORDERBY"}${found.value.path}`]);
+}

@@ -1,0 +1,121 @@
+/** The choices of a column: stored values and what people call them, in every language that the instance has. */
+import { type Result, success } from "../../lib/result.ts";
+import type { ServicenowFailure } from "../failure.ts";
+import { displayValue, storedValue } from "../field_values.ts";
+import type { TableApi } from "../records/table_api.ts";
+import type { Column, TableColumns } from "./columns.ts";
+import type { Person, Remember } from "./person_cache.ts";
+
+interface Choice {
+  readonly value: string;
+  readonly label: string;
+  readonly language: string;
+}
+
+/** Choices by the name of their column. Empty where the person may not read them. */
+export type ChoicesOf = (
+  columns: TableColumns,
+  person: Person,
+) => Promise<Result<Readonly<Record<string, readonly Choice[]>>, ServicenowFailure>>;
+
+/** The choices of one column; where the person may not read choices, those that occur in records. */
+export type ChoicesOfColumn = (
+  columns: TableColumns,
+  column: Column,
+  person: Person,
+) => Promise<Result<readonly Choice[], ServicenowFailure>>;
+
+const maxChoices = 2_000;
+const maxRecordsRead = 300;
+
+export function createChoices(
+  { tableApi, remember }: { readonly tableApi: TableApi; readonly remember: Remember },
+): ChoicesOf {
+  return ({ table, lineage }, person) =>
+    remember(person, ["choices", table], async () => {
+      const found = await tableApi.rows("sys_choice", {
+        query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
+        fields: ["name", "element", "value", "label", "language"],
+        limit: maxChoices,
+        stored: true,
+      }, person);
+      if (!found.ok) return isAboutRights(found.error) ? success({}) : found;
+      const byColumn: Record<string, Choice[]> = {};
+      const owners: Record<string, string> = {};
+      // A table's own choices replace those of the table that it extends.
+      const nearestFirst = found.value.rows.toSorted((a, b) =>
+        lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
+      );
+      for (const row of nearestFirst) {
+        const [owner, element] = [storedValue(row, "name"), storedValue(row, "element")];
+        owners[element] ??= owner;
+        if (owners[element] !== owner) continue;
+        const [value, label] = [storedValue(row, "value"), storedValue(row, "label")];
+        (byColumn[element] ??= []).push({ value, label, language: storedValue(row, "language") });
+      }
+      return success(byColumn);
+    });
+}
+
+export function createChoicesOfColumn(
+  { tableApi, remember, choicesOf }: {
+    readonly tableApi: TableApi;
+    readonly remember: Remember;
+    readonly choicesOf: ChoicesOf;
+  },
+): ChoicesOfColumn {
+  return async (columns, { name, choice }, person) => {
+    const all = await choicesOf(columns, person);
+    if (!all.ok) return all;
+    const known = choicesFor(all.value, name);
+    if (known.length > 0 || choice !== "list") return success(known);
+    return await remember(person, ["choices seen", columns.table, name], async () => {
+      const query = `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`;
+      const found = await tableApi.rows(columns.table, { query, fields: [name], limit: maxRecordsRead }, person);
+      if (!found.ok) return found;
+      const seen = new Map(found.value.rows.map((row) => [storedValue(row, name), displayValue(row, name)]));
+      return success([...seen].map(([value, label]) => ({ value, label, language: "" })));
+    });
+  };
+}
+
+/** The instance keeps the choices from this person, or has no such table. */
+function isAboutRights({ reason }: ServicenowFailure): boolean {
+  return reason === "forbidden" || reason === "not_found" || reason === "rejected";
+}
+
+/** One choice for each value, in English where the instance has that. */
+export function distinctChoices(choices: readonly Choice[]): readonly Choice[] {
+  const byValue = new Map<string, Choice>();
+  for (const choice of choices) {
+    if (!byValue.has(choice.value) || choice.language === "en") byValue.set(choice.value, choice);
+  }
+  return [...byValue.values()];
+}
+
+/** The values that a caller's word means: the value itself, a label in any language, or a label without its number. */
+export function valuesOfChoice(text: string, choices: readonly Choice[]): readonly string[] {
+  const word = text.trim().toLowerCase();
+  const matching = [
+    ({ value }: Choice) => value.toLowerCase() === word,
+    ({ label }: Choice) => label.toLowerCase() === word,
+    ({ label }: Choice) => bareLabel(label) === bareLabel(word),
+  ];
+  for (const matches of matching) {
+    const values = new Set(choices.filter(matches).map(({ value }) => value));
+    if (values.size > 0) return [...values];
+  }
+  return [];
+}
+
+/** `1 - Critical` is `critical`, `in_progress` and `In-Progress` are `in progress`. */
+function bareLabel(label: string): string {
+  return label.toLowerCase().replace(/^\d+\s*-\s*/, "").replaceAll(/[\s_-]+/g, " ").trim();
+}
+
+export function choicesFor(
+  choices: Readonly<Record<string, readonly Choice[]>>,
+  column: string,
+): readonly Choice[] {
+  return Object.hasOwn(choices, column) ? choices[column] ?? [] : [];
+}

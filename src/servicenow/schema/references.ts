@@ -1,0 +1,131 @@
+/** The record that a name means: a person, a group, a configuration item. A name that means several is an error. */
+import { type Result, success } from "../../lib/result.ts";
+import { knownTable, tableOfNumber } from "../access/known_tables.ts";
+import type { TableAccess } from "../access/table_access.ts";
+import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { displayValue, storedValue } from "../field_values.ts";
+import type { RecordFields } from "../port.ts";
+import { anyOf, toQueryValue } from "../query/query_value.ts";
+import type { TableApi } from "../records/table_api.ts";
+import type { Person, Remember } from "./person_cache.ts";
+
+/** A record by its sys_id, and what to call it in an answer. */
+export interface Reference {
+  readonly sysId: string;
+  readonly name: string;
+}
+
+export interface References {
+  /** `field` is for the words of a failure. */
+  resolve(table: string, text: string, field: string, person: Person): Promise<Result<Reference, ServicenowFailure>>;
+  /** The groups of the person who calls. */
+  myGroups(person: Person): Promise<Result<readonly Reference[], ServicenowFailure>>;
+}
+
+const maxCandidates = 6;
+const maxGroups = 200;
+
+/** What a person is found by, and what tells two of one name apart. */
+const namesOf: Readonly<Record<string, { readonly exact: readonly string[]; readonly shown: readonly string[] }>> = {
+  sys_user: { exact: ["name", "user_name", "email"], shown: ["name", "user_name", "title", "department", "active"] },
+};
+
+export function createReferences(
+  { tableApi, access, remember }: {
+    readonly tableApi: TableApi;
+    readonly access: TableAccess;
+    readonly remember: Remember;
+  },
+): References {
+  const lookUp = async (
+    table: string,
+    text: string,
+    field: string,
+    person: Person,
+  ): Promise<Result<Reference, ServicenowFailure>> => {
+    const value = toQueryValue(text);
+    if (!value.ok) return invalidInput(`${field} ${value.error}`);
+    const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
+    const nameField = isNumber ? "number" : knownTable(table)?.nameField ?? (table === "task" ? "number" : "name");
+    const { exact = [nameField], shown = [nameField] } = isNumber ? {} : namesOf[table] ?? {};
+    const find = (query: string, fields: readonly string[]) =>
+      tableApi.rows(table, { query, fields, limit: maxCandidates }, person);
+    const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
+    if (!found.ok) return found;
+    const rows = preferActive(found.value.rows);
+    const [first, second] = rows;
+    if (first !== undefined && second === undefined) {
+      return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, shown) });
+    }
+    if (first !== undefined) {
+      return invalidInput(
+        `${field} "${text}" is ambiguous: ${listRows(rows, shown)}. Use one of these user names or sys_ids`,
+      );
+    }
+    const words = value.value.split(/[\s,]+/).filter((word) => word.length > 1);
+    const near = words.length === 0 ? null : await find(anyOf(words.map((word) => `${exact[0]}LIKE${word}`)), shown);
+    const candidates = near?.ok === true && near.value.rows.length > 0
+      ? `; nearest: ${listRows(near.value.rows, shown)}`
+      : "";
+    return invalidInput(
+      `${field}: no ${knownTable(table)?.label.toLowerCase() ?? table} "${text}" that the user may see${candidates}`,
+    );
+  };
+
+  return {
+    async resolve(table, given, field, person) {
+      const text = given.trim();
+      if (/^[0-9a-f]{32}$/i.test(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
+      if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
+        return success({ sysId: person.account.sysId, name: person.account.name });
+      }
+      const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
+      if (!access.mayRead(target)) {
+        return invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
+      }
+      return await remember(
+        person,
+        ["reference", target, text.toLowerCase()],
+        () => lookUp(target, text, field, person),
+      );
+    },
+    myGroups: (person) =>
+      remember(person, ["my groups"], async () => {
+        const found = await tableApi.rows("sys_user_grmember", {
+          query: `user=${person.account.sysId}`,
+          fields: ["group"],
+          limit: maxGroups,
+        }, person);
+        if (!found.ok) return found;
+        return success(
+          found.value.rows.map((row) => ({ sysId: storedValue(row, "group"), name: displayValue(row, "group") }))
+            .filter(({ sysId }) => sysId !== ""),
+        );
+      }),
+  };
+}
+
+/** Where one of several is active, the others have left. */
+function preferActive(rows: readonly RecordFields[]): readonly RecordFields[] {
+  const active = rows.filter((row) => storedValue(row, "active") === "true");
+  return active.length === 1 ? active : rows;
+}
+
+function listRows(rows: readonly RecordFields[], shown: readonly string[]): string {
+  const names = rows.slice(0, maxCandidates - 1).map((row) => describeRow(row, shown));
+  return [...names, ...(rows.length >= maxCandidates ? ["and more"] : [])].join("; ");
+}
+
+function describeRow(row: RecordFields, shown: readonly string[]): string {
+  const [name = "", ...others] = shown.filter((field) => field !== "active").map((field) => displayValue(row, field))
+    .filter((text) => text !== "");
+  const state = storedValue(row, "active") === "false" ? ["inactive"] : [];
+  const details = [...others, ...state].join(", ");
+  return details === "" ? `${name} (sys_id ${storedValue(row, "sys_id")})` : `${name} (${details})`;
+}
+
+/** `Ada Lovelace (ada)`, and for all but people the name alone. */
+function nameOfRow(row: RecordFields, shown: readonly string[]): string {
+  const [name = "", login = ""] = shown.map((field) => displayValue(row, field));
+  return shown.length > 1 && login !== "" ? `${name} (${login})` : name || storedValue(row, "sys_id");
+}

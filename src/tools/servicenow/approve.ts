@@ -1,0 +1,29 @@
+/** The tool `servicenow_approve`: the person's own decision on what waits for it. */
+import * as z from "zod";
+import { defineTool, type Tool } from "../../mcp/tool.ts";
+import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { reportLines } from "./change_lines.ts";
+import { callerOf, dryRunParameter, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+
+export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_approve",
+    title: "Approve or reject in ServiceNow",
+    description: "Gives the user's own decision. What waits: servicenow_search sysapproval_approver, approver=me, " +
+      "state=Requested.",
+    scopes: ["servicenow:write"],
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    aliases: { number: "id", sys_id: "id" },
+    input: z.object({
+      id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),
+      decision: z.enum(["approve", "reject"]),
+      comment: z.string().optional().describe("Required to reject"),
+      dry_run: dryRunParameter,
+    }),
+    async run({ id, decision, comment, dry_run: dryRun }, context) {
+      const request = { id, decision, comment: given(comment), dryRun };
+      const decided = await servicenow.desk.decide(request, callerOf(context));
+      return decided.ok ? toTextOutcome(reportLines(decided.value)) : toFailureOutcome(servicenow, decided.error);
+    },
+  });
+}

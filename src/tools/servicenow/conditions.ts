@@ -1,0 +1,57 @@
+/** Conditions as parameters: lines in `where`, and columns that agents guess as parameters of their own. */
+import * as z from "zod";
+import { given } from "./outcome.ts";
+
+export const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
+  "Conditions, one a line, in labels: state=New|In Progress; assigned_to=me; assignment_group=my groups; " +
+    "opened_at>=last week; cmdb_ci is empty; short_description contains vpn",
+);
+
+const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true });
+
+/** Understood and not listed; each stands for a line of `where`. */
+export const conditionParameters = {
+  number: unlisted(),
+  state: unlisted(),
+  priority: unlisted(),
+  category: unlisted(),
+  active: z.boolean().optional().meta({ unlisted: true }),
+  assigned_to: unlisted(),
+  assignment_group: unlisted(),
+  caller: unlisted(),
+  cmdb_ci: unlisted(),
+  updated_after: unlisted(),
+  updated_before: unlisted(),
+};
+
+type Conditions =
+  & { readonly where?: string | undefined; readonly active?: boolean | undefined }
+  & {
+    readonly [Name in Exclude<keyof typeof conditionParameters, "active">]?: string | undefined;
+  };
+
+/** All conditions as lines. */
+export function whereOf(input: Conditions): string | undefined {
+  const lines = given(input.where) === undefined ? [] : [input.where ?? ""];
+  for (
+    const name of [
+      "number",
+      "state",
+      "priority",
+      "category",
+      "assigned_to",
+      "assignment_group",
+      "caller",
+      "cmdb_ci",
+    ] as const
+  ) {
+    const value = given(input[name])?.replaceAll(/\s+/g, " ");
+    if (value !== undefined) lines.push(`${name} = ${value}`);
+  }
+  if (input.active !== undefined) lines.push(`active = ${input.active}`);
+  for (const [name, sign] of [["updated_after", ">="], ["updated_before", "<="]] as const) {
+    const value = given(input[name])?.replaceAll(/\s+/g, " ");
+    if (value !== undefined) lines.push(`sys_updated_on ${sign} ${value}`);
+  }
+  return lines.length === 0 ? undefined : lines.join("\n");
+}

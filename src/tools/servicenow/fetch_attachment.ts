@@ -1,0 +1,45 @@
+/** The tool `servicenow_fetch_attachment`: a record's file into the workspace. */
+import * as z from "zod";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import type { AttachmentContent } from "../../servicenow/desk/port.ts";
+import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { showName } from "../../workspace/file_display.ts";
+import type { AttachmentFiles } from "./files.ts";
+import { callerOf, given, idParameter, optionalTable, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+
+export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
+  return defineTool({
+    name: "servicenow_fetch_attachment",
+    title: "Save a ServiceNow attachment",
+    description: "Saves a record's file to the workspace. Replaces a file that filename names.",
+    scopes: ["servicenow:read", "files:write"],
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    aliases: { number: "id", sys_id: "id", path: "filename" },
+    input: z.object({
+      id: idParameter,
+      table: optionalTable,
+      name: z.string().optional().describe("Of the attachment, where there are several"),
+      filename: z.string().optional().describe("Where to save it; a new file when absent"),
+    }),
+    async run({ id, table, name, filename }, context) {
+      const fetched = await servicenow.desk.fetchFile({ id, table: given(table) }, given(name), callerOf(context));
+      if (!fetched.ok) return toFailureOutcome(servicenow, fetched.error);
+      return await saveAttachment(files, fetched.value, given(filename), context);
+    },
+  });
+}
+
+/** A file by a name that the caller did not choose replaces nothing. */
+export async function saveAttachment(
+  files: AttachmentFiles,
+  { bytes, fileName }: AttachmentContent,
+  chosen: string | undefined,
+  context: ToolContext,
+): Promise<ToolOutcome> {
+  const saved = chosen === undefined
+    ? await files.create(fileName, bytes, context)
+    : await files.write(chosen, bytes, context);
+  return saved.ok
+    ? toTextOutcome([`Saved ${showName(saved.value)} (${bytes.byteLength} bytes)`])
+    : { ok: false, ...saved.error };
+}

@@ -1,0 +1,128 @@
+/** Tools by the names that they had: not listed any more, and understood for agents that were set up with them. */
+import * as z from "zod";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { reportLines } from "./change_lines.ts";
+import type { AttachmentFiles } from "./files.ts";
+import { saveAttachment } from "./fetch_attachment.ts";
+import { callerOf, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+import { fieldLines } from "./record_lines.ts";
+
+const text = (): z.ZodOptional<z.ZodString> => z.string().optional();
+
+export function formerReadingTools(servicenow: ServicenowRecords, files: AttachmentFiles): readonly Tool[] {
+  const reading = {
+    scopes: ["servicenow:read"],
+    annotations: { readOnlyHint: true, openWorldHint: true },
+    unlisted: true,
+  };
+  return [
+    defineTool({
+      ...reading,
+      name: "servicenow_my_profile",
+      title: "Read my ServiceNow profile",
+      description: "Now servicenow_get_record with id=me.",
+      input: z.object({}),
+      async run(_input, context) {
+        const found = await servicenow.desk.get({ id: "me" }, callerOf(context));
+        return found.ok
+          ? toTextOutcome([found.value.record.name, ...fieldLines(found.value.record)])
+          : toFailureOutcome(servicenow, found.error);
+      },
+    }),
+    defineTool({
+      ...reading,
+      name: "servicenow_list_attachments",
+      title: "List attachments of a ServiceNow record",
+      description: "Now servicenow_get_record with include=attachments.",
+      input: z.object({ table: z.string(), id: z.string() }),
+      async run({ table, id }, context) {
+        const request = { id, table, fields: [], include: ["attachments"] };
+        const found = await servicenow.desk.get(request, callerOf(context));
+        if (!found.ok) return toFailureOutcome(servicenow, found.error);
+        const listed = found.value.files ?? [];
+        return toTextOutcome(
+          listed.length === 0
+            ? ["No attachments"]
+            : listed.map(({ sysId, fileName, sizeBytes }) =>
+              `${fileName.replace(/\s+/g, " ")}: ${sizeBytes} bytes, attachment_id ${sysId}`
+            ),
+        );
+      },
+    }),
+    defineTool({
+      ...reading,
+      name: "servicenow_save_attachment",
+      title: "Save a ServiceNow attachment",
+      description: "Now servicenow_fetch_attachment.",
+      scopes: ["servicenow:read", "files:write"],
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+      input: z.object({ attachment_id: z.string(), filename: text() }),
+      async run({ attachment_id: id, filename }, context) {
+        const fetched = await servicenow.desk.fetchFileById(id.trim(), callerOf(context));
+        return fetched.ok
+          ? await saveAttachment(files, fetched.value, given(filename), context)
+          : toFailureOutcome(servicenow, fetched.error);
+      },
+    }),
+  ];
+}
+
+export function formerWritingTools(
+  servicenow: ServicenowRecords,
+  { create, attach }: { readonly create: Tool; readonly attach: Tool },
+): readonly Tool[] {
+  const writing = {
+    scopes: ["servicenow:write"],
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+    unlisted: true,
+  };
+  return [
+    defineTool({
+      ...writing,
+      name: "servicenow_add_comment",
+      title: "Comment on a ServiceNow record",
+      description: "Now servicenow_add_note.",
+      input: z.object({
+        table: text(),
+        id: z.string(),
+        text: z.string(),
+        // It once was the customer's by default.
+        kind: z.enum(["comments", "work_notes"]).default("work_notes"),
+      }),
+      async run({ table, id, text: note, kind }, context) {
+        const audience = kind === "comments" ? "caller" : "team";
+        const request = { id, table: given(table), audience, text: note, dryRun: false } as const;
+        const added = await servicenow.desk.addNote(request, callerOf(context));
+        return added.ok ? toTextOutcome(reportLines(added.value)) : toFailureOutcome(servicenow, added.error);
+      },
+    }),
+    defineTool({
+      ...writing,
+      name: "servicenow_create_incident",
+      title: "Open a ServiceNow incident",
+      description: "Now servicenow_create with table=incident.",
+      input: z.object({
+        short_description: z.string(),
+        description: text(),
+        urgency: text(),
+        impact: text(),
+        category: text(),
+      }),
+      run: (input, context) => runAs(create, { table: "incident", ...input, dry_run: false }, context),
+    }),
+    defineTool({
+      ...writing,
+      name: "servicenow_add_attachment",
+      title: "Attach a file to a ServiceNow record",
+      description: "Now servicenow_attach.",
+      scopes: attach.scopes,
+      input: z.object({ table: text(), id: z.string(), filename: z.string() }),
+      run: (input, context) => runAs(attach, { ...input, dry_run: false }, context),
+    }),
+  ];
+}
+
+function runAs(tool: Tool, input: object, context: ToolContext): ToolOutcome | Promise<ToolOutcome> {
+  return tool.run(input as never, context);
+}

@@ -1,0 +1,65 @@
+/** Records as lines of text. No value can pass for a line of ours: further lines of a value are indented. */
+import type { JournalEntry, RelatedRecords, ShownRecord } from "../../servicenow/desk/port.ts";
+
+/** Values in a list are for choosing; servicenow_get_record gives them whole. */
+const maxListedCharacters = 200;
+/** Of one value; a caller that asks for the field alone gets more. */
+const maxValueCharacters = 4_000;
+const maxEntryCharacters = 4_000;
+const titles = /^(.*\.)?short_description$|^name$|^title$/;
+
+function cut(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters
+    ? text
+    : `${text.slice(0, maxCharacters).toWellFormed()}… (${text.length - maxCharacters} more characters)`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+function indented(text: string): string {
+  return text.replaceAll("\n", "\n  ");
+}
+
+/** Two lines: what it is called, and what tells it apart. */
+export function listLines(records: readonly ShownRecord[]): readonly string[] {
+  const names = records.map(({ name }) => name);
+  return records.flatMap(({ name, sysId, fields }) => {
+    const title = fields.find((field) => titles.test(field.name) && field.value !== name)?.value ?? "";
+    const isUnique = names.filter((each) => each === name).length === 1;
+    const others = fields.filter((field) =>
+      field.value !== "" && field.value !== name && field.value !== title && field.name !== "number"
+    );
+    const details = others.map((field) => `${field.name} ${oneLine(cut(field.value, maxListedCharacters))}`);
+    return [
+      oneLine(`${name}${isUnique || sysId === name ? "" : ` (sys_id ${sysId})`} ${cut(title, maxListedCharacters)}`),
+      ...(details.length === 0 ? [] : [`  ${details.join(" | ")}`]),
+    ];
+  });
+}
+
+/** A line for each field. */
+export function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters): readonly string[] {
+  return fields.map(({ name, value }) => `${name}: ${indented(cut(value, maxCharacters))}`);
+}
+
+export function journalLines(entries: readonly JournalEntry[]): readonly string[] {
+  if (entries.length === 0) return ["journal: no entry that the user may see"];
+  return [
+    `journal, newest first:`,
+    ...entries.map(({ audience, author, at, text }) => {
+      const seen = audience === "caller" ? "comment, seen by the caller" : "work note";
+      const head = author === null ? `${seen}s as ServiceNow shows them` : `${at} ${author} (${seen})`;
+      return `- ${head}: ${indented(cut(text, maxEntryCharacters))}`;
+    }),
+  ];
+}
+
+export function relatedLines({ kind, records, isCut }: RelatedRecords): readonly string[] {
+  if (records.length === 0) return [`${kind}: none that the user may see`];
+  return [
+    `${kind}${isCut ? " (the first)" : ""}:`,
+    ...listLines(records).map((line) => `- ${line}`.replace(/^- {3}/, "    ")),
+  ];
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { fingerprintTree } from "../../workspace/confined_base.ts";
+import { type Desk, openDesk } from "./desk_place.ts";
+
+/** Saves an attachment by its id and gives the name of the new file. */
+async function save({ text }: Desk, input: object): Promise<string> {
+  const said = await text("servicenow_save_attachment", input);
+  const [, name] = /^Saved (.*) \(\d+ bytes\)$/.exec(said) ?? [];
+  assert.ok(name !== undefined, said);
+  return name;
+}
+
+/** An attachment with some text and this name. */
+async function attach({ call, root, instance }: Desk, name: string): Promise<string> {
+  await Deno.mkdir(`${root}/from`, { recursive: true });
+  await Deno.writeTextFile(`${root}/from/page.txt`, "of a stranger");
+  const input = { table: "incident", id: "INC0010001", filename: "from/page.txt" };
+  assert.ok((await call("servicenow_add_attachment", input)).ok);
+  const id = [...instance.tables.get("sys_attachment")?.keys() ?? []].at(-1) ?? "";
+  instance.changeAttachment(id, { file_name: name });
+  return id;
+}
+
+Deno.test("an attachment's own name cannot become a path, nor a name that misleads or that no file can have", async () => {
+  await using place = await openDesk();
+  for (
+    const [name, expected] of [
+      ["../../etc/passwd", "_.._etc_passwd"],
+      ["a\\b:c.txt", "a_b_c.txt"],
+      ["..", "attachment"],
+      ["", "attachment"],
+      [". . bashrc", "bashrc"],
+      [".git", "git"],
+      [".portcullis", "portcullis"],
+      ["end. ", "end"],
+      ["CON.txt", "attachment"],
+      ["re\u202etxt.exe", "re_txt.exe"],
+      ["half\ud800.txt", "half\ufffd.txt"],
+      ["\u4e2d".repeat(200) + ".pdf", "\u4e2d".repeat(38) + ".pdf"],
+      ["\ud83d\ude00".repeat(100), "\ud83d\ude00".repeat(30)],
+    ] as const
+  ) {
+    const filename = await save(place, { attachment_id: await attach(place, name) });
+    if (expected === "attachment") assert.match(filename, /^attachment(?: \(\d+\))?$/);
+    else assert.equal(filename, expected);
+    assert.equal(await Deno.readTextFile(`${place.root}/${filename}`), "of a stranger");
+  }
+});
+
+Deno.test("an attachment saved by its own name replaces nothing, whatever has that name; one saved by filename does", async () => {
+  await using place = await openDesk();
+  const { root } = place;
+  const takers: Readonly<Record<string, (path: string) => void>> = {
+    "Makefile": (path) => Deno.writeTextFileSync(path, "mine"),
+    "sub.d": (path) => Deno.mkdirSync(path),
+    "link.txt": (path) => Deno.symlinkSync("Makefile", path),
+    "locked.txt": (path) => Deno.writeTextFileSync(path, "mine", { mode: 0o400 }),
+    "outward.txt": (path) => Deno.symlinkSync("/etc/hostname", path),
+    "dangling": (path) => Deno.symlinkSync("/nowhere/at/all", path),
+    "loop": (path) => Deno.symlinkSync("loop", path),
+    "a (2).tar.gz": (path) => Deno.writeTextFileSync(path, "mine"),
+    ["n".repeat(116) + ".txt"]: (path) => Deno.writeTextFileSync(path, "mine"),
+  };
+  for (const [name, take] of Object.entries(takers)) {
+    take(`${root}/${name}`);
+    const before = fingerprintTree(root);
+    const id = await attach(place, name);
+    const names = [];
+    for (let count = 0; count < 2; count++) {
+      names.push(await save(place, { attachment_id: id }));
+    }
+    const dot = name.lastIndexOf(".");
+    const [stem, extension] = dot === -1 ? [name, ""] : [name.slice(0, dot), name.slice(dot)];
+    for (const [index, saved] of names.entries()) {
+      assert.ok(saved.startsWith(stem.slice(0, 100)) && saved.endsWith(` (${index + 2})${extension}`), saved);
+      assert.equal(await Deno.readTextFile(`${root}/${saved}`), "of a stranger");
+      await Deno.remove(`${root}/${saved}`);
+    }
+    await Deno.remove(`${root}/from`, { recursive: true });
+    await Deno.remove(`${root}/.portcullis`, { recursive: true });
+    assert.equal(fingerprintTree(root), before);
+  }
+  const chosen = { attachment_id: await attach(place, "anything"), filename: "Makefile" };
+  assert.equal(await save(place, chosen), "Makefile");
+  assert.equal(await Deno.readTextFile(`${root}/Makefile`), "of a stranger");
+});

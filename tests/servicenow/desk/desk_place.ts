@@ -1,0 +1,82 @@
+/** The ServiceNow tools over a stand-in instance, for people of it: each subject is the user name of one. */
+import assert from "node:assert/strict";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { parseToolInput } from "../../../src/mcp/calls/tool_input.ts";
+import { createToolRegistry } from "../../../src/mcp/offers/tool_registry.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../../../src/mcp/tool.ts";
+import type { ServicenowOptions } from "../../../src/servicenow/servicenow.ts";
+import { workspaceFiles } from "../../../src/tools/servicenow/files.ts";
+import { servicenowTools } from "../../../src/tools/servicenow/servicenow_tools.ts";
+import { openDiskWorkspace } from "../../../src/workspace/disk/disk_workspace.ts";
+import { defaultWorkspaceLimits } from "../../../src/workspace/limits.ts";
+import type { StandInInstance, StandInOptions } from "../../fixtures/servicenow/instance.ts";
+import { principalOf } from "../principal.ts";
+import { openPlace, type Place } from "../place.ts";
+
+export interface Desk extends AsyncDisposable {
+  readonly place: Place;
+  readonly instance: StandInInstance;
+  readonly root: string;
+  readonly tools: readonly Tool[];
+  /** Calls a tool as the protocol layer does: arguments that it does not have are refused. */
+  call(name: string, input: object, userName?: string): Promise<ToolOutcome>;
+  /** The text of a success, or `refused (code): message`. */
+  text(name: string, input: object, userName?: string): Promise<string>;
+  /** How many o200k tokens the listed tools cost. */
+  tokens(): number;
+}
+
+interface DeskOptions extends Pick<ServicenowOptions, "tables"> {
+  readonly writing?: boolean;
+  readonly people?: readonly string[];
+  readonly instance?: Pick<StandInOptions, "data" | "habits">;
+}
+
+export async function openDesk(
+  { writing = true, people = ["ada", "ben"], tables, instance = {} }: DeskOptions = {},
+): Promise<Desk> {
+  const place = await openPlace(instance);
+  for (const userName of people) await place.link(userName, userName);
+  const servicenow = tables === undefined ? place.servicenow : place.another({ storage: place.storage, tables });
+  const root = await Deno.makeTempDir({ prefix: "portcullis-servicenow-desk-" });
+  const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits, hardLinks: "refuse" });
+  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
+  const registry = createToolRegistry(tools);
+
+  const call: Desk["call"] = async (name, input, userName = "ada") => {
+    const registered = registry.get(name);
+    assert.ok(registered !== undefined, `${name} is offered`);
+    const parsed = parseToolInput(registered, input as Record<string, unknown>);
+    if (!parsed.ok) return { ok: false, code: "invalid_arguments", message: parsed.error };
+    // ServiceNow tools use nothing else of a context.
+    const context: Pick<ToolContext, "principal" | "signal" | "noteChange"> = {
+      principal: principalOf(userName),
+      signal: new AbortController().signal,
+      noteChange: () => {},
+    };
+    return await registered.tool.run(parsed.value as never, context as ToolContext);
+  };
+  return {
+    place,
+    instance: place.instance,
+    root,
+    tools,
+    call,
+    async text(name, input, userName) {
+      const outcome = await call(name, input, userName);
+      if (!outcome.ok) return `refused (${outcome.code}): ${outcome.message}`;
+      return outcome.content.map((block) => block.type === "text" ? block.text : "").join("\n");
+    },
+    tokens: () =>
+      registry.all().filter(({ tool }) => tool.unlisted !== true).reduce(
+        (sum, { tool: { name, title, description, annotations }, inputSchema }) =>
+          sum + countTokens(JSON.stringify({ name, title, description, inputSchema, annotations })),
+        0,
+      ),
+    async [Symbol.asyncDispose]() {
+      await workspace.close();
+      await place[Symbol.asyncDispose]();
+      await Deno.remove(root, { recursive: true });
+    },
+  };
+}
