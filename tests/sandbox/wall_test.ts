@@ -6,6 +6,7 @@ import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { attempts, type Targets } from "./attempts.ts";
 import { call, createToken } from "./call.ts";
+import { kernelAttempts } from "./kernel_attempts.ts";
 
 const program = "tests/sandbox/broken_server.ts";
 const env = { PORT: "0", OLLAMA_HOST: "127.0.0.1:1", SHUTDOWN_TIMEOUT: "0" };
@@ -48,13 +49,6 @@ Deno.test("a broken tool gets at nothing but the workspace: every attempt that w
     ) {
       await t.step(what, async () => assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires)/));
     }
-    const kernelAttempts: readonly (readonly [string, RegExp])[] = [
-      ["load the binding again", /not available/],
-      ["open a directory outside by the worker's descriptors", /EACCES/],
-      ["leave the workspace by the worker's descriptors", /EXDEV/],
-      ["make a descriptor from a number", /TypeError/],
-      ["learn of a file outside by the worker's watch for commits", /nothing/],
-    ];
     for (const [what, reason] of loadKernel().available ? kernelAttempts : []) {
       await t.step(what, async () => assert.match(await attempt(what), new RegExp(`^stopped: .*${reason.source}`)));
     }

@@ -1,0 +1,8 @@
+/** What {@link ./broken_worker.ts} tries with the binding to the kernel that the worker holds, and what stops it. */
+export const kernelAttempts: readonly (readonly [what: string, reason: RegExp])[] = [
+  ["load the binding again", /not available/],
+  ["open a directory outside by the worker's descriptors", /EACCES/],
+  ["leave the workspace by the worker's descriptors", /EXDEV/],
+  ["make a descriptor from a number", /TypeError/],
+  ["learn of a file outside by the worker's watch for commits", /nothing/],
+];

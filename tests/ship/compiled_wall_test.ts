@@ -1,0 +1,104 @@
+/** The walls of the compiled program: the one of permissions, held against broken tools, and Landlock's. */
+import assert from "node:assert/strict";
+import process from "node:process";
+import { root } from "../../scripts/bundle.ts";
+import { compiledPermissions, unstableFlags } from "../../scripts/compile.ts";
+import { loadKernel } from "../../src/kernel/kernel.ts";
+import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
+import { loadLauncherLibc } from "../../src/sandbox/libc.ts";
+import { compilerEnvironment, prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
+import { runProcess, startProcess } from "../fixtures/forms/server_process.ts";
+import { makeServerPlace } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { attempts, type Targets } from "../sandbox/attempts.ts";
+import { call, createToken } from "../sandbox/call.ts";
+import { kernelAttempts } from "../sandbox/kernel_attempts.ts";
+
+const missing = whyMissing("binary");
+const hasLandlock = Deno.build.os === "linux" && landlockVersion(loadLauncherLibc()) >= leastLandlockVersion;
+
+/** {@link ../sandbox/broken_server.ts}, compiled with the permissions of the program that is shipped. */
+async function compileBroken(directory: string): Promise<string> {
+  const environment = compilerEnvironment();
+  const args = [
+    ...["compile", "--quiet", "--no-check", "--config", "deno.json", "--no-code-cache"],
+    ...[...unstableFlags, ...compiledPermissions()],
+    ...["--include", "tests/sandbox/broken_worker.ts", "--output", `${directory}/broken`],
+    "tests/sandbox/broken_server.ts",
+  ];
+  const compiler = environment["COMPILE_DENO"] ?? process.env["COMPILE_DENO"] ?? Deno.execPath();
+  const { success, stderr } = await new Deno.Command(compiler, { args, cwd: root, env: environment }).output();
+  assert.ok(success, new TextDecoder().decode(stderr));
+  return `${directory}/broken`;
+}
+
+Deno.test({
+  ...skippedUnless(
+    missing === null,
+    missing ?? "",
+    "in the compiled program no tool reaches a symbol, loads a library, or gets at anything but the workspace",
+  ),
+  async fn(t) {
+    const directory = await Deno.makeTempDir({ prefix: "portcullis-broken-" });
+    try {
+      const program = { command: await compileBroken(directory), args: [] };
+      await using place = await makeServerPlace();
+      const token = await createToken(place.dataDir);
+      await using server = await startProcess(program, place, {
+        DATA_DIR: place.dataDir,
+        WORKSPACE_DIR: place.workspaceDir,
+        PORT: "0",
+        OLLAMA_HOST: "127.0.0.1:1",
+        SHUTDOWN_TIMEOUT: "0",
+      });
+      const targets: Targets = {
+        secretPath: `${directory}/secret.js`,
+        newPath: `${directory}/new`,
+        workspaceDir: place.workspaceDir,
+        dataDir: place.dataDir,
+        program: Deno.execPath(),
+        elsewhere: { hostname: "127.0.0.1", port: 2 },
+      };
+      await Deno.writeTextFile(targets.secretPath, "export default 'secret';");
+      const attempt = (what: string): Promise<string> => call(server, token, "attempt", { what, targets });
+      for (const what of Object.keys(attempts)) {
+        await t.step(
+          what,
+          async () => assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires|EPERM|EACCES)/),
+        );
+      }
+      for (const [what, reason] of loadKernel().available ? kernelAttempts : []) {
+        await t.step(what, async () => assert.match(await attempt(what), new RegExp(`^stopped: .*${reason.source}`)));
+      }
+      assert.equal(await attempt("work in the workspace"), 'done: "made"');
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  ...skippedUnless(
+    missing === null && hasLandlock,
+    missing ?? "there is no Landlock",
+    "the compiled program's harden serves files under Landlock, and stops with status 0",
+  ),
+  async fn() {
+    await using prepared = await prepareForm("binary");
+    const command = prepared.env["PORTCULLIS_PROGRAM"] ?? "";
+    await using place = await makeServerPlace();
+    const env = { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, OLLAMA_HOST: "127.0.0.1:1" };
+    const created = await runProcess(
+      { command, args: ["token", "create", "--scope", "files:write"] },
+      { env, stdin: "" },
+    );
+    assert.equal(created.code, 0, created.stderr);
+    const token = created.stdout.trim();
+    await using server = await startProcess({ command, args: ["harden", "--port", "0"] }, place, env);
+    const status = await Deno.readTextFile(`/proc/${server.pid}/status`);
+    assert.match(status, /^NoNewPrivs:\t1$/m); // which Landlock asks for (landlock_restrict_self(2))
+    await call(server, token, "file_write", { filename: "a/b.txt", content: "kept" });
+    assert.match(await call(server, token, "file_read", { filename: "a/b.txt" }), /kept/);
+    assert.equal((await server.stop("SIGTERM")).code, 0);
+  },
+});
