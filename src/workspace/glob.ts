@@ -8,13 +8,14 @@ import { boundedMap } from "../lib/bounded_map.ts";
 /** Says whether the names of a path match. */
 export type GlobMatcher = (segments: readonly string[]) => boolean;
 
+const ascii = /^[\x20-\x7e]*$/;
 const maxAlternatives = 32;
 const maxPatternLength = 300;
 
 /** Prepares a pattern; `null` when it is empty, too long or has too many alternatives. */
 export function parseGlob(pattern: string): GlobMatcher | null {
   if (pattern.length > maxPatternLength) return null;
-  const alternatives = expandBraces(pattern);
+  const alternatives = expandBraces(pattern.normalize("NFC"));
   if (alternatives === null) return null;
   const matchers = alternatives.map((text) => text.split("/").filter((name) => name !== "" && name !== "."));
   if (matchers.some((names) => names.length === 0)) return null;
@@ -27,7 +28,9 @@ export function parseGlob(pattern: string): GlobMatcher | null {
     );
 }
 
-function matchesEither(pattern: string, name: string): boolean {
+/** In either Unicode form: macOS writes é as two characters, models as one. */
+function matchesEither(pattern: string, stored: string): boolean {
+  const name = ascii.test(stored) ? stored : stored.normalize("NFC");
   return matchesName(pattern, name) || (pattern.includes("[") && matchesNameWithClasses(pattern, name));
 }
 

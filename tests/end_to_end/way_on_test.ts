@@ -15,6 +15,8 @@ function fill(root: string): void {
   Deno.mkdirSync(`${root}/d`);
   Deno.writeTextFileSync(`${root}/d/a.ts`, "one\n  two\nthree\n");
   Deno.writeTextFileSync(`${root}/README.md`, "read me\n");
+  Deno.writeTextFileSync(`${root}/crlf.bat`, "a\r\nb\r\n");
+  Deno.writeTextFileSync(`${root}/d/re\u0301sume\u0301.md`, "composed or not\n");
   Deno.writeFileSync(`${root}/binary`, Uint8Array.of(0, 0xff, 0x80));
   Deno.writeFileSync(`${root}/large.bin`, Buffer.alloc(1_100_000));
   Deno.writeFileSync(`${root}/large.png`, png);
@@ -92,6 +94,13 @@ const refused: readonly Row[] = [
   }]],
   ["file_move", { path: "d/README.md", destination: "one.md" }, /choose another, or set overwrite/],
   ["file_move", { path: "d", destination: "d/e" }, /cannot be moved into itself/],
+  ["file_move", { path: "*.md", destination: "d" }, /a path is no pattern: file_list with pattern/, ["file_list", {
+    pattern: "*.md",
+  }]],
+  ["file_edit", { path: "crlf.bat", old_text: "\r\n", new_text: "\n", replace_all: true }, /file_write changes them/, [
+    "file_write",
+    { filename: "crlf.bat", content: "a\nb\n" },
+  ]],
   ["file_delete", { path: "d" }, /not empty; set recursive/],
 ];
 
@@ -127,7 +136,7 @@ needing("workspace directory").test(
 );
 
 needing("workspace directory").test(
-  "what is large, in UTF-16 or past the end is read by the call that says so",
+  "what is large, in UTF-16, past the end or in another Unicode form is found by the call that says so",
   async () => {
     await withFileServer({ fill }, async ({ done }) => {
       const text = async (filename: string): Promise<string> => (await done("file_read", { filename })).text;
@@ -141,6 +150,11 @@ needing("workspace directory").test(
       assert.match(await text("large.txt:300001-"), /nothing from line 300001 on/);
       const found = await done("file_search", { query: "größe", path: "wide.txt", last: true, limit: 1 });
       assert.match(found.text, /^wide\.txt\n60000: zeile größe\n\(60000 hits/);
+      for (const pattern of ["*résumé*", "**/re\u0301sum?.md", "{x,résumé.md}", "r[éè]sumé.md"]) {
+        for (const tool of ["file_list", "file_search"]) {
+          assert.match((await done(tool, { pattern })).text, /sume\u0301\.md/);
+        }
+      }
       const same = await done("file_list", { show: "duplicates" });
       assert.match(same.text, /not compared, since they cannot be read: one\.md, two\.md/);
     });

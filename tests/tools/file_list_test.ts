@@ -109,7 +109,10 @@ Deno.test("file_list sorts by size and time, and filters by time", () =>
     const newest = await answerOf(list, { sort: "modified", limit: 2 });
     assert.deepEqual(newest.text.split("\n").map((line) => line.split(" ").at(-1)), ["e", "d/c", "5)"]);
     const since = await answerOf(list, { modified_after: "2026-11-02T12:00Z" });
-    assert.deepEqual(since.text.split("\n"), ["d/", "   988K 2026-11-03T00:00 c", "  340 2026-11-04T00:00 e"]);
+    assert.deepEqual(since.text.split("\n"), ["d/", "  c 988K 2026-11-03", "e 340 2026-11-04"]);
+    const soon = fileListTool(workspace, { clock: () => Date.parse("2026-11-08T12:00Z") });
+    const tree = await answerOf(soon, { path: ".", depth: 2, show: "details", pattern: "{a,d,**/c}" });
+    assert.deepEqual(tree.text.split("\n"), ["a 1.2K 2026-11-01", "d/", "  c 988K 2026-11-03T00:00"]);
     assert.equal((await failureOf(list, { modified_after: "yesterday" })).code, "invalid_arguments");
   }));
 

@@ -90,6 +90,8 @@ function wordsOf(refusal: EditRefusal): string {
       return "old_text is empty";
     case "same_text":
       return "old_text and new_text are the same";
+    case "same_line_ends":
+      return "old_text and new_text are the same but for line ends, which an edit keeps; file_write changes them";
     case "not_unique":
       return `old_text is there ${refusal.count} times; add text around it, or set replace_all to replace all of them`;
     case "too_large":

@@ -111,6 +111,7 @@ export function fileListTool(
           request.exclude,
         ),
         isOver: () => clock() > deadline || context.signal.aborted,
+        now: clock(),
       };
       const answer = show === "summary"
         ? await summarize(listing)

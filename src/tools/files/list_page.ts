@@ -4,7 +4,7 @@ import { showName, toPathText } from "../../workspace/file_display.ts";
 import { walk, type WalkedEntry, type WalkPosition } from "../../workspace/walk.ts";
 import { toWalkCursorText } from "./cursor.ts";
 import { pageBytes } from "./input.ts";
-import { isWanted, skippedParts, toEntry, toLine, type TreeListing } from "./list_walk.ts";
+import { isWanted, skippedParts, toEntry, toTreeLine, type TreeListing } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const visitsPerCheck = 256;
@@ -17,7 +17,7 @@ export async function listPage(
   { details, after }: { readonly details: boolean; readonly after: WalkPosition | undefined },
 ): Promise<ToolOutcome> {
   const { workspace, path, depth, limit, ignored, isOver } = listing;
-  const tree = createTree();
+  const tree = createTree(listing.now);
   const found: WalkedEntry[] = [];
   let visited = 0;
   let characters = 0;
@@ -64,7 +64,7 @@ export async function listPage(
 }
 
 /** Lines of a tree: an entry's name below the lines of the directories that lead to it. */
-function createTree(): {
+function createTree(now: number): {
   readonly lines: readonly string[];
   readonly characters: number;
   add(entry: WalkedEntry): void;
@@ -90,7 +90,7 @@ function createTree(): {
         if (level >= shared) push(`${"  ".repeat(level)}${showName(name)}/`);
       }
       const indent = "  ".repeat(parents.length);
-      push(`${indent}${toLine(entry, segments.at(-1) ?? "")}`);
+      push(`${indent}${toTreeLine(entry, segments.at(-1) ?? "", now)}`);
       open = kind === "directory" ? segments : parents;
     },
   };

@@ -20,6 +20,8 @@ export interface TreeListing {
   readonly modifiedAfter: number | null;
   readonly ignored: Ignored | undefined;
   readonly isOver: () => boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
 
 const visitsPerCheck = 256;
@@ -82,9 +84,22 @@ export function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry):
   return entry;
 }
 
-/** The entry's name, or path, with a mark of its kind, and what is known of it before. */
+const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socket or device)" };
+/** For so long the time of a change is told to the minute in a tree, and then as its day. */
+const recentMilliseconds = 7 * 24 * 60 * 60 * 1000;
+
+/** The entry's name with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
+export function toTreeLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string, now: number): string {
+  const size = sizeBytes === undefined ? "" : ` ${toSize(sizeBytes)}`;
+  const isRecent = modifiedAt !== undefined && now - modifiedAt < recentMilliseconds;
+  const time = modifiedAt === undefined || kind === "directory"
+    ? ""
+    : ` ${toTimestamp(modifiedAt).slice(0, isRecent ? 16 : 10)}`;
+  return `${showName(name)}${marks[kind]}${size}${time}`;
+}
+
+/** The entry's path with a mark of its kind, and what is known of it before. */
 export function toLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string): string {
-  const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socket or device)" };
   const size = sizeBytes === undefined ? "" : `${toSize(sizeBytes).padStart(5)} `;
   const time = modifiedAt === undefined ? "" : `${toTimestamp(modifiedAt).slice(0, 16)} `;
   const gap = sizeBytes === undefined && modifiedAt !== undefined ? " ".repeat(6) : "";

@@ -52,6 +52,9 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   clock: Clock = systemClock,
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
+  if (/[*?]/.test(path.text)) {
+    return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list with pattern gives the paths` };
+  }
   const near = await nearPaths(workspace, path, clock);
   const shown = near.map(showName);
   if (shown.length === 0) return outcome;

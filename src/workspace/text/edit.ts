@@ -5,7 +5,7 @@ import { createTextFinder, findOverlapping } from "./finder.ts";
 
 /** Why nothing was replaced. */
 export type EditRefusal =
-  | { readonly reason: "empty_old_text" | "same_text" | "mixed_line_ends" }
+  | { readonly reason: "empty_old_text" | "same_text" | "same_line_ends" | "mixed_line_ends" }
   /** Where a passage is that differs in blanks alone, from 1. */
   | { readonly reason: "not_there"; readonly alikeAtLine: number | null }
   /** Occurrences, though one was wanted. */
@@ -42,6 +42,7 @@ export function replaceText(
     if (starts.length === 0) continue;
     if (starts.length > 1 && !all) return failure({ reason: "not_unique", count: starts.length });
     const replacement = withLineEnds(newText, style);
+    if (replacement === wanted) return failure({ reason: "same_line_ends" });
     const grown = starts.length * (Buffer.byteLength(replacement) - Buffer.byteLength(wanted));
     const sizeBytes = Buffer.byteLength(text) + grown;
     if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
