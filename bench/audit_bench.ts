@@ -17,7 +17,7 @@ import { openSqliteStorage } from "../src/storage/sqlite/sqlite_storage.ts";
 import { print } from "./table.ts";
 
 const lines = Number(process.env["BENCH_LINES"] ?? "1000000");
-const linesOfBatch = Number(process.env["BENCH_LINES_OF_BATCH"] ?? "10");
+const linesOfBatch = Number(process.env["BENCH_LINES_OF_BATCH"] ?? "100");
 const day = 86_400_000;
 const begin = Date.now() - 10 * day;
 const step = 10 * day / lines;

@@ -27,6 +27,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   rate_limit: ["lib", "storage"],
   mcp: ["lib", "storage"],
   audit: ["lib", "mcp", "storage"],
+  live: ["audit", "lib", "mcp", "storage"],
   workspace: ["kernel", "lib", "storage"],
   ollama: ["lib"],
   servicenow: ["authorization_server", "lib", "storage"],
@@ -45,6 +46,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["kernel", "config", "lib", "storage"],
   // Wires the parts: the only one that knows them all.
   composition: [
+    "live",
     "approval",
     "audit",
     "kernel",
@@ -97,6 +99,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   approval: { mcp: /^src\/mcp\/(tool|resource)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   console: { audit: /\/(filter|search)\.ts$/, authorization_server: /\/(administration|access_list|visits)\.ts$/ },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
+  live: { mcp: /^src\/mcp\/calls\/call_watch\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   audit: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   tools: {
     mcp: /^src\/mcp\/tool\.ts$/,
@@ -189,7 +192,7 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 
 /** What the simulated fleet runs; and what in it waits for the world outside, which the simulation does without. */
 const simulated =
-  /^src\/(audit|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|stored_audit)\.ts)/;
+  /^src\/(audit|live|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|stored_audit|call_records)\.ts)/;
 const ownTime = new Set([
   "src/lib/time/clock.ts",
   "src/lib/time/timers.ts",

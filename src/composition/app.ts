@@ -1,6 +1,7 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
+import { openCallRecords } from "./call_records.ts";
 import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Registration } from "../authorization_server/context.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
@@ -12,7 +13,6 @@ import { createAgreedClock } from "../lib/time/agreed_clock.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
-import { summariseStrangers } from "../lib/log/summarised_log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { watchWallClock } from "../lib/time/wall_clock_watch.ts";
@@ -29,7 +29,6 @@ import { createResourceMetadataEndpoint } from "../resource_server/metadata.ts";
 import { createSpellings } from "../resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
-import { startStoredAudit } from "./stored_audit.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
 
@@ -81,11 +80,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const { clock, timers = systemTimers, bounds = {} } = given;
   const wallClock = watchWallClock({ clock, timers, log: given.log });
   const { isSteady } = wallClock;
-  const audit = startStoredAudit(config.audit, { ...given, timers, isSteady, createId: () => crypto.randomUUID() });
-  const log = summariseStrangers(audit.log, {
-    ...bounds.log,
-    timers,
-  });
+  const records = await openCallRecords(config, { ...given, timers, bounds, isSteady });
+  const { log } = records;
   const agreedClock = createAgreedClock(clock, timers);
   const dependencies = { ...given, log, timers, agreedClock, bounds };
   const { serverUrl, storage, secrets, metrics, telemetry } = dependencies;
@@ -163,7 +159,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     noteClient: profiles.noteName,
     nameOfClient,
     toolCalls: limits.toolCalls,
-    recordRequest: audit.recordRequest,
+    recordRequest: records.recordRequest,
+    callWatch: records.live.callWatch,
     watchToken: authorizationServer.verifier.watch,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
@@ -217,8 +214,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       servicenow?.close();
       await toolbox.close();
       await limits.close();
-      log.close();
-      await audit.close();
+      await records.close();
     },
   };
 }

@@ -20,7 +20,7 @@ import { version } from "../version.ts";
 
 /** What the transports give beside the installation. */
 interface ProtocolServerDependencies
-  extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "tracer" | "extensions"> {
+  extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "callWatch" | "tracer" | "extensions"> {
   /** {@link ownServerInfo} where it is left out. */
   readonly serverInfo?: ServerInfo;
   readonly tools: readonly Tool[];
@@ -51,8 +51,20 @@ export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
 
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(config: Config, dependencies: ProtocolServerDependencies): McpServer {
-  const { tools, resources, prompts, storage, secrets, log, clock, noteClient, watchToken, countRequest, tracer } =
-    dependencies;
+  const {
+    tools,
+    resources,
+    prompts,
+    storage,
+    secrets,
+    log,
+    clock,
+    noteClient,
+    watchToken,
+    countRequest,
+    tracer,
+    callWatch,
+  } = dependencies;
   const rate = { count: config.rateLimit.toolCallsPerMinute, windowMs: minute };
   const { timers = systemTimers } = dependencies;
   const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
@@ -63,6 +75,7 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
     ...(noteClient === undefined ? {} : { noteClient }),
     ...(tracer === undefined ? {} : { tracer }),
     ...(watchToken === undefined ? {} : { watchToken }),
+    ...(callWatch === undefined ? {} : { callWatch }),
     serverInfo: dependencies.serverInfo ?? ownServerInfo,
     ...(dependencies.extensions === undefined ? {} : { extensions: dependencies.extensions }),
     instructions: (principal) => instructionsFor(tools, principal),

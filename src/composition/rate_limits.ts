@@ -61,6 +61,7 @@ export function createRateLimits(
   };
 }
 
-function mayHaveSeveralInstances({ server: { workers }, storage: { database }, onDeploy }: Config): boolean {
+/** Whether another instance may answer the next request. */
+export function mayHaveSeveralInstances({ server: { workers }, storage: { database }, onDeploy }: Config): boolean {
   return workers > 1 || database !== undefined || onDeploy;
 }

@@ -6,12 +6,13 @@ import { createAuditRecorder } from "../audit/recorder.ts";
 import { trimAudit } from "../audit/retention.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import type { Log } from "../lib/log/log.ts";
-import type { AuditEntry } from "../mcp/audit.ts";
+import type { AuditLine } from "../audit/line.ts";
+import type { TakeAudit } from "../mcp/audit.ts";
 
 interface StoredAudit {
   /** The log given, whose audit lines are stored too; those of requests come by {@link recordRequest}. */
   readonly log: Log;
-  recordRequest(entry: AuditEntry, params: unknown): void;
+  readonly recordRequest: TakeAudit;
   /** Stores what waits. */
   close(): Promise<void>;
 }
@@ -25,11 +26,13 @@ export function startStoredAudit(
   parts: AuditParts & {
     readonly timers?: Timers | undefined;
     readonly createId: () => string;
+    /** Is given the lines of requests too, stored or not. */
+    readonly onRequest?: (line: AuditLine) => void;
     /** Whether what is too old by the wall clock may be removed. */
     readonly isSteady?: () => boolean;
   },
 ): StoredAudit {
-  const { log, clock, timers = systemTimers, isSteady = () => true } = parts;
+  const { log, clock, timers = systemTimers, isSteady = () => true, onRequest } = parts;
   let trimming: Promise<unknown> | null = null;
   let written = 0;
   const trim = (): void => {
@@ -43,7 +46,14 @@ export function startStoredAudit(
     stopTrimming();
     await trimming;
   };
-  if (settings.maxBytes === 0) return { log, recordRequest: () => {}, close: stop };
+  // Callers without a token are in the log alone: strangers do not fill the storage.
+  const takeRequest = (record: (line: AuditLine) => void): TakeAudit => (entry, params) => {
+    if (entry.subject === null) return;
+    const line = lineOfRequest(entry, params);
+    record(line);
+    onRequest?.(line);
+  };
+  if (settings.maxBytes === 0) return { log, recordRequest: takeRequest(() => {}), close: stop };
 
   const recorder = createAuditRecorder({
     ...parts,
@@ -61,10 +71,7 @@ export function startStoredAudit(
       },
       flush: () => log.flush(),
     },
-    recordRequest(entry, params) {
-      // Callers without a token are in the log alone: strangers do not fill the storage.
-      if (entry.subject !== null) recorder.record(lineOfRequest(entry, params));
-    },
+    recordRequest: takeRequest(recorder.record),
     async close() {
       await stop();
       await recorder.close();

@@ -7,6 +7,8 @@ export type AuditOutcome =
   | "protocol_error"
   | "insufficient_scope"
   | "rate_limited"
+  /** An administrator has stopped calls, or this one. */
+  | "stopped"
   | "cancelled"
   | "unavailable"
   | "internal_error";

@@ -10,6 +10,7 @@ import type { TakeAudit } from "./audit.ts";
 import { type BodyHandler, createBodyHandler } from "./messages/body_handler.ts";
 import { createChangeHub } from "./streams/change_hub.ts";
 import type { Exchange } from "./exchange.ts";
+import { type CallWatch, noCallWatch } from "./calls/call_watch.ts";
 import { createInFlight } from "./calls/in_flight.ts";
 import type { Storage } from "../storage/port.ts";
 import type { StructuredResults } from "./sessions/result_form.ts";
@@ -52,6 +53,8 @@ export interface McpServerOptions {
   /** Receives one record per request. */
   readonly audit: TakeAudit;
   readonly admit: Admit;
+  /** Sees calls while they run, and may stop them. */
+  readonly callWatch?: CallWatch;
   /** Takes note of a client's name and returns the profile to use from here on; see `createProfiles`. */
   readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
   /** Calls back when the principal's token is revoked, which ends its streams, until the returned function is called. */
@@ -145,6 +148,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     admit: options.admit,
     structuredResults: options.structuredResults ?? "auto",
     questions: createPendingQuestions({ storage, secretBox, clock, timers, log, ...limits }),
+    callWatch: options.callWatch ?? noCallWatch,
     inFlight: createInFlight({ storage, clock, timers, log }),
     stopping: stopping.signal,
   };

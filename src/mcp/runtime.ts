@@ -7,6 +7,7 @@ import type { SecretBox } from "../lib/secret_box.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { Tracer } from "../lib/tracer.ts";
 import type { McpLimits } from "./limits.ts";
+import type { CallWatch } from "./calls/call_watch.ts";
 import type { InFlight } from "./calls/in_flight.ts";
 import type { StructuredResults } from "./sessions/result_form.ts";
 import type { PendingQuestions } from "./questions/pending_questions.ts";
@@ -28,6 +29,7 @@ export interface Runtime {
   readonly streams: StreamTable;
   readonly questions: PendingQuestions;
   readonly inFlight: InFlight;
+  readonly callWatch: CallWatch;
   readonly tasks: Tasks;
   readonly admit: Admit;
   readonly structuredResults: StructuredResults;

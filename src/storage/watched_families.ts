@@ -5,7 +5,9 @@
  */
 const watchedFamilies: ReadonlySet<string> = new Set([
   "approval_rules",
+  "call_switches",
   "grant",
+  "live_ask",
   "held_call",
   "operator_token",
   "revoked_token",

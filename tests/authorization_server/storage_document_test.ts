@@ -32,6 +32,9 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "audit",
     "audit_oldest",
     "audit_calls",
+    "call_switches",
+    "live_ask",
+    "live_answer",
     "health",
     "installation",
   ]);

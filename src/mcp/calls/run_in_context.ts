@@ -34,6 +34,8 @@ export function runInContext<Outcome>(
   call: Call,
   work: Work<Outcome>,
 ): McpAnswer | Promise<McpAnswer> {
+  const refusal = call.runtime.callWatch.refusal(call.principal);
+  if (refusal !== null) return answerStopped(call, work, refusal);
   const context = createCallContext(call);
   let outcome: Outcome | Promise<Outcome>;
   try {
@@ -63,6 +65,12 @@ async function settle<Outcome>(
   });
   const owner = session?.key ?? principal.tokenId;
   const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
+  let isStopped = false;
+  const leaveWatch = runtime.callWatch.enter(call, () => {
+    isStopped = true;
+    context.cancel();
+  });
+  const cancelled = (): McpAnswer => isStopped ? answerStopped(call, work, stoppedWords) : answerCancelled(call);
   let stopWatching: (() => void) | undefined;
   const stopLater = timers.after(beginAnswerAfterMs, () => {
     context.outlet.begin();
@@ -79,11 +87,11 @@ async function settle<Outcome>(
   const done = pending.then(
     (outcome) => {
       if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
-      return context.cancelled ? answerCancelled(call) : work.encode(outcome);
+      return context.cancelled ? cancelled() : work.encode(outcome);
     },
     (error) => {
       if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
-      if (context.cancelled) return answerCancelled(call);
+      if (context.cancelled) return cancelled();
       if (context.task !== null) return answerTaskCrash(call, work, error);
       return answerCrash(call, work, error instanceof CallInterrupted ? new Error("interrupted for no reason") : error);
     },
@@ -92,16 +100,17 @@ async function settle<Outcome>(
   const answer = await Promise.race([
     done,
     timedOut.then(() => null),
-    context.whenCancelled.then(() => answerCancelled(call)),
+    context.whenCancelled.then(cancelled),
     context.whenHandedOut,
   ]);
   stopTimers();
+  if (answer !== null && "describe" in answer) return answerTask(call, answer, done, { context, leaveWatch });
+  leaveWatch();
   if (answer === null) {
     const late = await lastWords(pending, timers);
     context.end();
     return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`, late);
   }
-  if ("describe" in answer) return answerTask(call, answer, done, context);
   context.end();
   return answer;
 }
@@ -158,6 +167,16 @@ function answerInterruption<Outcome>(
   }
 }
 
+const stoppedWords = "An administrator of this server stopped this call. Do not repeat it; tell your user.";
+
+/** In words for the model: unlike one that cancelled, the caller waits for the answer. */
+function answerStopped<Outcome>(call: Call, work: Work<Outcome>, words: string): McpAnswer {
+  const answer = work.fail("stopped", words);
+  call.outcome = "stopped";
+  call.code = "stopped";
+  return answer;
+}
+
 function answerCancelled(call: Call): McpAnswer {
   call.outcome = "cancelled";
   call.code = "cancelled";
@@ -176,7 +195,12 @@ function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknow
 }
 
 /** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
-function answerTask(call: Call, task: RunningTask, done: Promise<McpAnswer>, context: RunningContext): McpAnswer {
+function answerTask(
+  call: Call,
+  task: RunningTask,
+  done: Promise<McpAnswer>,
+  { context, leaveWatch }: { readonly context: RunningContext; readonly leaveWatch: () => void },
+): McpAnswer {
   const { promise: expired, resolve } = Promise.withResolvers<void>();
   const { timers } = call.runtime;
   const stopLimit = timers.after(task.ttlMs, () => {
@@ -201,6 +225,7 @@ function answerTask(call: Call, task: RunningTask, done: Promise<McpAnswer>, con
   };
   settle().finally(() => {
     stopLimit();
+    leaveWatch();
     context.end();
   });
   return answerResult(call, JSON.stringify(task.seed), "task");

@@ -1,0 +1,124 @@
+/**
+ * Asks the other instances through the storage what runs there, or to cancel a call. Each one that is there writes an
+ * answer; after a bounded time the asker goes on with those that came.
+ */
+import * as z from "zod";
+import { createPause } from "../lib/time/pause.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Log } from "../lib/log/log.ts";
+import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import { watchEntries } from "../lib/watch_entries.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+import type { EndedCall, LiveCall } from "./call_table.ts";
+
+/** What an instance says of itself. */
+export interface InstanceReport {
+  readonly instance: string;
+  readonly calls: readonly LiveCall[];
+  readonly ended: readonly EndedCall[];
+  /** Whether it cancelled the call that the question named. */
+  readonly cancelled: boolean;
+}
+
+interface OtherInstances {
+  /** The reports of the others; `cancel` is the id of a call to cancel. */
+  ask(cancel: string | null): Promise<readonly InstanceReport[]>;
+  close(): void;
+}
+
+interface OtherInstancesOptions {
+  readonly instance: string;
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+  readonly createId: () => string;
+  /** Answers a question of another instance. */
+  readonly report: (cancel: string | null) => InstanceReport;
+}
+
+const asksKey: StorageKey = ["live_ask", "current"];
+const question = z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() });
+const questions = z.array(question);
+const optionalText = z.string().nullable();
+const answer = z.object({
+  instance: z.string(),
+  calls: z.array(z.object({
+    id: z.string(),
+    instance: z.string(),
+    person: z.string(),
+    client: z.string(),
+    tool: z.string(),
+    target: optionalText,
+    arguments: z.string(),
+    since: z.number(),
+  })),
+  ended: z.array(z.object({
+    time: z.number(),
+    person: optionalText,
+    client: optionalText,
+    tool: optionalText,
+    target: optionalText,
+    outcome: optionalText,
+    code: optionalText,
+    durationMs: z.number().nullable(),
+  })),
+  cancelled: z.boolean(),
+});
+
+/** How long the asker waits: storages that are polled notice a question within 0.2 s. */
+const answerMs = 700;
+const lookMs = 100;
+/** Questions and answers are gone after that; some of it is for clocks that are apart. */
+const lifetimeMs = 180_000;
+const maxQuestions = 20;
+const maxInstances = 100;
+const maxAttempts = 20;
+
+export function createOtherInstances(options: OtherInstancesOptions): OtherInstances {
+  const { instance, storage, clock, timers = systemTimers, log, createId, report } = options;
+  const pause = createPause(timers);
+  const answered = new Set<string>();
+  const answersKey = (id: string): StorageKey => ["live_answer", id];
+
+  const look = async (): Promise<void> => {
+    const asked = questions.safeParse((await storage.get(asksKey))?.value).data ?? [];
+    const open = asked.filter(({ id, from }) => from !== instance && !answered.has(id));
+    answered.clear();
+    for (const { id } of asked) answered.add(id);
+    for (const { id, cancel } of open) {
+      await storage.commit({
+        puts: [{ key: [...answersKey(id), instance], value: report(cancel), expiresAt: clock() + lifetimeMs }],
+      });
+    }
+  };
+  const watch = watchEntries(storage, [asksKey], look, { log, timers });
+
+  const put = async (asking: z.infer<typeof question>): Promise<void> => {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const entry = await storage.get(asksKey);
+      const before = questions.safeParse(entry?.value).data ?? [];
+      const value = [...before, asking].slice(-maxQuestions);
+      const done = await storage.commit({
+        checks: [{ key: asksKey, version: entry?.version ?? null }],
+        puts: [{ key: asksKey, value, expiresAt: clock() + lifetimeMs }],
+      });
+      if (done) return;
+    }
+  };
+  return {
+    async ask(cancel) {
+      const id = createId();
+      await put({ id, from: instance, at: clock(), cancel });
+      const end = timers.elapsed() + answerMs;
+      for (;;) {
+        await pause(lookMs);
+        const entries = await storage.list(answersKey(id), { limit: maxInstances });
+        const reports = entries.map(({ value }) => answer.safeParse(value).data).filter((each) => each !== undefined);
+        const isDone = cancel !== null && reports.some(({ cancelled }) => cancelled);
+        if (isDone || timers.elapsed() >= end) return reports;
+      }
+    },
+    close: () => watch.stop(),
+  };
+}
