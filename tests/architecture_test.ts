@@ -192,7 +192,7 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 
 /** What the simulated fleet runs; and what in it waits for the world outside, which the simulation does without. */
 const simulated =
-  /^src\/(audit|live|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|stored_audit|call_records)\.ts)/;
+  /^src\/(audit|live|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|records\/\w+)\.ts)/;
 const ownTime = new Set([
   "src/lib/time/clock.ts",
   "src/lib/time/timers.ts",

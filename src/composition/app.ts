@@ -1,7 +1,7 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
-import { openCallRecords } from "./call_records.ts";
+import { openCallRecords } from "./records/call_records.ts";
 import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Registration } from "../authorization_server/context.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";

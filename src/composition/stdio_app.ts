@@ -16,7 +16,7 @@ import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "../stdio/serve_stdio.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { startTelemetry } from "../telemetry/telemetry.ts";
-import { startStoredAudit } from "./stored_audit.ts";
+import { startStoredAudit } from "./records/stored_audit.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 

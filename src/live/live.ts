@@ -10,7 +10,7 @@ import { createCallTable, type EndedCall, type LiveCall } from "./call_table.ts"
 import { createOtherInstances, type InstanceReport } from "./other_instances.ts";
 
 /** The calls of all instances that answered. */
-export interface LiveView {
+interface LiveView {
   /** The oldest first. */
   readonly calls: readonly LiveCall[];
   /** The newest first. */

@@ -6,7 +6,13 @@ import { limits, serverUrl, startInstance } from "./instance.ts";
 import { waitFor } from "./native_work.ts";
 import type { PreparedState } from "./prepared_state.ts";
 import { SimulatedDatabase } from "./simulated_database.ts";
-import { Announcements, fairWeather, openSimulatedStorage, type Weather } from "./simulated_storage.ts";
+import {
+  Announcements,
+  fairWeather,
+  openCalmStorage,
+  openSimulatedStorage,
+  type Weather,
+} from "./simulated_storage.ts";
 import { createStoredInvariants } from "./stored_invariants.ts";
 import { Host, VirtualTime } from "./virtual_time.ts";
 
@@ -142,12 +148,17 @@ export class Fleet {
       asksForChangeCount: this.#options.asksForChangeCount,
     });
     const { breakStorage = (whole) => whole } = this.#options;
+    // What is read before the first request comes at once: the simulation's time stands still until the app is there.
+    const calm = openCalmStorage(this.database, host.clock);
+    const whole = breakStorage(storage);
+    let isStarting = true;
     const app = await waitFor(startInstance({
-      storage: breakStorage(storage),
+      storage: { ...whole, get: (key) => isStarting ? calm.get(key) : whole.get(key) },
       timers: host.timers,
       clock: host.clock,
       onLine: (level, event, fields) => this.#readLine(level, event, JSON.stringify(fields)),
     }));
+    isStarting = false;
     if (slot.host === host && !host.isKilled) slot.app = app;
   }
 

@@ -1,13 +1,13 @@
 /** The stored audit of a server: takes the lines that the log gets, and removes the oldest. */
-import type { AuditSettings } from "../audit/settings.ts";
-import type { AuditParts } from "../audit/chain_writer.ts";
-import { lineOfLog, lineOfRequest } from "../audit/lines_of_log.ts";
-import { createAuditRecorder } from "../audit/recorder.ts";
-import { trimAudit } from "../audit/retention.ts";
-import { systemTimers, type Timers } from "../lib/time/timers.ts";
-import type { Log } from "../lib/log/log.ts";
-import type { AuditLine } from "../audit/line.ts";
-import type { TakeAudit } from "../mcp/audit.ts";
+import type { AuditSettings } from "../../audit/settings.ts";
+import type { AuditParts } from "../../audit/chain_writer.ts";
+import { lineOfLog, lineOfRequest } from "../../audit/lines_of_log.ts";
+import { createAuditRecorder } from "../../audit/recorder.ts";
+import { trimAudit } from "../../audit/retention.ts";
+import { systemTimers, type Timers } from "../../lib/time/timers.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { AuditLine } from "../../audit/line.ts";
+import type { TakeAudit } from "../../mcp/audit.ts";
 
 interface StoredAudit {
   /** The log given, whose audit lines are stored too; those of requests come by {@link recordRequest}. */

@@ -1,14 +1,14 @@
 /** What is kept of calls: the log with its stored audit, and those that run now. */
-import type { Config } from "../config/config.ts";
-import { summariseStrangers } from "../lib/log/summarised_log.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Log } from "../lib/log/log.ts";
-import type { Timers } from "../lib/time/timers.ts";
-import { type Live, openLive } from "../live/live.ts";
-import type { TakeAudit } from "../mcp/audit.ts";
-import type { Bounds } from "./bounds.ts";
-import type { Installation } from "./installation.ts";
-import { mayHaveSeveralInstances } from "./rate_limits.ts";
+import type { Config } from "../../config/config.ts";
+import { summariseStrangers } from "../../lib/log/summarised_log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import { type Live, openLive } from "../../live/live.ts";
+import type { TakeAudit } from "../../mcp/audit.ts";
+import type { Bounds } from "../bounds.ts";
+import type { Installation } from "../installation.ts";
+import { mayHaveSeveralInstances } from "../rate_limits.ts";
 import { startStoredAudit } from "./stored_audit.ts";
 
 interface CallRecords {
