@@ -13,6 +13,7 @@ import { createChainWriter } from "../src/audit/chain_writer.ts";
 import { createAuditRecorder } from "../src/audit/recorder.ts";
 import { encodeLine, lineEnd } from "../src/audit/line.ts";
 import { createSecretBox } from "../src/lib/secret_box.ts";
+import type { Storage } from "../src/storage/port.ts";
 import { openSqliteStorage } from "../src/storage/sqlite/sqlite_storage.ts";
 import { print } from "./table.ts";
 
@@ -52,14 +53,14 @@ try {
   print(`in the background, a line: ${micro(encoding)} us to encode, ${micro(storing)} us to store\n\n`);
 
   print("one page of 50 lines           CPU ms: first  longest  pages  found\n");
-  await search("newest", {});
-  await search("one person of 200", { person: "person-17" });
-  await search("one tool of 20", { tool: "tool_7" });
-  await search("refused (1 %)", { outcome: "refused" });
-  await search("one file of 100,000", { target: ["file-77777.md"] });
-  await search("a file that is not there", { target: ["nowhere"] });
-  await search("an hour, nine days ago", { since: begin + day, until: begin + day + 3_600_000 });
-  await search("one file, a day five days ago", {
+  await search(storage, "newest", {});
+  await search(storage, "one person of 200", { person: "person-17" });
+  await search(storage, "one tool of 20", { tool: "tool_7" });
+  await search(storage, "refused (1 %)", { outcome: "refused" });
+  await search(storage, "one file of 100,000", { target: ["file-77777.md"] });
+  await search(storage, "a file that is not there", { target: ["nowhere"] });
+  await search(storage, "an hour, nine days ago", { since: begin + day, until: begin + day + 3_600_000 });
+  await search(storage, "one file, a day five days ago", {
     target: ["file-501"],
     since: begin + 5 * day,
     until: begin + 6 * day,
@@ -71,30 +72,30 @@ try {
   const { problems } = await verifyAudit(parts);
   print(`verify: ${(spent(verifying) / 1_000_000).toFixed(1)} s, ${problems.length} problems\n`);
   await storage.close();
-
-  async function search(name: string, filter: AuditFilter): Promise<void> {
-    const page = async (cursor?: string) => {
-      const from = process.cpuUsage();
-      const found = await searchAudit(storage, filter, { limit: 50, cursor });
-      return { ...found, milliseconds: spent(from) / 1_000 };
-    };
-    await page(); // warm
-    const first = await page();
-    let [longest, pages, found] = [first.milliseconds, 1, first.lines.length];
-    for (let { cursor } = first; cursor !== null && pages < 100;) {
-      const next = await page(cursor);
-      longest = Math.max(longest, next.milliseconds);
-      found += next.lines.length;
-      pages += 1;
-      cursor = next.cursor;
-    }
-    print(
-      `${name.padEnd(36)}${first.milliseconds.toFixed(1).padStart(8)}${longest.toFixed(1).padStart(9)}` +
-        `${String(pages).padStart(7)}${String(found).padStart(7)}\n`,
-    );
-  }
 } finally {
   await Deno.remove(directory, { recursive: true });
+}
+
+async function search(storage: Storage, name: string, filter: AuditFilter): Promise<void> {
+  const page = async (cursor?: string) => {
+    const from = process.cpuUsage();
+    const found = await searchAudit(storage, filter, { limit: 50, cursor });
+    return { ...found, milliseconds: spent(from) / 1_000 };
+  };
+  await page(); // warm
+  const first = await page();
+  let [longest, pages, found] = [first.milliseconds, 1, first.lines.length];
+  for (let { cursor } = first; cursor !== null && pages < 100;) {
+    const next = await page(cursor);
+    longest = Math.max(longest, next.milliseconds);
+    found += next.lines.length;
+    pages += 1;
+    cursor = next.cursor;
+  }
+  print(
+    `${name.padEnd(36)}${first.milliseconds.toFixed(1).padStart(8)}${longest.toFixed(1).padStart(9)}` +
+      `${String(pages).padStart(7)}${String(found).padStart(7)}\n`,
+  );
 }
 
 function measureRecording(recorder: ReturnType<typeof createAuditRecorder>): void {
