@@ -31,6 +31,7 @@ for (
     ["not_json", unavailable("bad_reply"), 1, "ServiceNow unavailable"],
     ["wrong_shape", unavailable("bad_reply"), 1, "ServiceNow unavailable"],
     ["huge_record", { reason: "too_large", limitBytes: 1_048_576 }, 1, "Record too large"],
+    ["gzip_bomb", { reason: "too_large", limitBytes: 1_048_576 }, 1, "Record too large"],
     ["reset", unavailable("unreachable"), 3, "ServiceNow unavailable"],
     ["broken_off", unavailable("broken_off"), 3, "ServiceNow unavailable"],
     ["silence", unavailable("timed_out"), 1, "ServiceNow unavailable"],

@@ -83,6 +83,20 @@ Deno.test("an instance compresses for clients that take it", async () => {
   assert.doesNotMatch(await send("identity"), /content-encoding/i);
 });
 
+Deno.test("answers may be forged, lead elsewhere, or grow when they are unpacked", async () => {
+  await using desk = await openDesk({ data: "small" });
+  const authorization = `Bearer ${await desk.token("ada")}`;
+  desk.instance.faults.play("foreign_link");
+  assert.match((await desk.ask("ada", "incident")).headers.get("link") ?? "", /evil\.example.*rel="next"/);
+  desk.instance.faults.play("forged_record");
+  assert.match((await desk.ask("ada", "incident/1")).body.result.sys_id, /^\.\.\//);
+  desk.instance.faults.play("gzip_bomb");
+  const bomb = await fetch(`${desk.instance.origin}/api/now/table/incident`, { headers: { authorization } });
+  let bytes = 0;
+  for await (const chunk of bomb.body ?? []) bytes += chunk.byteLength;
+  assert.ok(bytes > 64 * 1_048_576);
+});
+
 Deno.test("a lost answer is one to a change that was made", async () => {
   await using desk = await openDesk();
   const before = desk.instance.tables.get("incident")?.size ?? 0;
