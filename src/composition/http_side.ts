@@ -37,6 +37,7 @@ import type { Bounds } from "./bounds.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
 import type { RateLimits } from "./rate_limits.ts";
+import type { Transfers } from "./toolbox.ts";
 
 interface HttpSideParts {
   readonly serverUrl: string;
@@ -45,7 +46,7 @@ interface HttpSideParts {
   readonly serverInfo: ServerInfo;
   readonly authorizationServer: AuthorizationServer;
   readonly resourceMetadata: Endpoint;
-  readonly transfers: Endpoint | null;
+  readonly transfers: Transfers | null;
   readonly mcp: McpServer;
   readonly consoleRoutes: readonly Route[];
   readonly profiles: ReturnType<typeof createProfiles>;
@@ -133,7 +134,9 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
       { paths: ["/health"], kind: "plain", endpoint: limitHealth(createHealthEndpoint(health)) },
       { paths: ["/health/live"], kind: "plain", endpoint: createLivenessEndpoint() },
       { paths: ["/health/ready"], kind: "plain", endpoint: limitHealth(createReadinessEndpoint(health)) },
-      ...(transfers === null ? [] : [{ paths: [`${transferPath}*`], kind: "plain", endpoint: transfers } as const]),
+      ...(transfers === null
+        ? []
+        : [{ paths: [`${transferPath}*`], kind: "plain", endpoint: transfers.endpoint } as const]),
       { paths: ["/icons/*"], kind: "shared", endpoint: createIconsEndpoint() },
       { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
     ],
@@ -150,6 +153,9 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
       draining = true;
     },
     finishBodies: async (milliseconds) =>
-      void await Promise.all([intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds))),
+      void await Promise.all([
+        ...[intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds)),
+        transfers?.finish(milliseconds),
+      ]),
   };
 }

@@ -2,7 +2,6 @@
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "../config/config.ts";
 import type { Installation } from "./installation.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -40,7 +39,7 @@ interface Toolbox {
   readonly prompts: readonly Prompt[];
   readonly model: LocalModel;
   /** Serves the links that the tools make; `null` where there is no address to make them of. */
-  readonly transfers: Endpoint | null;
+  readonly transfers: Transfers | null;
   /** Drops what the workspaces keep for too long. */
   tidy(): Promise<void>;
   close(): Promise<void>;
@@ -58,6 +57,7 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly transferBy?: TransferBy;
 }
 
+export type Transfers = ReturnType<typeof createTransfers>;
 type TransferBy = Pick<Parameters<typeof createTransfers>[0], "serverUrl" | "secrets" | "access" | "timers">;
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
@@ -100,7 +100,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       ...llmTools({ ...models, workspace, clock }),
       ...(records === null ? [] : records.tools),
     ],
-    transfers: transfers?.endpoint ?? null,
+    transfers,
     tidy,
     async close() {
       transfers?.close();
@@ -114,7 +114,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
 function openTransfers(
   source: WorkspaceSource,
   { transferBy, storage, clock, log, bounds }: ToolboxDependencies,
-): ReturnType<typeof createTransfers> | null {
+): Transfers | null {
   if (transferBy === undefined) return null;
   const limits = bounds?.transfers ?? {};
   return createTransfers({ ...transferBy, source, storage, clock, log, limits, refusalWords });

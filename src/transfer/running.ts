@@ -38,9 +38,11 @@ export interface Running {
   end(end: TransferEnd, bytes: number): void;
 }
 
-interface RunningTransfers {
+export interface RunningTransfers {
   /** Begins one; the one that runs by the same link ends. */
   begin(id: string, record: LinkRecord, address: string): Promise<Running | "busy" | "used_up">;
+  /** Begins none any more; resolves when the uploads that run have ended, or after so many milliseconds. */
+  finish(milliseconds: number): Promise<void>;
   close(): void;
 }
 
@@ -55,6 +57,8 @@ export function createRunningTransfers(
 ): RunningTransfers {
   const running = new Map<string, (end: TransferEnd) => void>();
   const persons = new Map<string, number>();
+  const uploads = new Set<Promise<void>>();
+  let isStopping = false;
   let total = 0;
 
   const count = (person: string, change: 1 | -1): void => {
@@ -70,7 +74,7 @@ export function createRunningTransfers(
     async begin(id, record, address) {
       const person = record.principal.subject;
       running.get(id)?.("taken_over");
-      if (isFull(person)) return "busy";
+      if (isStopping || isFull(person)) return "busy";
       count(person, 1);
       const holder = randomId();
       let claimed = false;
@@ -83,6 +87,8 @@ export function createRunningTransfers(
       running.get(id)?.("taken_over"); // one that came while the storage was asked
 
       const started = timers.elapsed();
+      const over = Promise.withResolvers<void>();
+      if (record.direction === "upload") uploads.add(over.promise);
       const fields = { ...about(id, record), address };
       log.write("audit", "transfer_started", fields);
       let seen: number | null = null;
@@ -116,6 +122,8 @@ export function createRunningTransfers(
         end(end, bytes) {
           if (isOver) return;
           isOver = true;
+          over.resolve();
+          uploads.delete(over.promise);
           stopTimer();
           count(person, -1);
           if (running.get(id) === cut) running.delete(id);
@@ -123,6 +131,15 @@ export function createRunningTransfers(
           log.write("audit", "transfer_ended", { ...fields, outcome: end, reason: `${bytes} bytes`, durationMs });
         },
       };
+    },
+    async finish(milliseconds) {
+      isStopping = true;
+      if (uploads.size === 0) return;
+      const finished = Promise.withResolvers<void>();
+      const stopTimer = timers.after(milliseconds, finished.resolve);
+      void Promise.all(uploads).then(() => finished.resolve());
+      await finished.promise;
+      stopTimer();
     },
     close() {
       for (const cut of [...running.values()]) cut("stopped");

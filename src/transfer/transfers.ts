@@ -22,7 +22,7 @@ import { type TransferLimits, transferLimits } from "./limits.ts";
 import { type LinkRecord, principalOf, storedPrincipal } from "./link_record.ts";
 import { createLinkStore } from "./link_store.ts";
 import type { TransferLink, TransferLinks } from "./port.ts";
-import { about, type Access, createRunningTransfers } from "./running.ts";
+import { about, type Access, createRunningTransfers, type RunningTransfers } from "./running.ts";
 import { receiveUpload, refuseUpload } from "./upload.ts";
 
 interface TransfersOptions {
@@ -48,7 +48,7 @@ const busySeconds = 5;
 
 export function createTransfers(
   { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: TransfersOptions,
-): { readonly links: TransferLinks; readonly endpoint: Endpoint; close(): void } {
+): { readonly links: TransferLinks; readonly endpoint: Endpoint } & Pick<RunningTransfers, "finish" | "close"> {
   const limits = { ...transferLimits, ...options.limits };
   const links = createLinkStore({ storage, secrets, keepMs: limits.maxTransferMs });
   const running = createRunningTransfers({ links, access, limits, timers, log });
@@ -157,7 +157,8 @@ export function createTransfers(
       if (response.status >= 400 && request.body !== null) response.headers.set("connection", "close");
       return response;
     },
-    close: () => running.close(),
+    finish: running.finish,
+    close: running.close,
   };
 }
 

@@ -161,3 +161,26 @@ Deno.test("an upload within the storage's workspace takes the same way", () =>
     assert.deepEqual(new Uint8Array(await back.arrayBuffer()), large);
     await until("the link is used up", async () => (await ask(url)).status === 404);
   }));
+
+Deno.test("a server that is told to stop lets the uploads that run arrive, and takes no further one", () =>
+  withFileServer({}, async (files) => {
+    const [running, later] = [await uploadLink(files, "f"), await uploadLink(files, "g")];
+    const rest = Promise.withResolvers<void>();
+    const putting = put(
+      running,
+      new ReadableStream({
+        async start(controller) {
+          controller.enqueue(large);
+          await rest.promise;
+          controller.close();
+        },
+      }),
+    );
+    await until("it runs", () => files.server.stderr().includes('"transfer_started"'));
+    const stopped = files.server.stop("SIGTERM");
+    await until("no other begins", async () => (await put(later, "x").catch(() => null))?.status !== 201);
+    rest.resolve();
+    assert.equal((await putting).status, 201);
+    assert.equal((await stopped).code, 0);
+    assert.deepEqual(Deno.readFileSync(`${files.root}/f`), large);
+  }));
