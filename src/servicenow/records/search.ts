@@ -36,7 +36,8 @@ export async function searchRecords(
   const selected = await select(parts, search, person);
   if (!selected.ok) return selected;
   const { table, query, understood } = selected.value;
-  if (table === "kb_knowledge" && search.words !== undefined && search.orderBy === undefined) {
+  const isPlain = search.orderBy === undefined && search.fields === undefined;
+  if (table === "kb_knowledge" && search.words !== undefined && isPlain) {
     const articles = await searchArticles(parts, { ...search, words: search.words, offset: start.offset }, person);
     if (articles.ok) return articles;
     if (articles.error.reason !== "not_found" && articles.error.reason !== "rejected") return articles;

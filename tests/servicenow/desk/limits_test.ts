@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { callerOf, openPlace, patientTimes } from "../place.ts";
+import { openDesk } from "./desk_place.ts";
+
+Deno.test("a job ends in time although each of its requests would be waited for", async () => {
+  await using place = await openPlace();
+  await place.link("ada", "ada");
+  const { desk } = place.another({ elapsed: () => performance.now(), times: { ...patientTimes, jobMs: 300 } });
+  place.instance.faults.play("silence", { times: 99 });
+  const search = { table: "incident", where: "state=In Progress\nassigned_to=me", limit: 10 };
+  const found = await desk.search(search, callerOf("ada"));
+  assert.deepEqual(found, { ok: false, error: { reason: "unavailable", because: "timed_out" } });
+});
+
+Deno.test("an instance that refuses, sleeps or limits is told in words, by each tool the same", async () => {
+  for (
+    const [fault, expected] of [
+      ["hibernating", /ServiceNow unavailable\. The instance answered with a web page/],
+      ["rate_limited", /Rate limited by ServiceNow\. Try again in 1234 seconds/],
+      ["api_forbidden", /Insufficient permissions/],
+      ["not_json", /could not be understood/],
+      ["huge_record", /Record too large/],
+      ["transaction_cancelled", /internal error/],
+    ] as const
+  ) {
+    await using desk = await openDesk();
+    desk.instance.faults.play(fault, { times: 99 });
+    for (
+      const [name, input] of [
+        ["servicenow_search", { table: "incident" }],
+        ["servicenow_count", { table: "incident" }],
+        ["servicenow_get_record", { id: "INC0010001" }],
+        ["servicenow_update", { id: "INC0010001", values: "urgency=1" }],
+        ["servicenow_add_note", { id: "INC0010001", audience: "team", text: "x" }],
+        ["servicenow_approve", { id: "CHG0030001", decision: "approve" }],
+        ["servicenow_order", { action: "show_cart" }],
+        ["servicenow_fetch_attachment", { id: "INC0010001" }],
+      ] as const
+    ) assert.match(await desk.text(name, input), expected, `${fault} ${name}`);
+  }
+});
+
+Deno.test("servicenow_count tells at least, and whose count the rest is, beyond what it counts one by one", async () => {
+  await using desk = await openDesk();
+  const incidents = desk.instance.tables.get("incident");
+  const [first] = incidents?.values() ?? [];
+  for (let index = 0; index < 10_100; index++) {
+    const id = index.toString(16).padStart(32, "0");
+    incidents?.set(id, { ...first, sys_id: id, number: `INC1${String(index).padStart(6, "0")}` });
+  }
+  assert.match(
+    await desk.text("servicenow_count", { table: "incident" }),
+    /^incident: at least 10000 that the user may see\nServiceNow counts 10115, which may include records that the user may not see/,
+  );
+});
