@@ -21,6 +21,7 @@ import type { Timers } from "../lib/time/timers.ts";
 import type { LocalModel } from "../ollama/port.ts";
 import type { Installation } from "./installation.ts";
 import { createConsoleHealth } from "./console_health.ts";
+import { createToolListCost } from "./tool_list_cost.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
 
 interface ConsoleParts extends Installation {
@@ -57,7 +58,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
           refusedPart(search),
         ],
       }),
-      connectionsSection({ administration, usage: day.usage }),
+      connectionsSection({ administration, usage: day.usage, toolListTokens: createToolListCost(parts.tools) }),
       decisionsSection(parts.decisions),
       rulesSection({
         rules: parts.rules,

@@ -38,7 +38,11 @@ export async function startConsole(more: readonly Section[] = []): Promise<Conso
         health: () => Promise.resolve([{ name: "Storage", state: "good", words: "Fine." }]),
         parts: [],
       }),
-      connectionsSection({ administration, usage: () => Promise.resolve(new Map()) }),
+      connectionsSection({
+        administration,
+        usage: () => Promise.resolve(new Map()),
+        toolListTokens: ({ length }) => length * 100,
+      }),
       peopleSection({ administration, signInIsElsewhere: false }),
       settingsSection([{ heading: "Address", name: "PORT", value: "3000", source: "default" }]),
       ...more,

@@ -42,6 +42,7 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
   return async (request, peer) => {
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
+    if (request.method === "GET" && options.hasConsole) return seeOther(`${paths.home}console/connections`);
     if (request.method === "GET") {
       if (signedIn === null) {
         return await showSignIn(options, { kind: "account", browser, next: "grants" }, { cookies: browser.cookies });

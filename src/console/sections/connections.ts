@@ -19,13 +19,21 @@ interface ConnectionsOptions {
   readonly administration: Administration;
   /** By the id of a grant or token. */
   usage(): Promise<ReadonlyMap<string, Usage>>;
+  /** About how many tokens the list of tools is for a client with these scopes. */
+  toolListTokens(scopes: readonly string[]): number;
 }
 
-export function connectionsSection({ administration, usage }: ConnectionsOptions): Section {
+type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
+  readonly access: AccessList;
+  readonly used: ReadonlyMap<string, Usage>;
+};
+
+export function connectionsSection({ administration, usage, toolListTokens }: ConnectionsOptions): Section {
   const listsOf = async (visit: Visit): Promise<LiveParts> => {
     const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
     const [access, used] = await Promise.all([administration.access(of), usage()]);
-    return { grants: grantsTable(access, used, visit), tokens: tokensTable(access, used, visit) };
+    const lists = { access, used, toolListTokens };
+    return { grants: grantsTable(lists, visit), tokens: tokensTable(lists, visit) };
   };
   return {
     name: "connections",
@@ -68,11 +76,11 @@ function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string
   `;
 }
 
-function grantsTable({ grants, isCut }: AccessList, used: ReadonlyMap<string, Usage>, visit: Visit): Html {
+function grantsTable({ access: { grants, isCut }, used, toolListTokens }: Lists, visit: Visit): Html {
   const rows = grants.map((grant) => [
     clientCell(grant),
     personCell(grant.subject, visit),
-    grant.scopes.join(", "),
+    scopesCell(grant.scopes, toolListTokens),
     moment(grant.createdAt),
     usedCell(used.get(grant.id)?.lastAt ?? grant.renewedAt, grant.address, visit),
     used.get(grant.id)?.calls ?? 0,
@@ -123,14 +131,18 @@ function usedCell(at: number, address: string | undefined, visit: Visit): Html {
   return html`${ago(at, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`;
 }
 
-function tokensTable({ tokens }: AccessList, used: ReadonlyMap<string, Usage>, visit: Visit): Html {
+function scopesCell(scopes: readonly string[], toolListTokens: Lists["toolListTokens"]): Html {
+  return html`${scopes.join(", ")}<br><span class="quiet">tool list: about ${toolListTokens(scopes)} tokens</span>`;
+}
+
+function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit: Visit): Html {
   const rows = tokens.map((token) => {
     const name = token.name === "" ? "Unnamed token" : token.name;
     const lastAt = used.get(token.id)?.lastAt;
     return [
       html`<strong>${name}</strong>`,
       personCell(token.userId, visit),
-      token.scopes.join(", "),
+      scopesCell(token.scopes, toolListTokens),
       moment(token.createdAt),
       moment(token.expiresAt),
       lastAt === undefined ? "not in the last day" : ago(lastAt, visit.now),
