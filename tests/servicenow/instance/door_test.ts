@@ -169,6 +169,11 @@ Deno.test("tokens expire, rotate when they are set to, and end when an administr
   const rotated = await refresh(first.body.refresh_token);
   assert.notEqual(rotated.body.refresh_token, first.body.refresh_token);
   assert.equal((await refresh(first.body.refresh_token)).status, 401);
+  now += (instance.oauth.habits.refreshTokenLifetimeSeconds - 10) * 1_000;
+  const late = await refresh(rotated.body.refresh_token);
+  assert.equal(late.status, 200);
+  now += (instance.oauth.habits.refreshTokenLifetimeSeconds + 1) * 1_000;
+  assert.equal((await refresh(late.body.refresh_token)).status, 401, "a refresh token expires too");
   instance.oauth.endTokensOf("ada");
   assert.equal((await refresh(rotated.body.refresh_token)).status, 401);
   const elsewhere = new URLSearchParams({ ...parameters, redirect_uri: "http://127.0.0.1:9/other" });

@@ -113,6 +113,16 @@ Deno.test("changes: a rejection says why, returns the change, and is for its app
   );
 });
 
+Deno.test("changes: an instance may let a rejection pass without a reason", async () => {
+  await using desk = await openDesk({ habits: { rejectionComment: "optional" } });
+  const query = `approverDYNAMIC${me}^state=requested^source_table=change_request`;
+  const [asked] = await desk.find("ada", "sysapproval_approver", query);
+  const rejected = await patch(desk, "ada", `sysapproval_approver/${asked?.["sys_id"]}`, { state: "rejected" });
+  assert.equal(rejected.status, 200);
+  const { state, approval } = (await desk.ask("ada", `change_request/${asked?.["sysapproval"]}`)).body.result;
+  assert.deepEqual([state, approval], ["-5", "rejected"]);
+});
+
 Deno.test("changes: where all of a group have to agree, one answer is not enough", async () => {
   await using desk = await openDesk({ habits: { groupApproval: "all" } });
   const change = sysIdOf("change_request 1");
