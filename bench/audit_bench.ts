@@ -4,14 +4,13 @@
  */
 import process from "node:process";
 import { readCallsOfDay } from "../src/audit/call_counts.ts";
-import { emptyLine } from "../src/audit/recorder.ts";
 import type { AuditFilter } from "../src/audit/filter.ts";
 import { lineOfRequest } from "../src/audit/lines_of_log.ts";
 import { searchAudit } from "../src/audit/search.ts";
 import { verifyAudit } from "../src/audit/verify.ts";
 import { createChainWriter } from "../src/audit/chain_writer.ts";
 import { createAuditRecorder } from "../src/audit/recorder.ts";
-import { encodeLine, lineEnd } from "../src/audit/line.ts";
+import { emptyLine, encodeLine, lineEnd } from "../src/audit/line.ts";
 import { createSecretBox } from "../src/lib/secret_box.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { openSqliteStorage } from "../src/storage/sqlite/sqlite_storage.ts";

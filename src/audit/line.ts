@@ -26,6 +26,22 @@ export interface AuditLine {
   readonly requestId: string | null;
 }
 
+export const emptyLine: AuditLine = {
+  time: 0,
+  event: "",
+  person: null,
+  client: null,
+  grant: null,
+  tool: null,
+  target: null,
+  address: null,
+  outcome: null,
+  code: null,
+  durationMs: null,
+  change: null,
+  requestId: null,
+};
+
 const maxCharacters = 200;
 /** Between lines of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
 export const lineEnd = "~";

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { createPause } from "../lib/time/pause.ts";
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
-import { type AuditLine, callEvent, encodeLine, lineEnd } from "./line.ts";
+import { type AuditLine, callEvent, emptyLine, encodeLine, lineEnd } from "./line.ts";
 
 export interface AuditRecorder {
   /** Takes a line; never throws and never waits. */
@@ -136,19 +136,3 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
     },
   };
 }
-
-export const emptyLine: AuditLine = {
-  time: 0,
-  event: "",
-  person: null,
-  client: null,
-  grant: null,
-  tool: null,
-  target: null,
-  address: null,
-  outcome: null,
-  code: null,
-  durationMs: null,
-  change: null,
-  requestId: null,
-};

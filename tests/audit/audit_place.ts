@@ -1,7 +1,7 @@
 /** A recorder with a clock of its own on a storage, and what tests ask of it. */
-import { type AuditRecorder, createAuditRecorder, emptyLine } from "../../src/audit/recorder.ts";
+import { type AuditRecorder, createAuditRecorder } from "../../src/audit/recorder.ts";
 import type { AuditParts } from "../../src/audit/chain_writer.ts";
-import type { AuditLine } from "../../src/audit/line.ts";
+import { type AuditLine, emptyLine } from "../../src/audit/line.ts";
 import { type AuditFilter } from "../../src/audit/filter.ts";
 import { type FoundLine, searchAudit } from "../../src/audit/search.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type AuditLine, decodeLine, encodeLine, lineEnd } from "../../src/audit/line.ts";
-import { emptyLine } from "../../src/audit/recorder.ts";
+import { type AuditLine, decodeLine, emptyLine, encodeLine, lineEnd } from "../../src/audit/line.ts";
+import { limitStrangers } from "../../src/audit/stranger_limit.ts";
 import { touchedBy } from "../../src/audit/touched.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -111,4 +111,24 @@ Deno.test("many lines at once become batches that one commit can hold", async ()
   await recorder.close();
   assert.equal((await place.search({}, 500)).length, 20_000);
   assert.deepEqual((await verifyAudit(place.parts)).problems, []);
+});
+
+Deno.test("strangers fill little of the audit, and what is left out is counted", () => {
+  const lines: AuditLine[] = [];
+  let now = start;
+  const record = limitStrangers((line) => lines.push(line), () => now);
+  const refusal: AuditLine = { ...emptyLine, time: now, event: "sign_in", person: "ada", outcome: "refused" };
+  for (let at = 0; at < 10_000; at++) record({ ...refusal, person: at % 2 === 0 ? null : "ada" });
+  assert.equal(lines.length, 300);
+  record({ ...refusal, outcome: "signed_in" });
+  assert.equal(lines.length, 301);
+  now += 12_000;
+  record(refusal);
+  assert.deepEqual(lines.slice(301).map(({ event, code }) => [event, code]), [
+    ["audit_lines_skipped", "9700"],
+    ["sign_in", null],
+  ]);
+  now += 3_600_000;
+  for (let at = 0; at < 10_000; at++) record(refusal);
+  assert.equal(lines.length, 303 + 300);
 });

@@ -103,7 +103,7 @@ Deno.test("audit: an orderly end loses no line, a kill at most those that were n
   assert.equal((await audit(place, "verify")).code, 0);
 });
 
-Deno.test("audit: mistakes of its command line are named", async () => {
+Deno.test("audit: mistakes of its command line are named, and a directory that others can read is refused", async () => {
   await using place = await makeServerPlace();
   for (
     const [args, said] of [
@@ -118,5 +118,11 @@ Deno.test("audit: mistakes of its command line are named", async () => {
     const { code, stderr } = await audit(place, ...args);
     assert.equal(code, 2, args.join(" "));
     assert.match(stderr, said);
+  }
+  await Deno.chmod(place.dataDir, 0o755);
+  for (const action of ["list", "export", "verify", "head"]) {
+    const { code, stdout, stderr } = await audit(place, action);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /can be read or changed by other users/);
   }
 });

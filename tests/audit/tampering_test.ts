@@ -9,7 +9,7 @@ import {
   segmentKey,
   segmentsKey,
 } from "../../src/audit/chain.ts";
-import { lineEnd } from "../../src/audit/line.ts";
+import { emptyLine, lineEnd } from "../../src/audit/line.ts";
 import { trimAudit } from "../../src/audit/retention.ts";
 import { auditHeads, headText, type KeptHead, parseHead, verifyAudit } from "../../src/audit/verify.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
@@ -42,8 +42,7 @@ async function writeAudit(): Promise<Written> {
       await place.write(recorder, [lineAt(first + at, "c")]);
     }
   };
-  const lineAt = (at: number, name: string) => ({ ...empty, event: "call", outcome: "ok", target: `${at}${name}` });
-  const { emptyLine: empty } = await import("../../src/audit/recorder.ts");
+  const lineAt = (at: number, name: string) => ({ ...emptyLine, event: "call", outcome: "ok", target: `${at}${name}` });
   await write(0, 40);
   await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 0 });
   await write(40, 50);

@@ -3,6 +3,7 @@ import type { AuditSettings } from "../../audit/settings.ts";
 import type { AuditParts } from "../../audit/chain_writer.ts";
 import { lineOfLog, lineOfRequest } from "../../audit/lines_of_log.ts";
 import { createAuditRecorder } from "../../audit/recorder.ts";
+import { limitStrangers } from "../../audit/stranger_limit.ts";
 import { trimAudit } from "../../audit/retention.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import type { Log } from "../../lib/log/log.ts";
@@ -63,11 +64,12 @@ export function startStoredAudit(
       if (written > settings.maxBytes * trimShare) trim();
     },
   });
+  const recordOfLog = limitStrangers(recorder.record, clock);
   return {
     log: {
       write(level, event, fields) {
         log.write(level, event, fields);
-        if (level === "audit" && event !== "request") recorder.record(lineOfLog(clock(), event, fields));
+        if (level === "audit" && event !== "request") recordOfLog(lineOfLog(clock(), event, fields));
       },
       flush: () => log.flush(),
     },
