@@ -19,6 +19,28 @@ export function showName(name: string): string {
   return plainName.test(name) && name[1] !== ":" ? name : name.replace(misleadingInName, toNameEscape);
 }
 
+/**
+ * Shows paths that stand in one answer, or the names at their ends. Of two that differ in their Unicode form alone, the
+ * one that is not composed is shown with escapes: a model would write it composed, and reach the other. `null` where
+ * there are no two such.
+ */
+export function createTwinDisplay(paths: Iterable<string>): ((path: string, name?: string) => string) | null {
+  const known = new Map<string, string>();
+  const twins = new Set<string>();
+  for (const path of paths) {
+    if (plainName.test(path)) continue;
+    const composed = path.normalize("NFC");
+    if ((known.get(composed) ?? path) !== path) twins.add(composed);
+    known.set(composed, path);
+  }
+  if (twins.size === 0) return null;
+  return (path, name = path) => {
+    const shown = showName(name);
+    const isTwin = path !== path.normalize("NFC") && twins.has(path.normalize("NFC"));
+    return isTwin ? shown.replace(/[^\x20-\x7e]/gu, toEscape) : shown;
+  };
+}
+
 /** The path as data for programs: as it is, or as {@link showName} has it where no path can be written so. */
 export function toPathText(path: string): string {
   return isTypable(path) ? path : showName(path);
@@ -39,8 +61,9 @@ export function readName(written: string): string | null {
     if (unknown !== undefined) return String.fromCharCode(firstUnknown + Number(unknown));
     const code = Number.parseInt(character ?? "", 16);
     const meant = code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : "";
-    // what shows as itself is written as itself: no dot, no slash
-    if (meant === ":" || (showName(meant) !== meant && meant.isWellFormed())) return meant;
+    // ASCII that shows as itself is written as itself: no dot, no slash
+    const isMeant = code > 0x7e || meant === ":" || showName(meant) !== meant;
+    if (meant !== "" && isMeant && meant.isWellFormed()) return meant;
     isEscape = false;
     return whole;
   });

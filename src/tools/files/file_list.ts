@@ -72,7 +72,7 @@ export function fileListTool(
     name: "file_list",
     title: "List files",
     description:
-      "Lists a directory, or the tree below it, indented (ls, tree, find, du, wc): by size, time or name, with " +
+      "Lists a directory, or the tree below it, indented (ls, tree, find, wc): by size, time or name, with " +
       "counts of lines, or only equal files.",
     scopes: ["files:read"],
     annotations: { title: "List files", readOnlyHint: true, openWorldHint: false },

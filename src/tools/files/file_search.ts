@@ -73,7 +73,7 @@ export function fileSearchTool(
     title: "Search files",
     description:
       "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Says what it " +
-      "passed over, such as node_modules, and why.",
+      "passed over, and why.",
     scopes: ["files:read"],
     annotations: { title: "Search files", readOnlyHint: true, openWorldHint: false },
     aliases: {

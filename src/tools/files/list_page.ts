@@ -1,6 +1,6 @@
 /** A page of a directory or tree for `file_list`, in the order of names, as an indented tree. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName, toPathText } from "../../workspace/file_display.ts";
+import { createTwinDisplay, showName, toPathText } from "../../workspace/file_display.ts";
 import { walk, type WalkedEntry, type WalkPosition } from "../../workspace/walk.ts";
 import { toWalkCursorText } from "./cursor.ts";
 import { pageBytes } from "./input.ts";
@@ -43,11 +43,14 @@ export async function listPage(
       break;
     }
   }
+  const twins = createTwinDisplay(found.map(({ segments }) => segments.join("/")));
+  const shown = twins === null ? tree : createTree(listing.now, twins);
+  if (shown !== tree) found.forEach(shown.add);
   const nextCursor = isCut && last !== undefined ? toWalkCursorText(last) : undefined;
   const skipped = skippedParts(ignored);
   const none = isCut ? "(none so far)" : "(no entries)";
   const lines = [
-    ...(found.length === 0 ? [none] : tree.lines),
+    ...(found.length === 0 ? [none] : shown.lines),
     ...skipped.lines,
     ...(nextCursor === undefined ? [] : [`(there is more; go on with cursor ${nextCursor})`]),
   ];
@@ -64,7 +67,7 @@ export async function listPage(
 }
 
 /** Lines of a tree: an entry's name below the lines of the directories that lead to it. */
-function createTree(now: number): {
+function createTree(now: number, display = (_path: string, name: string): string => showName(name)): {
   readonly lines: readonly string[];
   readonly characters: number;
   add(entry: WalkedEntry): void;
@@ -87,10 +90,10 @@ function createTree(now: number): {
       let shared = 0;
       while (shared < parents.length && open[shared] === parents[shared]) shared++;
       for (const [level, name] of parents.entries()) {
-        if (level >= shared) push(`${"  ".repeat(level)}${showName(name)}/`);
+        if (level >= shared) push(`${"  ".repeat(level)}${display(parents.slice(0, level + 1).join("/"), name)}/`);
       }
       const indent = "  ".repeat(parents.length);
-      push(`${indent}${toTreeLine(entry, segments.at(-1) ?? "", now)}`);
+      push(`${indent}${toTreeLine(entry, display(segments.join("/"), segments.at(-1) ?? ""), now)}`);
       open = kind === "directory" ? segments : parents;
     },
   };

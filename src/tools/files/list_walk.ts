@@ -88,14 +88,14 @@ const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socke
 /** For so long the time of a change is told to the minute in a tree, and then as its day. */
 const recentMilliseconds = 7 * 24 * 60 * 60 * 1000;
 
-/** The entry's name with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
-export function toTreeLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string, now: number): string {
+/** The entry's name, as it is shown, with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
+export function toTreeLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, shownName: string, now: number): string {
   const size = sizeBytes === undefined ? "" : ` ${toSize(sizeBytes)}`;
   const isRecent = modifiedAt !== undefined && now - modifiedAt < recentMilliseconds;
   const time = modifiedAt === undefined || kind === "directory"
     ? ""
     : ` ${toTimestamp(modifiedAt).slice(0, isRecent ? 16 : 10)}`;
-  return `${showName(name)}${marks[kind]}${size}${time}`;
+  return `${shownName}${marks[kind]}${size}${time}`;
 }
 
 /** The entry's path with a mark of its kind, and what is known of it before. */

@@ -1,6 +1,6 @@
 /** The answer of the tool `file_search`, in words and as data. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName, showText, toPathText } from "../../workspace/file_display.ts";
+import { createTwinDisplay, showName, showText, toPathText } from "../../workspace/file_display.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import type { PassedOver } from "../../workspace/text/search_file.ts";
 import type { LineMatch } from "../../workspace/text/search_text.ts";
@@ -27,6 +27,7 @@ export function toAnswer(
   },
 ): ToolOutcome {
   const { show, hasContext, byName, files, hits, searched, passedOver } = result;
+  const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(next);
   const skipped = skippedParts(ignored);
   const notice = byName ? `${count(files.length, "file")} found` : searchedWords(result);
@@ -36,7 +37,7 @@ export function toAnswer(
     ? "; there may be more: name a directory, or raise limit"
     : "";
   const lines = [
-    ...files.map((file) => toLines(file, result)),
+    ...files.map((file) => toLines(file, result, display)),
     ...(files.length === 0 ? [cursor === undefined ? "(nothing found)" : "(nothing found so far)"] : []),
     `(${notice}${more})`,
     ...skipped.lines,
@@ -91,8 +92,12 @@ function toMatch(
   return { filename, line, text, ...(hasContext ? { before, after } : {}) };
 }
 
-function toLines({ filename, matches, count: hits }: FoundFile, { show, byName }: SearchResult): string {
-  const name = showName(filename);
+function toLines(
+  { filename, matches, count: hits }: FoundFile,
+  { show, byName }: SearchResult,
+  display: (path: string) => string,
+): string {
+  const name = display(filename);
   if (byName || show === "files") return name;
   if (show === "count") return `${name}: ${hits}`;
   const lines = [name];
