@@ -19,13 +19,13 @@ async function withServer(harness: Harness, use: (port: number) => Promise<void>
 }
 
 /** Sends raw bytes and reads the head of the answer, with as much of its body as came along. */
-async function exchange(port: number, head: string, body: string): Promise<string> {
+async function exchange(port: number, head: string, body: string, version = "1.1"): Promise<string> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const bytes = new TextEncoder().encode(
-    `POST /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${head}\r\n\r\n${body}`,
+    `POST /mcp HTTP/${version}\r\nHost: x\r\nConnection: close\r\n${head}\r\n\r\n${body}`,
   );
   await connection.write(bytes);
-  const answer = new Uint8Array(4096);
+  const answer = new Uint8Array(65_536);
   const length = await connection.read(answer);
   return new TextDecoder().decode(answer.subarray(0, length ?? 0));
 }
@@ -39,6 +39,38 @@ Deno.test("an empty answer goes out with Content-Length 0 and no Content-Type", 
     assert.match(answer, /\r\ncontent-length: 0\r\n/);
     assert.doesNotMatch(answer, /content-type/);
     assert.match(answer, /\r\n\r\n$/);
+  });
+});
+
+Deno.test("an answer of some kilobytes goes out in chunks, which Deno sends with the head, where the client knows them", async () => {
+  const echo = defineTool({
+    name: "echo",
+    title: "Echo",
+    description: "Answers with the text.",
+    scopes: [],
+    annotations: {},
+    input: z.object({ text: z.string().describe("What to answer") }),
+    run: ({ text }) => ({ ok: true, content: [{ type: "text", text }] }),
+  });
+  await withServer(createHarness({ tools: createToolRegistry([echo]) }), async (port) => {
+    const ask = (text: string, version?: string): Promise<string> => {
+      const body = JSON.stringify(rpc("tools/call", { name: "echo", arguments: { text } }));
+      const head =
+        "Authorization: Bearer all-scopes\r\nContent-Type: application/json\r\nAccept: application/json\r\n" +
+        `Content-Length: ${body.length}`;
+      return exchange(port, head, body, version);
+    };
+    for (const length of [1, 500, 2_000, 7_000]) {
+      const text = "x".repeat(length);
+      const [head = "", ...rest] = (await ask(text)).split("\r\n\r\n");
+      assert.match(head, /^HTTP\/1\.1 200 /);
+      assert.match(head.toLowerCase(), length === 1 ? /\r\ncontent-length: / : /\r\ntransfer-encoding: chunked/);
+      assert.match(rest.join(""), new RegExp(`"text":"x{${length}}"`));
+    }
+    const old = await ask("x".repeat(2_000), "1.0");
+    assert.match(old, /\r\ncontent-length: \d+\r\n/i);
+    assert.doesNotMatch(old, /transfer-encoding/i);
+    assert.match(await ask("x".repeat(20_000)), /\r\ncontent-length: \d+\r\n/i);
   });
 });
 

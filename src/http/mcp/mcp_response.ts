@@ -14,6 +14,11 @@ export interface ScopeChallenge {
 }
 
 const jsonInit = { headers: { "content-type": "application/json" } };
+/** Deno writes head and body apart once they are longer than 512 bytes, except in chunks: HTTP/1.1 alone has those. */
+const chunkedInit = { headers: { "content-type": "application/json", "transfer-encoding": "chunked" } };
+const leastChunkedCharacters = 400;
+/** A connection keeps a buffer of the size of its largest chunked answer. */
+const maxChunkedCharacters = 16_384;
 
 /** Encodes answers of the protocol layer, in the kind that their caller reads. */
 export function createAnswerEncoder(
@@ -29,7 +34,7 @@ export function createAnswerEncoder(
           return toSingleEventResponse(answer.body);
         }
         return answer.status === 200
-          ? new Response(answer.body, jsonInit)
+          ? new Response(answer.body, isSentInChunks(answer.body.length) ? chunkedInit : jsonInit)
           : new Response(answer.body, { status: answer.status, ...jsonInit });
       case "accepted":
         return answer.status === 204
@@ -51,6 +56,10 @@ export function createAnswerEncoder(
         return respond(429, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
     }
   };
+}
+
+function isSentInChunks(characters: number): boolean {
+  return characters > leastChunkedCharacters && characters <= maxChunkedCharacters;
 }
 
 /** The answer to a wrong verb (RFC 9110 §15.5.6). */
