@@ -12,6 +12,7 @@ import { fileReadTool } from "../../src/tools/files/file_read.ts";
 import { fileSearchTool } from "../../src/tools/files/file_search.ts";
 import { fileWriteTool } from "../../src/tools/files/file_write.ts";
 import { llmTools } from "../../src/tools/llm/llm_tools.ts";
+import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
 import type { TransferLinks } from "../../src/transfer/port.ts";
 import { makeAgentWorkspace, smallSize } from "../fixtures/agent_jobs/workspace.ts";
 import { startOllama } from "../fixtures/ollama.ts";
@@ -28,11 +29,11 @@ const noLinks: TransferLinks = {
   forUpload: () => Promise.reject(new Error("not asked for")),
 };
 
-Deno.test("the tools for files and the local model are listed in 1,600 tokens, as clients pass them on", () =>
+Deno.test("the tools for files, undo and the local model are listed in 1,600 tokens, as clients pass them on", () =>
   withWorkspace(async ({ workspace }) => {
     await using ollama = await startOllama({ models: [] });
     using local = testModel(ollama.url);
-    const makers = [fileSearchTool, fileListTool, fileEditTool, fileMoveTool, fileDeleteTool];
+    const makers = [fileSearchTool, fileListTool, fileEditTool, fileMoveTool, fileDeleteTool, fileUndoTool];
     const linking = [fileReadTool, fileWriteTool];
     const models = llmTools({ model: local.model, models: ["tinyllama", "phi3"], workspace, clock: systemClock });
     const tools: readonly Tool[] = [

@@ -30,7 +30,7 @@ const edit = z.strictObject({
 });
 const input = z.object({
   path: z.string().optional().describe("File"),
-  old_text: z.string().optional().describe("Exact text; line ends match any"),
+  old_text: z.string().optional().describe("Exact text, any line ends"),
   new_text: z.string().optional().describe("Empty to delete"),
   replace_all: z.boolean().optional().describe("Else old_text must be there once"),
   whole_word: z.boolean().optional().describe("Not in longer words"),

@@ -29,7 +29,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       ...{ to: "destination", target: "destination", new_path: "destination" },
     },
     input: z.object({
-      path: z.string().optional().describe("What to move; absent to make the directory destination"),
+      path: z.string().optional().describe("What to move; absent to make a directory"),
       destination: z.string().describe("New path, name included"),
       copy: z.boolean().default(false).describe("Keep the original"),
       overwrite: z.boolean().default(false).describe("Replace a file that is there"),

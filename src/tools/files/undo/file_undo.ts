@@ -32,8 +32,7 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: toolName,
     title: "Undo",
-    description:
-      "Lists your last changes, or undoes one, also after later ones where that is safe. Can itself be undone.",
+    description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
     scopes: ["files:write"],
     annotations: {
       title: "Undo",
