@@ -9,6 +9,7 @@ export type CommandName =
   | "clients"
   | "keys"
   | "audit"
+  | "trash"
   | "doctor"
   | "config"
   | "hash-password"
@@ -59,6 +60,10 @@ export const allCommands: readonly ListedCommand[] = [
   {
     name: "keys",
     summary: "rotate and list signing keys, rotate the master key",
+  },
+  {
+    name: "trash",
+    summary: "list and restore what agents replaced or deleted",
   },
   {
     name: "audit",

@@ -12,6 +12,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   clients: async () => (await import("./commands/clients.ts")).clientsCommand,
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
   audit: async () => (await import("./commands/audit.ts")).auditCommand,
+  trash: async () => (await import("./commands/trash.ts")).trashCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
   "hash-password": async () => (await import("./commands/hash_password.ts")).hashPasswordCommand,

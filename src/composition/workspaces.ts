@@ -51,22 +51,21 @@ export async function openWorkspaces(
 }
 
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
-async function workspaceOpener(
+export async function workspaceOpener(
   settings: WorkspaceSettings,
   { storage, clock, bounds, kernel }: Omit<WorkspaceDependencies, "log">,
 ): Promise<(directory: string | null) => Workspace> {
   const { maxWriteBytes, quotaBytes = null, trashKeepMs, trashMaxBytes } = settings;
-  const trash = keepsChanges(settings) ? { trash: { keepMs: trashKeepMs, maxBytes: trashMaxBytes } } : {};
+  const trash = { keepMs: keepsChanges(settings) ? trashKeepMs : 0, maxBytes: trashMaxBytes };
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
   const access = accessOf(settings);
   if (settings.store === "storage") {
     const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");
-    return (directory) =>
-      openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, ...trash });
+    return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
   }
   const { hardLinks, dir } = settings;
   const confined = kernel?.available ? { kernel: kernel.roots } : {};
-  const options = { limits, access, hardLinks, clock, ...trash, ...confined };
+  const options = { limits, access, hardLinks, clock, trash, ...confined };
   return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), ...options });
 }
 

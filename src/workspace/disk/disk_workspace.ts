@@ -45,7 +45,7 @@ export interface DiskWorkspaceOptions {
   readonly hardLinks?: "allow" | "refuse";
   /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
   readonly kernel?: KernelRoots | undefined;
-  /** What is kept of what changes replace. Default: nothing. */
+  /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
   readonly trash?: TrashLimits;
   /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
   readonly randomId?: () => string;
@@ -65,9 +65,10 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
   }
   const clock = options.clock ?? systemClock;
-  const trash = options.trash === undefined
+  const opened = options.trash === undefined
     ? null
     : createDiskTrash({ ...options.trash, access, staging, clock, randomId });
+  const trash = opened !== null && opened.keepMs > 0 ? opened : null;
   const disk: Disk = {
     path,
     access,
@@ -82,9 +83,9 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     change: null,
     writers: createKeyedMutex(),
   };
-  if (trash !== null && isThereTrash(access)) void trash.tidy();
+  if (opened !== null && isThereTrash(access)) void opened.tidy();
   return workspaceWith(disk, async () => {
-    await trash?.close();
+    await opened?.close();
     staging.close();
     access.close();
   });

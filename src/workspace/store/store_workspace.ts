@@ -24,7 +24,7 @@ interface StoreWorkspaceOptions {
   readonly name: string;
   readonly limits?: Partial<WorkspaceLimits>;
   readonly access?: AccessPatterns;
-  /** What is kept of what changes replace. Default: nothing. */
+  /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
   readonly trash?: TrashLimits;
   readonly clock?: Clock;
   /** Ids that never repeat. Default `crypto.randomUUID`. */
@@ -47,10 +47,11 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
     changes: createKeyedMutex(),
     arriving: { bytes: 0 },
   };
-  const trash = options.trash === undefined ? null : createStoreTrash(options.trash, opened);
+  const kept = options.trash === undefined ? null : createStoreTrash(options.trash, opened);
+  const trash = opened.trash !== null && opened.trash.keepMs > 0 ? kept : null;
   let swept: Promise<Store> | null = null;
   const store = (): Promise<Store> =>
-    swept ??= sweepStore(opened).then(() => trash?.tidy(opened)).then(() => opened).catch((error: unknown) => {
+    swept ??= sweepStore(opened).then(() => kept?.tidy(opened)).then(() => opened).catch((error: unknown) => {
       swept = null; // the next operation tries again
       throw error;
     });
