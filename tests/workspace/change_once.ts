@@ -4,9 +4,13 @@ import { killingKernel } from "./killing_kernel.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/workspace/path.ts";
 
-const [root, what, mode] = Deno.args;
-if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE");
-const workspace = openDiskWorkspace({ root, kernel: mode === "kernel" ? killingKernel() : undefined });
+const [root, what, mode, trash] = Deno.args;
+if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE [trash]");
+const workspace = openDiskWorkspace({
+  root,
+  kernel: mode === "kernel" ? killingKernel() : undefined,
+  ...trash === undefined ? {} : { trash: { keepMs: 60_000_000, maxBytes: 100_000_000 } },
+});
 const at = (text: string): WorkspacePath => ({ text, segments: text.split("/") });
 const bytes = new TextEncoder().encode("new!".repeat(1000));
 const changes = {

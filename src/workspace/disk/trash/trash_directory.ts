@@ -87,6 +87,7 @@ export function saveOldVersion(staging: DiskDirectory, name: string): boolean {
   if (step.node !== undefined && `${info.ino}` !== step.node) {
     return staging.renameNew(name, trash, itemName(id, number));
   }
+  if ((info.nlink ?? 1) > 1) return false; // it has its place already
   const item = trash.statusOf(itemName(id, number));
   if (item !== null && (item.nlink ?? 1) > 1) trash.removeFile(itemName(id, number)); // the file still is in its place
   if (item === null || (item.nlink ?? 1) > 1) trash.appendText(recordName(id), toLine({ withdrawn: number }));
