@@ -30,7 +30,8 @@ Deno.test({
         assert.match(await refused("file_write", { filename: "new", content: "x" }), /no space left on the disk/);
         assert.match(await refused("file_write", { filename: "kept", content: "new" }), /no space left on the disk/);
         assert.equal((await done("file_read", { filename: "kept" })).structured["content"], "old");
-        await done("file_delete", { filename: "d0" });
+        assert.equal((await done("file_undo", {})).text, "No changes of yours are kept");
+        for (const name of ["d0", "d1", "d2"]) await done("file_delete", { filename: name }); // a write takes two names
         await done("file_write", { filename: "kept", content: "new" });
       },
     ),
@@ -104,5 +105,5 @@ async function fillUp({ done, call, refused }: FileServer, words: RegExp): Promi
 function staged({ server, root }: FileServer): string[] {
   const directory = Deno.build.os === "linux" ? `/proc/${server.pid}/root${root}` : root;
   const names = Array.from(Deno.readDirSync(`${directory}/.portcullis`), ({ name }) => name);
-  return names.filter((name) => !name.endsWith(".lock"));
+  return names.filter((name) => !name.endsWith(".lock") && name !== "trash");
 }

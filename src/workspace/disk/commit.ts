@@ -6,7 +6,7 @@ import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { type DiskDirectory, type DiskInfo, isSame, versionOf } from "./directory.ts";
 import { resolveInside } from "./resolve.ts";
-import type { StagedFile } from "./staging.ts";
+import type { StagedFile } from "./staging/staging.ts";
 import { type NewContent, placeRecorded, replaceKeeping } from "./trash/keep.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";

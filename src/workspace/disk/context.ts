@@ -4,7 +4,7 @@ import type { DiskAccess } from "./directory.ts";
 import type { DirectoryNames } from "./names.ts";
 import type { DiskQuota } from "./quota.ts";
 import type { DirectoryScans } from "./scan.ts";
-import type { Staging } from "./staging.ts";
+import type { Staging } from "./staging/staging.ts";
 import type { DiskChange, DiskTrash } from "./trash/disk_trash.ts";
 import type { KeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspaceLimits } from "../limits.ts";

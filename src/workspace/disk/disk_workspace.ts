@@ -3,7 +3,7 @@ import { UnusableError } from "../../lib/problem.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { systemTimers } from "../../lib/time/timers.ts";
-import { failure, success } from "../../lib/result.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import { type AccessPatterns, type AccessRules, createAccessRules } from "../access_rules.ts";
 import type { KernelRoots } from "../../kernel/descriptor.ts";
 import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
@@ -22,7 +22,8 @@ import { removeDiskEntry } from "./remove.ts";
 import { openPlain } from "./open.ts";
 import { findInside } from "./resolve.ts";
 import { createDirectoryScans } from "./scan.ts";
-import { createStaging, sweepStaging } from "./staging.ts";
+import { createStaging } from "./staging/staging.ts";
+import { sweepStaging } from "./staging/sweep.ts";
 import { createDiskTrash, type TrashLimits } from "./trash/disk_trash.ts";
 import { hasTrash } from "./trash/trash_directory.ts";
 import { createWorkspaceTrash } from "./trash/workspace_trash.ts";
@@ -30,7 +31,7 @@ import { copyDiskFile, writeDiskFile } from "./write.ts";
 import { createKeyedMutex } from "../keyed_mutex.ts";
 import type { WorkspacePath } from "../path.ts";
 import { defaultWorkspaceLimits, type WorkspaceLimits } from "../limits.ts";
-import type { EntryInfo, Outcome, Workspace } from "../port.ts";
+import type { EntryInfo, Outcome, Workspace, WorkspaceRefusal } from "../port.ts";
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */
@@ -96,9 +97,20 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
   const { trash, limits } = disk;
   const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
   const settled = async <T>(outcome: Promise<T>): Promise<T> => {
-    const settledOutcome = await outcome;
+    const whole = await outcome;
     if (trash?.isOverfull) await trash.tidy();
-    return settledOutcome;
+    return whole;
+  };
+  /** Makes a change, again as long as the disk is full and something can be dropped. */
+  const made = async <T, R extends WorkspaceRefusal>(
+    change: (own: Disk) => Promise<Result<T, R>>,
+  ): Promise<Result<T, R>> => {
+    const own = changing();
+    for (;;) {
+      const outcome = await settled(change(own));
+      const isFull = !outcome.ok && outcome.error.reason === "no_space";
+      if (!isFull || !await trash?.makeRoom(own.change)) return outcome;
+    }
   };
   return {
     limits,
@@ -106,12 +118,12 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
     stat: (path) => statDiskEntry(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
-    write: (path, bytes, writeOptions) => settled(writeDiskFile(changing(), path, bytes, writeOptions)),
+    write: (path, bytes, writeOptions) => made((own) => writeDiskFile(own, path, bytes, writeOptions)),
     receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
-    copy: (from, to, copyOptions) => settled(copyDiskFile(changing(), from, to, copyOptions)),
-    move: (from, to, moveOptions) => settled(moveDiskEntry(changing(), from, to, moveOptions)),
+    copy: (from, to, copyOptions) => made((own) => copyDiskFile(own, from, to, copyOptions)),
+    move: (from, to, moveOptions) => made((own) => moveDiskEntry(own, from, to, moveOptions)),
     remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),
-    makeDirectory: (path) => makeDiskDirectory(changing(), path),
+    makeDirectory: (path) => made((own) => makeDiskDirectory(own, path)),
     trash: trash === null ? null : createWorkspaceTrash(disk, trash, changing),
     begin: (by, onChange) =>
       workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve()),

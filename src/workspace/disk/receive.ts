@@ -8,7 +8,7 @@ import { commitFile } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import type { DiskFile, DiskInfo } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
-import type { StagedFile } from "./staging.ts";
+import type { StagedFile } from "./staging/staging.ts";
 import type { WorkspacePath } from "../path.ts";
 import { type ArrivingContent, maxArriving, type ReceiveOptions } from "../arriving_content.ts";
 import type { Outcome, WrittenFile } from "../port.ts";
@@ -52,7 +52,7 @@ export async function receiveDiskFile(
     });
   } catch (error) {
     const refusal = toRefusal(error);
-    if (refusal.reason === "no_space") await disk.trash?.makeRoom(); // for the next attempt: the content is used up
+    if (refusal.reason === "no_space") await disk.trash?.makeRoom(disk.change); // for the next attempt: the content is used up
     return failure(refusal);
   } finally {
     if (isOpen) staged.value.file.close();

@@ -35,7 +35,7 @@ export async function removeDiskEntry(
     if (!recursive) return removeEmpty(disk, path, expects);
     for (;;) {
       const removed = await removeTree(disk, path, found.value);
-      if (!isFull(removed) || !await disk.trash?.makeRoom()) return removed;
+      if (!isFull(removed) || !await disk.trash?.makeRoom(disk.change)) return removed;
     }
   } catch (error) {
     return failure(toRefusal(error));
@@ -117,7 +117,7 @@ async function removeFile(
     return taken.ok ? found : taken;
   };
   let removed = attempt(disk, remove);
-  while (isFull(removed) && await disk.trash?.makeRoom()) removed = attempt(disk, remove);
+  while (isFull(removed) && await disk.trash?.makeRoom(disk.change)) removed = attempt(disk, remove);
   if (isFull(removed)) removed = disk.access.step(() => removeInPlace(disk, path, expects));
   if (!removed.ok) return removed;
   const { info } = removed.value;

@@ -91,12 +91,8 @@ export async function withTarget(
   const first = lookForTarget(disk, path); // before anything is written
   if (!first.ok) return first;
   return await disk.writers.run(first.value.segments.join("/"), async () => {
-    for (;;) {
-      const target = lookForTarget(disk, path);
-      const done = target.ok ? await task(target.value) : target;
-      const isFull = !done.ok && done.error.reason === "no_space";
-      if (!isFull || disk.trash === null || !await disk.trash.makeRoom()) return done;
-    }
+    const target = lookForTarget(disk, path);
+    return target.ok ? await task(target.value) : target;
   });
 }
 

@@ -4,7 +4,7 @@ import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeO
 import { createFairTurns } from "../../text/fair_turns.ts";
 import type { DiskAccess } from "../directory.ts";
 import { errorCode, toRefusal } from "../refusal.ts";
-import type { Staging } from "../staging.ts";
+import type { Staging } from "../staging/staging.ts";
 import { settleChange } from "./settle_change.ts";
 import { headerLine, readRecord, recordName, toLine } from "./trash_directory.ts";
 
@@ -33,8 +33,8 @@ export interface DiskTrash extends TrashLimits {
   add(bytes: number): void;
   /** Whether more is kept than should be. */
   readonly isOverfull: boolean;
-  /** Drops some of the oldest changes; `false`: there is nothing to drop. */
-  makeRoom(): Promise<boolean>;
+  /** Drops some of the oldest changes before `own`, for which room is short; `false`: there is nothing to drop. */
+  makeRoom(own: DiskChange | null): Promise<boolean>;
   tidy(): Promise<void>;
   /** Ids, the oldest first. */
   ids(): readonly string[];
@@ -157,15 +157,15 @@ export function createDiskTrash(
     get isOverfull() {
       return used > maxBytes;
     },
-    makeRoom: () =>
+    makeRoom: (own) =>
       inTurn(async () => {
         let isRoomMade = false;
         const wanted = used * (1 - roomShare);
         for (const [id, names] of namesByChange()) {
-          if (isRoomMade && used <= wanted) break;
+          if ((isRoomMade && used <= wanted) || (own !== null && id >= own.id)) break; // at least one change
           sizeOf(id);
-          if (names.some((name) => name !== recordName(id))) isRoomMade = true;
           await drop(id, names);
+          isRoomMade = true; // a record takes some, too
         }
         return isRoomMade;
       }, false),

@@ -10,7 +10,7 @@ import type { Disk } from "../context.ts";
 import { type DiskDirectory, type DiskInfo, identityOf, versionOf } from "../directory.ts";
 import { errorCode } from "../refusal.ts";
 import type { Found } from "../resolve.ts";
-import type { StagedFile } from "../staging.ts";
+import type { StagedFile } from "../staging/staging.ts";
 import { itemName } from "./trash_directory.ts";
 
 /** A new content: its size, and what the record of the change is to say of it. */

@@ -11,6 +11,7 @@ import { matchContent } from "../match_content.ts";
 import { toRefusal } from "../refusal.ts";
 import { type Expects, judgeTree } from "../remove.ts";
 import { resolveInside } from "../resolve.ts";
+import type { Staging } from "../staging/staging.ts";
 import { giveUpSecondName, keepSecondName, keptOf } from "./keep.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
 
@@ -118,7 +119,7 @@ function putInPlaceOf(
   if (!room.ok) return room;
   const number = change.next();
   change.note(number, { ...putOf(segments, item, info, 0), kept: keptOf(there) });
-  exchangeKept(disk.staging.trash(), { from: kept, to: itemName(change.id, number) }, directory, name);
+  exchangeKept(disk.staging, { from: kept, to: itemName(change.id, number) }, directory, name);
   trash.add(there.size - info.size);
   disk.quota.add(info.size - there.size, 0);
   return success(null);
@@ -126,13 +127,14 @@ function putInPlaceOf(
 
 /** The item takes the name in the tree, and the entry that was there becomes the item of the new change. */
 function exchangeKept(
-  trash: DiskDirectory,
+  staging: Staging,
   { from, to }: { readonly from: string; readonly to: string },
   directory: DiskDirectory,
   name: string,
 ): void {
+  const trash = staging.trash();
   trash.rename(from, trash, to);
-  if (trash.exchange(to, directory, name)) return;
+  if (staging.exchangeKept(to, directory, name)) return;
   trash.rename(to, trash, from);
   keepSecondName(directory, name, trash, to);
   try {

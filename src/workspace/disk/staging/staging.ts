@@ -4,7 +4,7 @@
  * process ends, so files of an owner whose lock is free are leftovers. Leftovers that were not what a deletion was
  * about are versions that exist nowhere else: they are kept.
  */
-import { failure, success } from "../../lib/result.ts";
+import { failure, success } from "../../../lib/result.ts";
 import {
   type DiskAccess,
   type DiskDirectory,
@@ -12,13 +12,13 @@ import {
   type DiskInfo,
   type DiskLock,
   identityOf,
-  isForeign,
   isSame,
-} from "./directory.ts";
-import { toRefusal } from "./refusal.ts";
-import { enterTrash, saveOldVersion } from "./trash/trash_directory.ts";
-import { stagingDirectoryName } from "../path.ts";
-import type { Outcome } from "../port.ts";
+} from "../directory.ts";
+import { ensureDirectory, existingDirectory } from "./staging_directory.ts";
+import { keep } from "./sweep.ts";
+import { toRefusal } from "../refusal.ts";
+import { enterTrash } from "../trash/trash_directory.ts";
+import type { Outcome } from "../../port.ts";
 
 /** An open file that only its writer knows. */
 export interface StagedFile {
@@ -34,8 +34,10 @@ export interface Staging {
   placeNew(name: string, to: DiskDirectory, newName: string): boolean;
   /** Gives a staged file a name outside, in place of what is there. */
   place(name: string, to: DiskDirectory, newName: string): void;
-  /** Lets a staged file and the one there take each other's place; `false` where the system has no such step. */
+  /** Lets a staged file and the one there take each other's place; `false` where that is no single step. */
   exchange(name: string, to: DiskDirectory, otherName: string): boolean;
+  /** The same for an entry of the trash. */
+  exchangeKept(item: string, to: DiskDirectory, otherName: string): boolean;
   /** Moves a staged or taken entry into the trash. */
   moveToTrash(name: string, trash: DiskDirectory, item: string): void;
   /** The directory of the trash, in a step. */
@@ -62,11 +64,6 @@ export interface Staging {
   close(): void;
 }
 
-/** An unfinished write, or a lock: its owner, and an id. */
-const stagedName = /^([0-9A-Za-z-]+)\.([0-9A-Za-z-]+)$/;
-/** An entry to be deleted: its owner, an id, and the identity of what the deletion is about. */
-const takenName = /^([0-9A-Za-z-]+)\.[0-9A-Za-z-]+\.([0-9-]+)$/;
-const keptDirectoryName = "kept";
 const reserved = failure({ reason: "denied", because: "reserved" } as const);
 
 /** Uses the staging directory below the root; the first write makes it, so a read-only workspace can be opened. */
@@ -74,6 +71,7 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
   const owner = randomId();
   let lock: DiskLock | null = null;
   let turn: DiskLock | null = null;
+  let canExchange: boolean | null = null;
   /** The staging directory during a turn, and the trash once it was needed there. */
   let reached: { readonly staging: DiskDirectory; trash: DiskDirectory | null } | null = null;
   const attempt = <T>(use: (directory: DiskDirectory) => T): Outcome<T> => {
@@ -92,6 +90,12 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
     if (directory === null) throw Object.assign(new Error("the staging directory was replaced"), { code: "ESTALE" });
     return directory;
   };
+  const hasExchange = (): boolean => (canExchange ??= tryExchange(opened(), owner)) === true;
+  const trash = (): DiskDirectory => {
+    const entered = reached?.trash ?? enterTrash(opened());
+    if (reached !== null) reached.trash = entered;
+    return entered;
+  };
   return {
     create: (own = randomId()) =>
       access.step(() =>
@@ -102,13 +106,10 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
       ),
     placeNew: (name, to, newName) => opened().renameNew(name, to, newName),
     place: (name, to, newName) => opened().rename(name, to, newName),
-    exchange: (name, to, otherName) => opened().exchange(name, to, otherName),
+    exchange: (name, to, otherName) => hasExchange() && opened().exchange(name, to, otherName),
+    exchangeKept: (item, to, otherName) => hasExchange() && trash().exchange(item, to, otherName),
     moveToTrash: (name, trash, item) => opened().rename(name, trash, item),
-    trash() {
-      const trash = reached?.trash ?? enterTrash(opened());
-      if (reached !== null) reached.trash = trash;
-      return trash;
-    },
+    trash,
     discard: (name) => access.step(() => opened().removeTree(name)),
     async discardTree(name) {
       using directory = access.hold(opened);
@@ -154,52 +155,24 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
   };
 }
 
-/** Removes what processes that are gone have left in the staging directory; files of living processes stay. */
-export function sweepStaging(access: DiskAccess): void {
-  access.step(() => {
-    const directory = existingDirectory(access);
-    if (directory === null) return;
-    const filesOf = new Map<string, string[]>();
-    using listing = directory.list(".");
-    for (const { name } of listing.entries()) {
-      const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
-      if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
-    }
-    for (const [owner, names] of filesOf) {
-      const lock = tryTakeLock(directory, `${owner}.lock`);
-      if (lock === "held") continue;
-      for (const name of names) removeLeftover(directory, name);
-      lock?.close();
-    }
-  });
-}
-
-function removeLeftover(directory: DiskDirectory, name: string): void {
-  if (saveOldVersion(directory, name)) return;
-  const identity = takenName.exec(name)?.[2];
-  const info = identity === undefined ? null : directory.statusOf(name);
-  if (info !== null && identityOf(info) !== identity) keep(directory, name, name);
-  else directory.removeTree(name);
-}
-
-function keep(directory: DiskDirectory, name: string, newName: string): void {
-  directory.makeDirectory(keptDirectoryName, 0o700);
-  directory.rename(name, directory.enter(keptDirectoryName), newName);
-}
-
-/** The staging directory; `null` where something else has its name, such as a link that would take writes outside. */
-function existingDirectory(access: DiskAccess): DiskDirectory | null {
-  const root = access.root();
-  const info = root?.statusOf(stagingDirectoryName);
-  if (!root || !info?.isDirectory || isForeign(root.status(), info)) return null;
-  return root.enter(stagingDirectoryName);
-}
-
-function ensureDirectory(access: DiskAccess): DiskDirectory | null {
-  const existing = existingDirectory(access);
-  if (existing !== null) return existing;
-  access.root()?.makeDirectory(stagingDirectoryName, 0o700);
-  return existingDirectory(access);
+/**
+ * Whether two files can take each other's place here: some file systems do a plain rename instead, without a word.
+ * `null` where that cannot be tried now.
+ */
+function tryExchange(directory: DiskDirectory, owner: string): boolean | null {
+  const [one, other] = [`${owner}.one`, `${owner}.other`];
+  try {
+    directory.appendText(one, "");
+    directory.appendText(other, "");
+    const node = directory.statusOf(one)?.ino;
+    return directory.exchange(one, directory, other) && directory.statusOf(other)?.ino === node &&
+      directory.statusOf(one) !== null;
+  } catch (error) {
+    toRefusal(error); // no room for two names
+    return null;
+  } finally {
+    for (const name of [one, other]) directory.removeTree(name);
+  }
 }
 
 /** The lock of the directory: the one that is open, as long as it still is that one. */
@@ -221,12 +194,4 @@ function takeLock(directory: DiskDirectory, name: string): DiskLock {
     if (there !== null && isSame(there, file.info)) return file;
     file.close();
   }
-}
-
-/** The lock of a dead owner; `null` when it has none, which means that it ended before it wrote or after it closed. */
-function tryTakeLock(directory: DiskDirectory, name: string): DiskLock | "held" | null {
-  const file = directory.openLock(name, false);
-  if (file === null || file.tryLock()) return file;
-  file.close();
-  return "held";
 }
