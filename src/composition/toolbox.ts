@@ -30,7 +30,7 @@ import { createTransfers } from "../transfer/transfers.ts";
 import { fileUndoTool } from "../tools/files/undo/file_undo.ts";
 import { llmTools } from "../tools/llm/llm_tools.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
-import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
+import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces/workspaces.ts";
 
 /** Tools and what they hold open. */
 interface Toolbox {

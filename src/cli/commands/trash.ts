@@ -1,14 +1,14 @@
 /** `trash list|restore`: what agents replaced or deleted in the workspace. */
 import { problemText } from "../../lib/problem.ts";
 import { escapeUnprintable } from "../../lib/log/text_line.ts";
-import type { OwnerTrash } from "../../composition/owner_trash.ts";
+import type { OwnerTrash } from "../../composition/workspaces/owner_trash.ts";
 import { type Action, administered, runAction } from "../action.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../../composition/owner_trash.ts");
+const load = () => import("../../composition/workspaces/owner_trash.ts");
 
 /** Works beside a running server. */
 export const trashCommand: CommandWork = {

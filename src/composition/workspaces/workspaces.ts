@@ -1,22 +1,22 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
 import { join } from "node:path";
-import type { KernelAccess } from "../kernel/kernel.ts";
-import type { Log } from "../lib/log/log.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { AccessPatterns } from "../workspace/access_rules.ts";
-import { openDiskWorkspace } from "../workspace/disk/disk_workspace.ts";
-import { createDiskWatch } from "../workspace/disk/watch.ts";
-import { defaultWorkspaceLimits } from "../workspace/limits.ts";
-import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
-import type { WorkspaceSettings } from "../workspace/settings.ts";
+import type { KernelAccess } from "../../kernel/kernel.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { AccessPatterns } from "../../workspace/access_rules.ts";
+import { openDiskWorkspace } from "../../workspace/disk/disk_workspace.ts";
+import { createDiskWatch } from "../../workspace/disk/watch.ts";
+import { defaultWorkspaceLimits } from "../../workspace/limits.ts";
+import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
+import type { WorkspaceSettings } from "../../workspace/settings.ts";
 import {
   createWorkspaceWatches,
   type WorkspaceWatches,
   type WorkspaceWatchesOptions,
-} from "../workspace/shared_watch.ts";
-import { createUserWorkspaces, userDirectoryName } from "../workspace/user_workspaces.ts";
-import type { Bounds } from "./bounds.ts";
-import type { Installation } from "./installation.ts";
+} from "../../workspace/shared_watch.ts";
+import { createUserWorkspaces, userDirectoryName } from "../../workspace/user_workspaces.ts";
+import type { Bounds } from "../bounds.ts";
+import type { Installation } from "../installation.ts";
 
 interface WorkspaceDependencies extends Pick<Installation, "storage"> {
   readonly log: Log;
@@ -60,7 +60,7 @@ export async function workspaceOpener(
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
   const access = accessOf(settings);
   if (settings.store === "storage") {
-    const { openStoreWorkspace } = await import("../workspace/store/store_workspace.ts");
+    const { openStoreWorkspace } = await import("../../workspace/store/store_workspace.ts");
     return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
   }
   const { hardLinks, dir } = settings;
@@ -89,7 +89,7 @@ export async function watchWorkspaces(
   const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
   const access = accessOf(settings);
   if (settings.store === "storage") {
-    const { createStoreWatch } = await import("../workspace/store/watch.ts");
+    const { createStoreWatch } = await import("../../workspace/store/watch.ts");
     const stored = { access, storage, clock, log };
     const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
     return createWorkspaceWatches({ nameOf, open, onFailure });

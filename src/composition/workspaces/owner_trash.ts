@@ -1,18 +1,18 @@
 /** What the owner does with the trash from the command line, beside a running server or without one. */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config/config.ts";
-import { loadKernel } from "../kernel/kernel.ts";
-import type { Problem } from "../lib/problem.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Storage } from "../storage/port.ts";
-import { refusalWords } from "../tools/files/refusal.ts";
-import type { Change, KeptItem } from "../workspace/change.ts";
-import { toPathText } from "../workspace/file_display.ts";
-import { parseDirectoryPath } from "../workspace/path.ts";
-import type { Trash, Workspace } from "../workspace/port.ts";
-import { userDirectoryName } from "../workspace/user_workspaces.ts";
+import type { Config } from "../../config/config.ts";
+import { loadKernel } from "../../kernel/kernel.ts";
+import type { Problem } from "../../lib/problem.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Storage } from "../../storage/port.ts";
+import { refusalWords } from "../../tools/files/refusal.ts";
+import type { Change, KeptItem } from "../../workspace/change.ts";
+import { toPathText } from "../../workspace/file_display.ts";
+import { parseDirectoryPath } from "../../workspace/path.ts";
+import type { Trash, Workspace } from "../../workspace/port.ts";
+import { userDirectoryName } from "../../workspace/user_workspaces.ts";
 import { keepsChanges, workspaceOpener } from "./workspaces.ts";
 
 /** A file, directory or link that a change replaced or deleted. */
