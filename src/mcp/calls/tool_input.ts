@@ -72,9 +72,9 @@ function renamed(
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   let input = given;
-  for (const [alias, target] of Object.entries(aliases)) {
+  for (const alias in aliases) { // without a list of entries, which cost each call
     if (!Object.hasOwn(given, alias)) continue;
-    const [parameter = "", member] = target.split(".");
+    const [parameter = "", member] = (aliases[alias] ?? "").split(".");
     const holder = member === undefined ? input : input[parameter] ?? {};
     if (!isObject(holder) || Object.hasOwn(holder, member ?? parameter)) continue;
     const { [alias]: value, ...others } = input;

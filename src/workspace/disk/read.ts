@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import { type DiskFile, versionOf } from "./directory.ts";
+import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
 import { openInside } from "./open.ts";
 import { toRefusal } from "./refusal.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -21,7 +21,12 @@ export function readDiskFile(disk: Disk, path: WorkspacePath, range?: ByteRange)
   const offset = Math.min(range?.offsetBytes ?? 0, size);
   const length = Math.min(range?.lengthBytes ?? size, maxReadBytes, size - offset);
   const bytes = new Uint8Array(length);
-  return readPart(file, bytes, offset, (filled) => toContent(file, bytes.subarray(0, filled)));
+  return readPart(
+    file,
+    bytes,
+    offset,
+    (filled) => new DiskContent(file.info, filled === length ? bytes : bytes.subarray(0, filled)),
+  );
 }
 
 /** Reads from `offset` of the regular file at `path` into `buffer`. Listing has looked at the root a moment before. */
@@ -97,18 +102,27 @@ async function readLater<T>(
   }
 }
 
-function toContent({ info }: DiskFile, bytes: Uint8Array): FileContent {
-  const isWhole = bytes.byteLength === info.size;
-  let sha256: string | null = null;
-  return {
-    bytes,
-    sizeBytes: info.size,
-    get sha256() {
-      return isWhole ? sha256 ??= hash("sha256", bytes) : null; // made when it is asked for
-    },
-    get version() {
-      return versionOf(info);
-    },
-    modifiedAt: info.mtime?.getTime() ?? 0,
-  };
+/** A class: making an object with getters of its own would take 0.2 microseconds more. */
+class DiskContent implements FileContent {
+  readonly bytes: Uint8Array;
+  readonly sizeBytes: number;
+  readonly modifiedAt: number;
+  readonly #info: DiskInfo;
+  #sha256: string | undefined;
+
+  constructor(info: DiskInfo, bytes: Uint8Array) {
+    this.bytes = bytes;
+    this.sizeBytes = info.size;
+    this.modifiedAt = info.mtime?.getTime() ?? 0;
+    this.#info = info;
+  }
+
+  get sha256(): string | null {
+    if (this.bytes.byteLength !== this.sizeBytes) return null;
+    return this.#sha256 ??= hash("sha256", this.bytes); // made when it is asked for
+  }
+
+  get version(): string {
+    return versionOf(this.#info);
+  }
 }
