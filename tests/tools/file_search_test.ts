@@ -29,6 +29,10 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
       "2: one fox",
       "3: two Fox",
     ]);
+    // the files with CRLF, and their lines without it
+    assert.deepEqual((await linesOf({ query: "\\r$", regex: true, show: "count" }))[0], "b.md: 2");
+    assert.deepEqual((await linesOf({ query: "\r", show: "files" }))[0], "b.md");
+    assert.deepEqual((await linesOf({ query: "fox$", regex: true })).slice(0, 2), ["b.md", "1: fox.fox"]);
     assert.deepEqual((await linesOf({ query: "^t\\w+$", regex: true })).slice(0, -1), ["d/a.txt", "4: three"]);
     assert.deepEqual((await linesOf({ query: "x.f", regex: false })).slice(0, -1), ["b.md", "1: fox.fox"]);
     assert.deepEqual(await linesOf({ query: "TOPSECRET" }), [

@@ -18,6 +18,8 @@ export interface LinePattern {
   find(line: string): number;
   /** How many characters `find` searches in one step, so that other callers do not wait. */
   readonly stepCharacters: number;
+  /** Whether the query speaks of CR: it is then a part of the lines that end in CRLF. */
+  readonly seesReturns: boolean;
   /** For lines longer than a step; absent where they are found as short ones are. */
   readonly long?: LongLinePattern;
 }
@@ -50,25 +52,31 @@ const maxRepetitions = 10_000; // what a count such as {100} multiplies; bounds 
 export async function createLinePattern(query: LineQuery): Promise<Result<LinePattern, LineQueryRefusal>> {
   const { text, isRegularExpression, ignoreCase } = query;
   const isPlain = !isRegularExpression && !ignoreCase;
+  const seesReturns = text.includes("\r") || (isRegularExpression && /\\r|\\x0d|\\x\{0*d\}/i.test(text));
   if (text === "") return failure({ reason: "empty" });
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
-  if (isRegularExpression) return await createExpressionPattern(text, ignoreCase);
+  if (isRegularExpression) return await createExpressionPattern(text, { ignoreCase, seesReturns });
   const screen = ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
   const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
     findByScreen(screen, characters, from, to);
   if (isPlain) {
     const finder = createTextFinder(text);
-    return success({ findCandidate, find: (line) => finder(line, 0), stepCharacters: maxStepCharacters });
+    return success({ findCandidate, find: (line) => finder(line, 0), stepCharacters: maxStepCharacters, seesReturns });
   }
   // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
   const literal = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
-  return success({ findCandidate, find: (line) => line.search(literal), stepCharacters: maxStepCharacters });
+  return success({
+    findCandidate,
+    find: (line) => line.search(literal),
+    stepCharacters: maxStepCharacters,
+    seesReturns,
+  });
 }
 
 async function createExpressionPattern(
   text: string,
-  ignoreCase: boolean,
+  { ignoreCase, seesReturns }: { readonly ignoreCase: boolean; readonly seesReturns: boolean },
 ): Promise<Result<LinePattern, LineQueryRefusal>> {
   if (repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await import("re2js");
@@ -93,6 +101,7 @@ async function createExpressionPattern(
       findCandidate: screenLines(screens.filter((screen) => screen !== null), automaton),
       find: (line) => findFrom(line, 0),
       stepCharacters,
+      seesReturns,
       long: { automaton, windowBytes: stepCharacters, findFrom },
     });
   } catch (error) {

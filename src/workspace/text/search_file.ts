@@ -66,7 +66,12 @@ export async function searchFile(
     if (typeof piece === "string") return failure(piece);
     const isFirst = offset === 0;
     if (isFirst) encoding = markedEncoding(piece.bytes);
-    const searchable = toSearchable(piece.bytes, { encoding, isFirst, isLast: piece.isLast });
+    const searchable = toSearchable(piece.bytes, {
+      encoding,
+      isFirst,
+      isLast: piece.isLast,
+      keepsReturns: pattern.seesReturns,
+    });
     if (searchable === null) return failure("binary");
     const { text, sourceBytes } = searchable;
     for (const stretch of searchText(text, { pattern, contextLines, firstLine, afterLine })) {

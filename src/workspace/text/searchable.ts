@@ -1,4 +1,4 @@
-/** Text of any encoding as the bytes of UTF-8 that are searched, without a byte order mark, its lines ended by LF alone. */
+/** Text of any encoding as the bytes of UTF-8 that are searched, without a byte order mark, its lines ended by LF alone unless CR is asked for. */
 import { Buffer } from "node:buffer";
 import { type ByteText, toByteText } from "./byte_text.ts";
 import { looksLikeLatin1, type MarkedEncoding } from "./encoding.ts";
@@ -13,14 +13,17 @@ interface SearchablePiece {
 /** Whole lines of what was read, or all of it at the file's end; `null` for binary content. */
 export function toSearchable(
   bytes: Buffer,
-  { encoding, isFirst, isLast }: {
+  { encoding, isFirst, isLast, keepsReturns }: {
     /** `null` for what shows only piece by piece: UTF-8 or Latin-1. */
     readonly encoding: MarkedEncoding | null;
     readonly isFirst: boolean;
     readonly isLast: boolean;
+    /** Leaves the CR of CRLF in the lines. */
+    readonly keepsReturns: boolean;
   },
 ): SearchablePiece | null {
-  return encoding === null ? fromBytes(bytes, isFirst, isLast) : fromUtf16(bytes, encoding, isLast);
+  const piece = encoding === null ? fromBytes(bytes, isFirst, isLast) : fromUtf16(bytes, encoding, isLast);
+  return piece === null || keepsReturns ? piece : { ...piece, text: withoutReturns(piece.text) };
 }
 
 function fromBytes(bytes: Buffer, isFirst: boolean, isLast: boolean): SearchablePiece | null {
@@ -28,7 +31,7 @@ function fromBytes(bytes: Buffer, isFirst: boolean, isLast: boolean): Searchable
   const isMarked = isFirst && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const content = bytes.subarray(isMarked ? 3 : 0, sourceBytes);
   const text = toByteText(content, content.length);
-  if (text !== null) return { text: withoutReturns(text), sourceBytes };
+  if (text !== null) return { text, sourceBytes };
   return looksLikeLatin1(content) ? fromText(content.toString("latin1"), sourceBytes) : null;
 }
 
@@ -46,7 +49,7 @@ function fromUtf16(bytes: Buffer, encoding: MarkedEncoding, isLast: boolean): Se
 function fromText(text: string, sourceBytes: number): SearchablePiece | null {
   const bytes = Buffer.from(text, "utf8");
   const searchable = toByteText(bytes, bytes.length);
-  return searchable === null ? null : { text: withoutReturns(searchable), sourceBytes };
+  return searchable === null ? null : { text: searchable, sourceBytes };
 }
 
 function withoutReturns(text: ByteText): ByteText {
