@@ -14,8 +14,8 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: { readonly type: string; readonly content: string | Uint8Array<ArrayBuffer> };
-  /** What the answer should be: JSON, a file, or nothing that is looked at. */
-  readonly accept: "json" | "file";
+  /** What the answer should be: JSON, or a file that is handed on as it arrives. */
+  readonly accept: "json" | "stream";
   readonly maxBytes: number;
   /** A status that this one endpoint uses for what others answer with 404. */
   readonly notFoundStatus?: number;
@@ -26,6 +26,25 @@ export interface UpstreamReply {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** The content of a success that was asked for as a stream, instead of `bytes`. */
+  readonly file?: ArrivingFile;
+}
+
+/** A file on its way. It has to be read to its end, or cancelled. */
+interface ArrivingFile {
+  /** Throws {@link CutFile} where it does not arrive whole. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  cancel(): Promise<void>;
+}
+
+/** Ends a write of a file that did not arrive whole. */
+export class CutFile extends Error {
+  readonly failure: ServicenowFailure;
+
+  constructor(failure: ServicenowFailure) {
+    super(failure.reason);
+    this.failure = failure;
+  }
 }
 
 /** Sends one request, once. */
@@ -56,7 +75,7 @@ export function createTransport(
         {
           method: request.method,
           redirect: "manual", // a redirect would carry the token to another host
-          signal: AbortSignal.any([signal, deadline]),
+          signal: request.accept === "stream" ? signal : AbortSignal.any([signal, deadline]),
           headers: headersOf(request, accessToken),
           ...(request.body === undefined ? {} : { body: request.body.content }),
         },
@@ -65,6 +84,10 @@ export function createTransport(
       if (isPage(response, request)) {
         await response.body?.cancel();
         return unavailable(response.status >= 500 ? "server_error" : "not_an_api", request);
+      }
+      if (request.accept === "stream" && response.ok) {
+        const file = arrivingFile(response, request.maxBytes);
+        return success({ status: response.status, headers: response.headers, bytes: new Uint8Array(0), file });
       }
       const bytes = await readBounded(response, request.maxBytes);
       if (bytes === null) return failure({ reason: "too_large", limitBytes: request.maxBytes });
@@ -89,7 +112,7 @@ function headersOf(request: UpstreamRequest, accessToken: string | null): Record
 /** A web page or a redirect, as sleeping instances and gateways answer; a file may be a web page itself. */
 function isPage({ status, headers }: Response, { accept }: UpstreamRequest): boolean {
   if (status >= 300 && status < 400) return true;
-  if (accept === "file" && headers.has("x-attachment-metadata")) return false;
+  if (accept === "stream" && headers.has("x-attachment-metadata")) return false;
   return /^(text\/html|application\/xhtml)/i.test(headers.get("content-type") ?? "");
 }
 
@@ -106,4 +129,27 @@ export function retryAfterSeconds(headers: Headers, clock: Clock): number | null
   if (/^\d{1,9}$/.test(text)) return Number(text);
   const date = Date.parse(text);
   return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - clock()) / 1_000));
+}
+
+function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    let size = 0;
+    try {
+      for await (const piece of response.body ?? []) {
+        size += piece.byteLength;
+        if (size > maxBytes) throw new CutFile({ reason: "too_large", limitBytes: maxBytes });
+        yield piece;
+      }
+    } catch (error) {
+      if (error instanceof CutFile) throw error;
+      throw new CutFile({ reason: "unavailable", because: "broken_off" });
+    }
+  }
+  return {
+    pieces: pieces(),
+    async cancel() {
+      if (response.body?.locked !== false) return;
+      await response.body.cancel().catch(() => {}); // it broke off: `pieces` has told
+    },
+  };
 }

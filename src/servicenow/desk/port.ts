@@ -5,8 +5,10 @@ import type { Caller } from "../caller.ts";
 
 /** Records of one search. */
 export const maxSearchResults = 50;
-/** A file that is fetched or sent. */
-export const maxAttachmentBytes = 16_777_216;
+/** A file that is fetched. It is written as it arrives. */
+export const maxFetchedBytes = 67_108_864;
+/** A file that is sent, which is held in memory: a second try with a new token needs it again. */
+export const maxSentBytes = 16_777_216;
 
 /** A field by its true name, and what people see of it. */
 export interface ShownField {
@@ -127,8 +129,13 @@ export interface Attachment {
   readonly sizeBytes: number;
 }
 
+/** A file on its way: it has to be read to its end, or cancelled. */
 export interface AttachmentContent extends Attachment {
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Throws where it does not arrive whole. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  cancel(): Promise<void>;
+  /** What cut the file, if `error` is what `pieces` threw for it. */
+  failureOf(error: unknown): ServicenowFailure | null;
 }
 
 export interface NewAttachment {

@@ -3,15 +3,22 @@ import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { type Attachment, type AttachmentContent, maxAttachmentBytes, type NewAttachment } from "../desk/port.ts";
+import {
+  type Attachment,
+  type AttachmentContent,
+  maxFetchedBytes,
+  maxSentBytes,
+  type NewAttachment,
+} from "../desk/port.ts";
 import { parseSysId } from "../record_id.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
+import { CutFile } from "../transport.ts";
 import type { Found } from "./find_record.ts";
 
 const maxListed = 100;
 const json = { accept: "json", maxBytes: maxReplyBytes } as const;
-const tooLarge = failure({ reason: "too_large", limitBytes: maxAttachmentBytes } as const);
+const tooLarge = (limitBytes: number) => failure({ reason: "too_large", limitBytes } as const);
 const attachmentRecord = z.object({
   sys_id: z.string().regex(/^[0-9a-f]{32}$/),
   table_name: z.string(),
@@ -57,14 +64,17 @@ export async function fetchFile(
   // Files hang on records of every table, pictures of people among them under names of their own.
   const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
   if (!access.mayRead(table)) return failure({ reason: "not_found" });
-  if (parsed.value.size_bytes > maxAttachmentBytes) return tooLarge;
+  if (parsed.value.size_bytes > maxFetchedBytes) return tooLarge(maxFetchedBytes);
   const file = await callAs(person, {
     method: "GET",
     path: `${path}/file`,
-    accept: "file",
-    maxBytes: maxAttachmentBytes,
+    accept: "stream",
+    maxBytes: maxFetchedBytes,
   });
-  return file.ok ? success({ ...toAttachment(parsed.value), bytes: file.value.bytes }) : file;
+  if (!file.ok) return file;
+  if (file.value.file === undefined) return failure({ reason: "unavailable", because: "bad_reply" });
+  const failureOf = (error: unknown) => error instanceof CutFile ? error.failure : null;
+  return success({ ...toAttachment(parsed.value), ...file.value.file, failureOf });
 }
 
 /** The file of a record that `name` means; without a name, its only file. */
@@ -95,7 +105,7 @@ export async function addFile(
   { fileName, contentType, bytes }: NewAttachment,
   person: Person,
 ): Answer<Attachment> {
-  if (bytes.byteLength > maxAttachmentBytes) return tooLarge;
+  if (bytes.byteLength > maxSentBytes) return tooLarge(maxSentBytes);
   const answer = await callAs(person, {
     ...json,
     method: "POST",

@@ -24,22 +24,30 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     async run({ id, table, name, filename }, context) {
       const fetched = await servicenow.desk.fetchFile({ id, table: given(table) }, given(name), callerOf(context));
       if (!fetched.ok) return toFailureOutcome(servicenow, fetched.error);
-      return await saveAttachment(files, fetched.value, given(filename), context);
+      return await saveAttachment({ servicenow, files }, fetched.value, given(filename), context);
     },
   });
 }
 
 /** A file by a name that the caller did not choose replaces nothing. */
 export async function saveAttachment(
-  files: AttachmentFiles,
-  { bytes, fileName }: AttachmentContent,
+  { servicenow, files }: { readonly servicenow: ServicenowRecords; readonly files: AttachmentFiles },
+  { pieces, fileName, cancel, failureOf }: AttachmentContent,
   chosen: string | undefined,
   context: ToolContext,
 ): Promise<ToolOutcome> {
-  const saved = chosen === undefined
-    ? await files.create(fileName, bytes, context)
-    : await files.write(chosen, bytes, context);
-  return saved.ok
-    ? toTextOutcome([`Saved ${showName(saved.value)} (${bytes.byteLength} bytes)`])
-    : { ok: false, ...saved.error };
+  try {
+    const saved = chosen === undefined
+      ? await files.create(fileName, pieces, context)
+      : await files.write(chosen, pieces, context);
+    return saved.ok
+      ? toTextOutcome([`Saved ${showName(saved.value.name)} (${saved.value.sizeBytes} bytes)`])
+      : { ok: false, ...saved.error };
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return toFailureOutcome(servicenow, failure);
+  } finally {
+    await cancel();
+  }
 }

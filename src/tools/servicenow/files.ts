@@ -4,7 +4,17 @@ import type { ToolContext } from "../../mcp/tool.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName } from "../../workspace/numbered_name.ts";
 import { childPath, newNameProblem, parseFilePath, rootPath } from "../../workspace/path.ts";
-import { type DenialCause, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../../workspace/port.ts";
+import type { ArrivingContent } from "../../workspace/arriving_content.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
+import {
+  type DenialCause,
+  type Outcome,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceRefusal,
+  type WorkspaceSource,
+} from "../../workspace/port.ts";
+import { maxSentBytes } from "../../servicenow/desk/port.ts";
 import { toFailure, toPathFailure } from "../files/refusal.ts";
 import { beginChange } from "../files/undo/changing.ts";
 
@@ -17,13 +27,20 @@ interface FileFailure {
 /** Who changes files, and where the change is noted. */
 type Caller = Pick<ToolContext, "principal" | "noteChange">;
 
+/** A file as it was saved. */
+interface SavedFile {
+  /** Its path in the workspace. */
+  readonly name: string;
+  readonly sizeBytes: number;
+}
+
 /** Files of the user who calls. */
 export interface AttachmentFiles {
   read(filename: string, principal: Principal): Promise<Result<Uint8Array<ArrayBuffer>, FileFailure>>;
-  /** Creates or replaces the file that the caller names; gives its name in the workspace. */
-  write(filename: string, bytes: Uint8Array, caller: Caller): Promise<Result<string, FileFailure>>;
+  /** Creates or replaces the file that the caller names. Throws what `pieces` throws, and has written nothing then. */
+  write(filename: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>>;
   /** Creates a file in the root by a name that the caller did not choose, or one like it; replaces nothing. */
-  create(suggestion: string, bytes: Uint8Array, caller: Caller): Promise<Result<string, FileFailure>>;
+  create(suggestion: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>>;
 }
 
 /** The tool that changes files here. */
@@ -38,30 +55,50 @@ export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
     async read(filename, principal) {
       const path = parseFilePath(filename);
       if (!path.ok) return failure(toPathFailure("filename", path.error));
-      const content = await workspaceOf(source, principal).read(path.value);
-      return content.ok
-        ? success(new Uint8Array(content.value.bytes))
-        : failure(toFailure("read file", path.value, content.error));
+      const content = await readWhole(workspaceOf(source, principal), path.value);
+      return content.ok ? content : failure(toFailure("read file", path.value, content.error));
     },
-    async write(filename, bytes, caller) {
+    async write(filename, pieces, caller) {
       const path = parseFilePath(filename);
       if (!path.ok) return failure(toPathFailure("filename", path.error));
-      const written = await beginChange(source, caller, savingTool).workspace.write(path.value, bytes);
-      return written.ok ? success(path.value.text) : failure(toFailure("write file", path.value, written.error));
+      const written = await beginChange(source, caller, savingTool).workspace.receive(path.value, pieces);
+      return written.ok
+        ? success({ name: path.value.text, sizeBytes: written.value.sizeBytes })
+        : failure(toFailure("write file", path.value, written.error));
     },
-    async create(suggestion, bytes, caller) {
+    async create(suggestion, pieces, caller) {
       const { workspace } = beginChange(source, caller, savingTool);
       const name = plainName(suggestion);
       for (let number = 1;; number++) {
         const path = childPath(rootPath, [numberedName(name, number)]);
-        const written = await workspace.write(path, bytes, { mode: "create" });
-        if (written.ok) return success(path.text);
-        if (!isTaken(written.error) || number === maxNamesTried) {
-          return failure(toFailure("write file", path, written.error));
-        }
+        // The content arrives once: a name is chosen before.
+        const present = await workspace.stat(path);
+        if ((present.ok || isTaken(present.error)) && number < maxNamesTried) continue;
+        const written = await workspace.receive(path, pieces, { mode: "create" });
+        return written.ok
+          ? success({ name: path.text, sizeBytes: written.value.sizeBytes })
+          : failure(toFailure("write file", path, written.error));
       }
     },
   };
+}
+
+/** A file of up to {@link maxSentBytes}, in parts that the workspace reads at once. */
+async function readWhole(workspace: Workspace, path: WorkspacePath): Promise<Outcome<Uint8Array<ArrayBuffer>>> {
+  const info = await workspace.stat(path);
+  if (!info.ok) return info;
+  const { sizeBytes, kind } = info.value;
+  if (kind === "directory") return failure({ reason: "is_directory" });
+  if (sizeBytes > maxSentBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxSentBytes });
+  const bytes = new Uint8Array(sizeBytes);
+  let read = 0;
+  while (read < sizeBytes) {
+    const part = await workspace.readInto(path, bytes.subarray(read), read);
+    if (!part.ok) return part;
+    if (part.value.lengthBytes === 0 || part.value.sizeBytes !== sizeBytes) return failure({ reason: "conflict" });
+    read += part.value.lengthBytes;
+  }
+  return success(bytes);
 }
 
 const signsOfAnEntry = new Set<DenialCause>([

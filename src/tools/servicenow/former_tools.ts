@@ -61,7 +61,7 @@ export function formerReadingTools(servicenow: ServicenowRecords, files: Attachm
       async run({ attachment_id: id, filename }, context) {
         const fetched = await servicenow.desk.fetchFileById(id.trim(), callerOf(context));
         return fetched.ok
-          ? await saveAttachment(files, fetched.value, given(filename), context)
+          ? await saveAttachment({ servicenow, files }, fetched.value, given(filename), context)
           : toFailureOutcome(servicenow, fetched.error);
       },
     }),

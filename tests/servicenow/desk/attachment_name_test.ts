@@ -84,3 +84,31 @@ Deno.test("an attachment saved by its own name replaces nothing, whatever has th
   assert.equal(await save(place, chosen), "Makefile");
   assert.equal(await Deno.readTextFile(`${root}/Makefile`), "of a stranger");
 });
+
+Deno.test("a large file comes and goes whole; one that breaks off leaves nothing behind", async () => {
+  await using desk = await openDesk();
+  const bytes = new Uint8Array(9 * 1024 * 1024).map((_, index) => index % 251);
+  await Deno.writeFile(`${desk.root}/large.bin`, bytes);
+  assert.match(
+    await desk.text("servicenow_attach", { id: "INC0010002", filename: "large.bin" }),
+    /^Attached large\.bin \(9437184 bytes\)/,
+  );
+  assert.equal(
+    await desk.text("servicenow_fetch_attachment", { id: "INC0010002", filename: "back.bin" }),
+    "Saved back.bin (9437184 bytes)",
+  );
+  assert.deepEqual(await Deno.readFile(`${desk.root}/back.bin`), bytes);
+  desk.instance.faults.play("broken_off", { path: /\/file$/ });
+  const cut = await desk.text("servicenow_fetch_attachment", { id: "INC0010001" });
+  assert.match(cut, /ServiceNow unavailable\. The connection broke/);
+  await assert.rejects(Deno.stat(`${desk.root}/mx-01.log`), Deno.errors.NotFound);
+  const [id = ""] = [...desk.instance.tables.get("sys_attachment")?.keys() ?? []];
+  desk.instance.changeAttachment(id, { size_bytes: "67108865" });
+  assert.match(await desk.text("servicenow_fetch_attachment", { id: "INC0010001" }), /Record too large/);
+  await Deno.writeFile(`${desk.root}/huge.bin`, new Uint8Array(16 * 1024 * 1024 + 1));
+  assert.match(await desk.text("servicenow_attach", { id: "INC0010002", filename: "huge.bin" }), /^refused.*16777216/s);
+  for (const filename of ["../up.txt", "a/", ""]) {
+    const input = { id: "INC0010002", ...(filename === "" ? {} : { filename }) };
+    if (filename !== "") assert.match(await desk.text("servicenow_fetch_attachment", input), /^refused/, filename);
+  }
+});
