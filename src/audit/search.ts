@@ -34,6 +34,9 @@ const position = z.tuple([z.number(), z.number(), z.number()]);
 const cursorSchema = z.record(z.string(), position.nullable());
 type Position = z.infer<typeof position>;
 
+/** Before the newest batch. */
+const unread: Position = [9_999_999_999_998, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+
 interface ChainScan {
   readonly name: string;
   readonly batches: ReturnType<typeof batchesOf>;
@@ -91,6 +94,10 @@ export async function searchAudit(
   return { lines, cursor: toCursor(scans) };
 }
 
+function earlier(first: number | undefined, second: number | undefined): number | undefined {
+  return first === undefined || second === undefined ? first ?? second : Math.min(first, second);
+}
+
 function endScan(scan: ChainScan): void {
   scan.next = null;
 }
@@ -98,26 +105,33 @@ function endScan(scan: ChainScan): void {
 async function beginScans(
   storage: Storage,
   until: number | undefined,
-  cursor: z.infer<typeof cursorSchema>,
+  cursor: z.infer<typeof cursorSchema> | null,
 ): Promise<readonly ChainScan[]> {
   const chains = await storage.list(chainsKey, { limit: maxChains });
   return chains.map(({ key }) => {
     const name = key.at(-1) ?? "";
-    const next = cursor[name];
-    return { name, batches: batchesOf(storage, name, { upTo: next?.[0] ?? until }), next, bound: Infinity, found: [] };
+    // A chain that began after the first page has lines that are newer than what was shown.
+    const next = cursor === null ? undefined : cursor[name] ?? null;
+    return {
+      name,
+      batches: batchesOf(storage, name, { upTo: earlier(next?.[0], until) }),
+      next,
+      bound: Infinity,
+      found: [],
+    };
   });
 }
 
-function parseCursor(text: string | undefined): z.infer<typeof cursorSchema> {
-  if (text === undefined || text.length > maxCursorCharacters) return {};
-  return cursorSchema.safeParse(parseJson(Buffer.from(text, "base64url").toString())).data ?? {};
+function parseCursor(text: string | undefined): z.infer<typeof cursorSchema> | null {
+  if (text === undefined || text.length > maxCursorCharacters) return null;
+  return cursorSchema.safeParse(parseJson(Buffer.from(text, "base64url").toString())).data ?? null;
 }
 
 function toCursor(scans: readonly ChainScan[]): string | null {
   if (scans.every(({ next, found }) => next === null && found.length === 0)) return null;
   const positions = scans.flatMap(({ name, next, found }) => {
     const left = found.at(-1)?.position ?? next;
-    return left === undefined ? [] : [[name, left]];
+    return [[name, left === undefined ? unread : left]];
   });
   return Buffer.from(JSON.stringify(Object.fromEntries(positions))).toString("base64url");
 }

@@ -16,7 +16,8 @@ import { openServicenow } from "./servicenow_wiring.ts";
 import { serveStdio } from "../stdio/serve_stdio.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { startTelemetry } from "../telemetry/telemetry.ts";
-import { startStoredAudit } from "./records/stored_audit.ts";
+import { openCallRecords } from "./records/call_records.ts";
+import { systemTimers } from "../lib/time/timers.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 
@@ -68,9 +69,21 @@ export async function runStdio(
     throw error;
   });
   if (toolbox instanceof UnusableError) return failure(toolbox);
-  const audit = startStoredAudit(config.audit, { ...parts, createId: () => crypto.randomUUID() });
-  const { log: auditedLog, recordRequest } = audit;
-  const mcp = createProtocolServer(config, { ...parts, ...toolbox, tracer, log: auditedLog, recordRequest });
+  const records = await openCallRecords(config, {
+    ...parts,
+    timers: systemTimers,
+    isSteady: () => true,
+    bounds: {},
+  });
+  const { live: { callWatch }, recordRequest } = records;
+  const mcp = createProtocolServer(config, {
+    ...parts,
+    ...toolbox,
+    tracer,
+    log: records.log,
+    recordRequest,
+    callWatch,
+  });
   try {
     await serveStdio({
       mcp,
@@ -86,7 +99,7 @@ export async function runStdio(
     return success(null);
   } finally {
     await mcp.close();
-    await audit.close();
+    await records.close();
     servicenow?.close();
     await toolbox.close();
   }

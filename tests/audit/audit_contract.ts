@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readCallsOfDay } from "../../src/audit/call_counts.ts";
 import { chainsKey, segmentsKey } from "../../src/audit/chain.ts";
+import { searchAudit } from "../../src/audit/search.ts";
 import { trimAudit } from "../../src/audit/retention.ts";
 import { auditHeads, verifyAudit } from "../../src/audit/verify.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -72,6 +73,22 @@ export function testStoredAudit(driver: string, makePlace: () => Promise<OpenPla
     for (const limit of [1, 4, 25, 100]) {
       assert.deepEqual((await place.search({}, limit)).map(({ target }) => target), expected);
     }
+  });
+
+  test("a page goes on where the one before ended, though lines and chains are added meanwhile", async (place) => {
+    const recorders = numbers(2).map((at) => place.recorder(`instance ${at}`));
+    for (const at of numbers(90)) await place.write(recorders[at % 2] ?? assert.fail(), [{ target: `${at}` }]);
+    const found: (string | null)[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < 30; page++) {
+      const { lines, cursor: next } = await searchAudit(place.parts.storage, {}, { limit: 7, cursor });
+      found.push(...lines.map(({ target }) => target));
+      if (next === null) break;
+      cursor = next;
+      const recorder = recorders[page] ??= place.recorder(`instance ${page}`);
+      await place.write(recorder, [{ target: `added ${page}` }, { target: `added too ${page}` }]);
+    }
+    assert.deepEqual(found, numbers(90).reverse().map(String));
   });
 
   test("a chain whose process was killed is taken after ten minutes", async (place) => {
