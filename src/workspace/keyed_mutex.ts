@@ -3,11 +3,14 @@
 /** Runs tasks one after the other for each key. */
 export interface KeyedMutex {
   run<T>(key: string, task: () => Promise<T>): Promise<T>;
+  /** Whether a task of this key runs or waits. */
+  isBusy(key: string): boolean;
 }
 
 export function createKeyedMutex(): KeyedMutex {
   const tails = new Map<string, Promise<unknown>>();
   return {
+    isBusy: (key) => tails.has(key),
     async run(key, task) {
       const before = tails.get(key) ?? Promise.resolve();
       const mine = before.then(task, task);

@@ -90,8 +90,10 @@ export async function withTarget(
 ): Promise<Outcome<WrittenFile>> {
   const first = lookForTarget(disk, path); // before anything is written
   if (!first.ok) return first;
-  return await disk.writers.run(first.value.segments.join("/"), async () => {
-    const target = lookForTarget(disk, path);
+  const key = first.value.segments.join("/");
+  const isAlone = !disk.writers.isBusy(key);
+  return await disk.writers.run(key, async () => {
+    const target = isAlone ? first : lookForTarget(disk, path); // another writer has changed it meanwhile
     return target.ok ? await task(target.value) : target;
   });
 }

@@ -28,7 +28,7 @@ export function itemName(id: string, number: number): string {
 
 /** The directory, made when it is missing. Only the server's own user reads it. */
 export function enterTrash(staging: DiskDirectory): DiskDirectory {
-  const there = staging.statusOf(trashDirectoryName);
+  const there = staging.statusOf(trashDirectoryName); // where paths are checked, nothing else looks at it
   if (there === null) staging.makeDirectory(trashDirectoryName, 0o700);
   else if (!there.isDirectory) throw Object.assign(new Error("the trash is no directory"), { code: "ESTALE" });
   return staging.enter(trashDirectoryName);

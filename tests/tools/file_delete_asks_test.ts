@@ -1,0 +1,85 @@
+/** `file_delete` asks about large directories, where the client can ask. */
+import assert from "node:assert/strict";
+import { failure, success } from "../../src/lib/result.ts";
+import type { ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
+import { principalOf } from "../workspace/call_tool.ts";
+import { roomyTrash, tree } from "../workspace/contract.ts";
+import { trashOf, undo } from "../workspace/trash_contract.ts";
+import { withWorkspace } from "./with_workspace.ts";
+
+type Reply = "accept" | "decline" | "cancel" | "none" | "cannot ask";
+
+async function deleteWith(workspace: Workspace, reply: Reply): Promise<{ outcome: ToolOutcome; asked: string[] }> {
+  const asked: string[] = [];
+  const context: ToolContext = {
+    ...quietCaller,
+    principal: principalOf("owner"),
+    signal: new AbortController().signal,
+    progress: () => {},
+    supports: (ability) => ability === "elicitation" && reply !== "cannot ask",
+    ask(questions) {
+      for (const question of Object.values(questions)) asked.push(JSON.stringify(question));
+      if (reply === "none") return Promise.resolve(failure({ reason: "timeout", message: "no answer" }));
+      const answers = Object.fromEntries(Object.keys(questions).map((key) => [key, { action: reply }]));
+      return Promise.resolve(success(answers as never));
+    },
+  };
+  const outcome = await fileDeleteTool(workspace).run({ path: "d", recursive: true } as never, context);
+  return { outcome, asked };
+}
+
+const cases: readonly (readonly [Reply, number, boolean, number])[] = [
+  ["accept", 101, true, 1],
+  ["decline", 101, false, 1],
+  ["cancel", 101, false, 1],
+  ["none", 101, true, 1],
+  ["cannot ask", 101, true, 0],
+  ["decline", 100, true, 0],
+];
+for (const [reply, entries, isDeleted, questions] of cases) {
+  Deno.test(`file_delete of a directory with ${entries} entries, where the answer is "${reply}": ${isDeleted ? "deleted" : "kept"}`, () =>
+    withWorkspace(async ({ root, workspace }) => {
+      Deno.mkdirSync(`${root}/d`);
+      for (let n = 0; n < entries; n++) Deno.writeTextFileSync(`${root}/d/${n}`, "x");
+      const { outcome, asked } = await deleteWith(workspace, reply);
+      assert.equal(asked.length, questions);
+      assert.equal(outcome.ok, isDeleted);
+      if (!outcome.ok) assert.equal(outcome.code, "declined");
+      assert.equal((await tree(workspace)).length, isDeleted ? 0 : entries + 1);
+    }, { trash: roomyTrash }));
+}
+
+Deno.test("a tree of more than 20,000 entries is deleted in one step, and comes back", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (let directory = 0; directory < 21; directory++) {
+      Deno.mkdirSync(`${root}/d/${directory}`, { recursive: true });
+      for (let n = 0; n < 1_000; n++) Deno.writeTextFileSync(`${root}/d/${directory}/${n}`, "");
+    }
+    const { outcome } = await deleteWith(workspace, "cannot ask");
+    assert.ok(outcome.ok);
+    assert.equal(outcome.structuredContent?.["deleted_entries"], 21_022);
+    const [change] = await Array.fromAsync(trashOf(workspace).changes());
+    assert.ok(change !== undefined);
+    await undo(workspace, change.id);
+    assert.equal([...Deno.readDirSync(`${root}/d/20`)].length, 1_000);
+  }, { trash: roomyTrash }));
+
+Deno.test("two instances of one workspace undo each other's changes", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const { openDiskWorkspace } = await import("../../src/workspace/disk/disk_workspace.ts");
+    const other = openDiskWorkspace({ root, trash: roomyTrash });
+    try {
+      Deno.writeTextFileSync(`${root}/f`, "one");
+      const begun = other.begin({ subject: "a", clientId: "b", grantId: "c", tool: "file_write" });
+      assert.ok((await begun.write({ text: "f", segments: ["f"] }, new TextEncoder().encode("two"))).ok);
+      const [change] = await Array.fromAsync(trashOf(workspace).changes());
+      await undo(workspace, change?.id ?? "");
+      assert.equal(Deno.readTextFileSync(`${root}/f`), "one");
+      assert.equal((await trashOf(other).find(change?.id ?? ""))?.undoneBy !== null, true);
+    } finally {
+      await other.close();
+    }
+  }, { trash: roomyTrash }));
