@@ -37,7 +37,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
   approval: ["lib", "mcp", "storage"],
-  console: ["approval", "audit", "authorization_server", "lib"],
+  console: ["approval", "audit", "authorization_server", "lib", "live"],
   resource_server: ["lib"],
   http: ["lib", "mcp", "rate_limit", "storage"],
   stdio: ["lib", "mcp"],

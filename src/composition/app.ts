@@ -168,6 +168,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const consolePages = createConsoleSide(config, {
     ...dependencies,
     ...approval,
+    live: records.live,
+    nameOfClient,
     authorizationServer,
     model: toolbox.model,
     tools,

@@ -9,11 +9,13 @@ import { searchAudit } from "../audit/search.ts";
 import { auditSection, type SearchAudit } from "../console/sections/audit.ts";
 import { connectionsSection } from "../console/sections/connections.ts";
 import { decisionsSection } from "../console/sections/decisions.ts";
+import { liveSection } from "../console/sections/live.ts";
 import { type HealthFact, overviewSection } from "../console/sections/overview.ts";
 import { callsPart, refusedPart, waitingPart } from "../console/sections/overview_parts.ts";
 import { peopleSection } from "../console/sections/people.ts";
 import { rulesSection } from "../console/sections/rules.ts";
 import { settingsSection } from "../console/sections/settings_in_force.ts";
+import type { Live } from "../live/live.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool } from "../mcp/tool.ts";
@@ -28,6 +30,8 @@ interface ConsoleParts extends Installation {
   readonly serverUrl: string;
   readonly authorizationServer: AuthorizationServer;
   readonly model: LocalModel;
+  readonly live: Live;
+  nameOfClient(clientId: string): string | undefined;
   readonly rules: RuleStore;
   readonly decisions: Decisions;
   readonly tools: readonly Tool[];
@@ -48,7 +52,8 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
     visits,
     secrets,
     clock,
-    warnings: () => [],
+    warnings: () =>
+      parts.live.switches.stopped === null ? [] : ["All calls are stopped. The Live page lets them run again."],
     sections: [
       overviewSection({
         health,
@@ -58,6 +63,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
           refusedPart(search),
         ],
       }),
+      liveSection({ live: parts.live, nameOfClient: (id) => parts.nameOfClient(id) ?? id }),
       connectionsSection({ administration, usage: day.usage, toolListTokens: createToolListCost(parts.tools) }),
       decisionsSection(parts.decisions),
       rulesSection({
