@@ -100,10 +100,16 @@ export function searchCases(root: string): readonly Case[] {
       unix: [{ name: "ls -l", command: ["ls", "-l", `${root}/many`], proof: "file-1" }],
     },
     {
-      name: "summary of 10,000 files",
+      name: "tree of 10,000 files (ours: its first 1,000)",
+      ours: () => ["file_list", { path: "tree", pattern: "**" }],
+      proof: ".txt",
+      official: { call: () => ["directory_tree", { path: tree }], proof: ".txt" },
+      unix: [{ name: "find", command: ["find", tree], proof: ".txt" }],
+    },
+    {
+      name: "summary of 10,000 files: bytes and lines",
       ours: () => ["file_list", { path: "tree", show: "summary" }],
       proof: "txt",
-      official: { call: () => ["directory_tree", { path: tree }], proof: ".txt" },
       unix: [{
         name: "find | wc",
         command: ["sh", "-c", `find '${tree}' -type f -print0 | xargs -0 cat | wc`],

@@ -1,13 +1,18 @@
 /**
  * `deno task bench:streams`: 1,000 idle streams and 10,000 legacy sessions at one server, with calls going on. Prints the
- * server's memory for each stream and session, beside a bare `Deno.serve` that holds as many streams, and what a call
- * takes with and without them. Linux only: memory is read from /proc.
+ * server's memory for each stream and session, beside a bare `Deno.serve` that holds as many streams and beside peers,
+ * and what a call takes with and without them. Linux only: memory is read from /proc.
  */
 import process from "node:process";
+import { installPeers } from "./install_peers.ts";
+import { peerPackages } from "./peer_programs.ts";
+import { residentMegabytes } from "./process_memory.ts";
+import { sessionPeers } from "./session_peers.ts";
 
 const streams = 1_000;
 const sessions = 10_000;
 const calls = 500;
+const maxInstallSeconds = 90;
 const version = "2026-07-28";
 const _meta = {
   "io.modelcontextprotocol/protocolVersion": version,
@@ -44,12 +49,15 @@ interface ServerProcess {
   stop(): Promise<void>;
 }
 
-async function start(source: string): Promise<ServerProcess> {
-  const directory = await Deno.makeTempDir({ prefix: "portcullis-bench-" });
+/** `packages`: the directory where npm installed what the source imports; ours has its own. */
+async function start(source: string, packages?: string): Promise<ServerProcess> {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-bench-", ...packages && { dir: packages } });
   await Deno.writeTextFile(`${directory}/server.ts`, source);
-  const config = new URL("../deno.json", import.meta.url).pathname;
+  const config = packages === undefined
+    ? ["--config", new URL("../deno.json", import.meta.url).pathname]
+    : ["--no-lock"];
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--v8-flags=--expose-gc", "--config", config, `${directory}/server.ts`],
+    args: ["run", "-A", "--v8-flags=--expose-gc", ...config, `${directory}/server.ts`],
     stdin: "null",
     stdout: "piped",
   }).spawn();
@@ -61,7 +69,7 @@ async function start(source: string): Promise<ServerProcess> {
     url,
     async memory() {
       await new Promise((resolve) => setTimeout(resolve, 2_000));
-      return Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${child.pid}/status`))?.[1]);
+      return residentMegabytes(child.pid) * 1_024;
     },
     async stop() {
       child.kill();
@@ -107,23 +115,61 @@ async function openStreams({ url, memory }: ServerProcess): Promise<{ open: Resp
   return { open, each: (await memory() - before) / streams };
 }
 
-async function openSessions(url: string): Promise<void> {
-  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "bench", version: "1" } };
+const legacyHeaders = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  "mcp-protocol-version": "2025-06-18", // known to every one of them
+};
+
+/** Opens sessions, uses each once, and gives their ids. */
+async function openSessions(url: string): Promise<string[]> {
+  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "bench", version: "1" } };
+  const ids: string[] = [];
   for (let session = 0; session < sessions; session += 1) {
     const opened = await fetch(url, {
       method: "POST",
-      headers,
+      headers: legacyHeaders,
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params }),
     });
     await opened.text();
+    const id = opened.headers.get("mcp-session-id") ?? "";
     const used = await fetch(url, {
       method: "POST",
-      headers: { ...headers, "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" },
+      headers: { ...legacyHeaders, "mcp-session-id": id },
       body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }),
     });
     if (!(await used.text()).includes('"result"')) throw new Error("a session was refused");
+    ids.push(id);
   }
+  return ids;
+}
+
+/** What a session takes of a peer, and the stream of one. */
+async function measurePeer(name: string, source: string, packages: string): Promise<string> {
+  const peer = await start(source, packages);
+  const before = await peer.memory();
+  const ids = await openSessions(peer.url);
+  const withSessions = await peer.memory();
+  const open: Response[] = [];
+  for (const id of ids.slice(0, streams)) {
+    open.push(await fetch(peer.url, { headers: { ...legacyHeaders, "mcp-session-id": id } }));
+  }
+  if (open.some(({ status }) => status !== 200)) throw new Error(`a stream was refused by ${name}`);
+  const withStreams = await peer.memory();
+  await Promise.all(open.map(({ body }) => body?.cancel()));
+  await peer.stop();
+  const [stream, session] = [(withStreams - withSessions) / streams, (withSessions - before) / sessions];
+  return `${name}: idle stream ${stream.toFixed(1)} kB, session ${session.toFixed(1)} kB\n`;
+}
+
+async function measurePeers(): Promise<string> {
+  const packages = await Deno.makeTempDir({ prefix: "portcullis-bench-" });
+  let lines = "";
+  if (await installPeers(packages, peerPackages, maxInstallSeconds)) {
+    for (const [name, source] of Object.entries(sessionPeers)) lines += await measurePeer(name, source, packages);
+  }
+  await Deno.remove(packages, { recursive: true });
+  return lines;
 }
 
 const bare = await start(bareServer);
@@ -144,10 +190,12 @@ const withAll = await callTime(ours.url);
 await Promise.all(open.map(({ body }) => body?.cancel()));
 await ours.stop();
 
+const peers = await measurePeers();
+
 const us = (time: number): string => `${time.toFixed(0)} us`;
 process.stdout.write(`\
 idle stream: ${each.toFixed(1)} kB (bare Deno.serve: ${bareStreams.each.toFixed(1)} kB), ${streams} open
 legacy session: ${eachSession.toFixed(1)} kB, ${sessions} in use
 one call after the other: ${us(alone)} alone, ${us(withStreams)} with the streams, ${us(withAll)} with the sessions too
-`);
+${peers}`);
 process.exit(0);

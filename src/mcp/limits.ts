@@ -23,7 +23,7 @@ export const mcpLimits = {
 
   sessionLifetimeMs: 604_800_000,
   /** Sessions in memory; others are opened again from their ids. */
-  maxCachedSessions: 20_000,
+  maxCachedSessions: 100_000,
   /** Resources that one session or one subscription watches. */
   maxSubscriptions: 100,
 

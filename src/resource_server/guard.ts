@@ -21,7 +21,7 @@ interface CachedToken {
 
 const noToken: AuthOutcome = { kind: "no_token" };
 const maxHeaderLength = 8_192;
-const maxVerifiedTokens = 10_000;
+const maxVerifiedTokens = 100_000; // some 80 MB, where so many are in use
 
 export function createGuard(options: {
   readonly verifier: TokenVerifier;
