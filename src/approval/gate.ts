@@ -57,7 +57,8 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
       const { subject: person, clientId, grantId } = context.principal;
       const judged: JudgedCall = { person, clientId, grantId, tool: tool.name, changes, places: placesOf(tool, input) };
       const rule = firstFitting(rules.current, judged, options.clock());
-      if (rule === null || rule.verdict === "allow") return tool.run(input, context);
+      if (rule === null) return tool.run(input, context);
+      if (rule.verdict === "allow") return tool.run(input, withoutQuestions(context));
       return rule.verdict === "deny" ? denied() : hold(tool, { input, context, judged, rule }, options);
     },
   };
@@ -97,7 +98,21 @@ async function hold(tool: Tool, held: Held, options: GateOptions): Promise<ToolO
     return waits(options.pageUrl); // another call used the approval, or what was approved has changed
   }
   log.write("audit", "held_call", { outcome: "runs", by: decided.call.decidedBy, ...fields });
-  return await tool.run(input, context);
+  return await tool.run(input, withoutQuestions(context));
+}
+
+/** Where a rule decides, the tool does not ask the client's person once more. */
+function withoutQuestions(context: ToolContext): ToolContext {
+  return new Proxy(context, {
+    get(target, name) {
+      if (name === "supports") {
+        return (ability: Parameters<ToolContext["supports"]>[0]) =>
+          ability !== "elicitation" && target.supports(ability);
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
 
 /** The stored call: as it is where it waits or was decided with the same effect, else stored anew. */

@@ -1,7 +1,8 @@
 /** `file_delete` asks about large directories, where the client can ask. */
 import assert from "node:assert/strict";
+import { gateTool } from "../../src/approval/gate.ts";
 import { failure, success } from "../../src/lib/result.ts";
-import type { ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
@@ -12,7 +13,11 @@ import { withWorkspace } from "./with_workspace.ts";
 
 type Reply = "accept" | "decline" | "cancel" | "none" | "cannot ask";
 
-async function deleteWith(workspace: Workspace, reply: Reply): Promise<{ outcome: ToolOutcome; asked: string[] }> {
+async function deleteWith(
+  workspace: Workspace,
+  reply: Reply,
+  tool: Tool = fileDeleteTool(workspace),
+): Promise<{ outcome: ToolOutcome; asked: string[] }> {
   const asked: string[] = [];
   const context: ToolContext = {
     ...quietCaller,
@@ -27,7 +32,7 @@ async function deleteWith(workspace: Workspace, reply: Reply): Promise<{ outcome
       return Promise.resolve(success(answers as never));
     },
   };
-  const outcome = await fileDeleteTool(workspace).run({ path: "d", recursive: true } as never, context);
+  const outcome = await tool.run({ path: "d", recursive: true } as never, context);
   return { outcome, asked };
 }
 
@@ -51,6 +56,26 @@ for (const [reply, entries, isDeleted, questions] of cases) {
       assert.equal((await tree(workspace)).length, isDeleted ? 0 : entries + 1);
     }, { trash: roomyTrash }));
 }
+
+Deno.test("file_delete asks nothing where a rule about the call has decided", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.mkdirSync(`${root}/d`);
+    for (let n = 0; n < 101; n++) Deno.writeTextFileSync(`${root}/d/${n}`, "x");
+    const current = [{ id: "1", tool: "file_delete", verdict: "allow" as const }];
+    const rules = { current, load: () => Promise.resolve(), change: () => Promise.resolve(false), close: () => {} };
+    const tool = gateTool(
+      fileDeleteTool(workspace),
+      {
+        rules,
+        clock: Date.now,
+        log: { write: () => {} },
+        pageUrl: "",
+        nameOfClient: () => "",
+      } as unknown as Parameters<typeof gateTool>[1],
+    );
+    const { outcome, asked } = await deleteWith(workspace, "decline", tool);
+    assert.deepEqual([outcome.ok, asked], [true, []]);
+  }, { trash: roomyTrash }));
 
 Deno.test("a tree of more than 20,000 entries is deleted in one step, and comes back", () =>
   withWorkspace(async ({ root, workspace }) => {
