@@ -98,7 +98,12 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
     probeStorage: createStorageProbe({ storage, timers }),
     isDraining: () => draining,
   };
-  const pages = { resource, isSetUp: authorizationServer.isSetUp, hasConsole: parts.consoleRoutes.length > 0 };
+  const pages = {
+    resource,
+    isSetUp: authorizationServer.isSetUp,
+    hasConsole: parts.consoleRoutes.length > 0,
+    hasServicenow: config.servicenow.access !== undefined,
+  };
   const fetch = createRouter({
     mcp: createMcpEndpoint({
       mcp,

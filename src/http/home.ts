@@ -10,6 +10,8 @@ interface HomeOptions {
   readonly isSetUp: () => Promise<boolean>;
   /** Whether there are pages at /console. */
   readonly hasConsole: boolean;
+  /** Whether people link accounts of a ServiceNow instance. */
+  readonly hasServicenow: boolean;
 }
 
 const links = html`
@@ -40,7 +42,7 @@ async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> 
 }
 
 /** Says what this is and how to connect to it. */
-export function createHomeEndpoint({ resource, isSetUp, hasConsole }: HomeOptions): Endpoint {
+export function createHomeEndpoint({ resource, isSetUp, hasConsole, hasServicenow }: HomeOptions): Endpoint {
   const title = "Connect an agent";
   return async (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") {
@@ -57,6 +59,8 @@ export function createHomeEndpoint({ resource, isSetUp, hasConsole }: HomeOption
       ${howToConnect(resource)}
       <p class="quiet">The operator of this server gets the configuration for other agents from
         <code>portcullis connect</code>. ${ownPage(hasConsole)}</p>
+      ${hasServicenow &&
+        html`<p>For ServiceNow, <a href="/servicenow/link">link your ServiceNow account</a> once.</p>`}
     `;
     return pageResponse({ title, body });
   };

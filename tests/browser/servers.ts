@@ -39,7 +39,7 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     ...options,
     lifetimes: usualLifetimes,
   });
-  const pages = { resource: `${issuer}/mcp`, isSetUp: server.isSetUp, hasConsole: false };
+  const pages = { resource: `${issuer}/mcp`, isSetUp: server.isSetUp, hasConsole: false, hasServicenow: false };
   const mounted: Record<string, Endpoint> = {
     ...mount(server),
     "/": createHomeEndpoint(pages),

@@ -94,7 +94,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
         const signedIn = verdict.request.forceSignIn ? null : session;
         return signedIn === null
           ? await showSignIn(options, { kind: "request", waiting }, { cookies: browser.cookies })
-          : showConsent(options, waiting, signedIn, { cookies: browser.cookies });
+          : await showConsent(options, waiting, signedIn, { cookies: browser.cookies });
       }
     }
   };

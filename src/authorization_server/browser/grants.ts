@@ -55,6 +55,10 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
         signOutAction: paths.signOut,
         homePath: paths.home,
         consolePath: options.hasConsole ? `${paths.home}console` : null,
+        servicenow: options.servicenow === undefined ? null : {
+          path: paths.servicenowLink,
+          status: await options.servicenow.instance.status(signedIn.account.id),
+        },
         csrf: csrfToken(secrets, browser),
         userName: signedIn.account.displayName,
         grants: shown,

@@ -9,6 +9,7 @@ import { equalInConstantTime, hashSecret } from "../../lib/random_secret.ts";
 import type { Stored } from "../records/record_family.ts";
 import { type AuthorizationRequest, authorizationRequests } from "../records/authorization_request.ts";
 import type { Client } from "../records/client.ts";
+import { usesServicenow } from "../../scopes.ts";
 import { refreshIdleLifetimeSeconds } from "../token/refresh_token.ts";
 import type { Account, UserDirectory } from "../users/user_directory.ts";
 
@@ -16,7 +17,7 @@ import type { Account, UserDirectory } from "../users/user_directory.ts";
 export interface InteractionOptions extends
   Pick<
     AuthorizationServerOptions,
-    "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits" | "hasConsole"
+    "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits" | "hasConsole" | "servicenow"
   > {
   readonly users: UserDirectory;
   readonly browsers: Browsers;
@@ -77,7 +78,7 @@ export async function signedInFor(
 }
 
 /** Proof, in the consent page, that it was shown to this user for this request. */
-function proofOf({ secrets }: InteractionOptions, { handle, request }: Waiting, account: Account): string {
+export function proofOf({ secrets }: InteractionOptions, { handle, request }: Waiting, account: Account): string {
   const parts = [handle, request.browserHash, account.id, account.credentialHash];
   return secrets.authenticate("consent-page", parts.join(" "));
 }
@@ -111,6 +112,11 @@ export function accountPageIn(text: string | null): AccountPage | null {
 export function pathOfPage(issuer: string, page: AccountPage): string {
   const paths = pathsOf(issuer);
   return page === "grants" || page === "servicenowLink" ? paths[page] : `${paths.home}${page}`;
+}
+
+/** Where a waiting request goes on. */
+export function pathOfRequest(issuer: string, handle: string): string {
+  return `${pathsOf(issuer).consent}?${new URLSearchParams({ request: handle })}`;
 }
 
 /** What a user signs in for: a waiting request, or a page about their account. */
@@ -158,14 +164,14 @@ export async function showSignIn(
 }
 
 /** The consent page of a waiting request. */
-export function showConsent(
+export async function showConsent(
   options: InteractionOptions,
   waiting: Waiting,
   signedIn: SignedIn,
   extra: Pick<ConsentPage, "problem" | "cookies" | "ticked"> = {},
-): Response {
+): Promise<Response> {
   const { client, request, handle } = waiting;
-  const { lifetimes } = options;
+  const { lifetimes, servicenow } = options;
   const paths = pathsOf(options.issuer);
   return consentPage({
     action: paths.consent,
@@ -183,6 +189,9 @@ export function showConsent(
     userId: signedIn.account.id,
     userName: signedIn.account.displayName,
     scopes: request.scopes,
+    servicenowAccount: servicenow === undefined || !usesServicenow(request.scopes)
+      ? null
+      : await servicenow.instance.status(signedIn.account.id),
     ...extra,
   });
 }

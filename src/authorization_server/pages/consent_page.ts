@@ -3,6 +3,7 @@ import { durationWords } from "../../lib/time/duration_words.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { scopeCatalogue, type ScopeDefinition } from "../../scopes.ts";
 import { pageResponse } from "../../lib/page/page.ts";
+import type { ServicenowStatus } from "../users/servicenow_port.ts";
 import { nativeApplicationOf } from "../clients/redirect_uri.ts";
 
 export interface ConsentPage {
@@ -28,6 +29,8 @@ export interface ConsentPage {
   readonly ticked?: readonly string[];
   /** How long access lasts: at most, and without use; `null` where the client cannot renew it. */
   readonly lifetime: { readonly seconds: number; readonly idleSeconds: number | null };
+  /** The person's account at the instance, where a requested scope acts in it. */
+  readonly servicenowAccount: ServicenowStatus | null;
   readonly problem?: string;
   readonly cookies?: readonly string[];
 }
@@ -79,6 +82,17 @@ function destination({ redirectUri, identity }: ConsentPage): { readonly name: s
   };
 }
 
+function accountFact(status: ServicenowStatus): Html {
+  return html`
+    <div>
+      <dt>ServiceNow account</dt>
+      <dd>${status.state === "linked"
+        ? `${status.account.name} (${status.account.userName})`
+        : "Not linked yet. You are asked about that next."}</dd>
+    </div>
+  `;
+}
+
 function lifetimeWords({ seconds, idleSeconds }: ConsentPage["lifetime"]): string {
   const longest = `Up to ${durationWords(seconds)}`;
   return idleSeconds === null || idleSeconds >= seconds
@@ -120,6 +134,7 @@ export function consentPage(page: ConsentPage): Response {
           <dd>${page.userName}</dd>
           <dd><a href="${page.otherAccountPath}">Use another account</a></dd>
         </div>
+        ${page.servicenowAccount === null ? null : accountFact(page.servicenowAccount)}
       </dl>
       ${note}
       <form method="post" action="${page.action}">

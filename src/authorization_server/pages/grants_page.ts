@@ -3,6 +3,7 @@ import { durationWords } from "../../lib/time/duration_words.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { scopeCatalogue } from "../../scopes.ts";
 import type { OperatorTokenSummary } from "../token/operator_token.ts";
+import type { ServicenowStatus } from "../users/servicenow_port.ts";
 import type { Grant } from "../records/grant.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
@@ -12,6 +13,8 @@ interface GrantsPage {
   readonly homePath: string;
   /** `null` where there is no console. */
   readonly consolePath: string | null;
+  /** The link page and what it would say; `null` where there is no instance. */
+  readonly servicenow: { readonly path: string; readonly status: ServicenowStatus } | null;
   readonly csrf: string;
   readonly userName: string;
   readonly grants: readonly Grant[];
@@ -92,6 +95,13 @@ function applications({ grants, next, isContinued }: GrantsPage, items: readonly
   return html`<ul class="plain">${items}</ul>${next !== null && html`<p><a href="${next}">More applications</a></p>`}`;
 }
 
+function servicenowLine({ path, status }: NonNullable<GrantsPage["servicenow"]>): Html {
+  return status.state === "linked"
+    ? html`<p>Your ServiceNow account is ${status.account.name} (${status.account.userName}).
+      <a href="${path}">Change it, or unlink it</a></p>`
+    : html`<p>No ServiceNow account works for you here. <a href="${path}">Link your ServiceNow account</a></p>`;
+}
+
 export function grantsPage(page: GrantsPage): Response {
   const { grants, tokens, userName, signOutAction, csrf } = page;
   return pageResponse({
@@ -105,6 +115,7 @@ export function grantsPage(page: GrantsPage): Response {
         html`<p class="hint">An access token lasts ${durationWords(page.tokenSeconds)}: an application in use
         requests one at least that often.</p>`}
       ${page.isContinued ? html`<p><a href="${page.action}">Back to the start of the list</a></p>` : null}
+      ${page.servicenow && servicenowLine(page.servicenow)}
       ${tokens.length === 0 ? null : html`
         <h2>Tokens for scripts</h2>
         <ul class="plain">${tokens.map((token) => tokenItem(token, page))}</ul>

@@ -16,11 +16,12 @@ interface ServicenowLinkPage {
 
 export function servicenowLinkPage(page: ServicenowLinkPage): Response {
   const { status, instanceOrigin } = page;
+  const title = status.state === "linked" ? "Your ServiceNow account" : "Link your ServiceNow account";
   return pageResponse({
-    title: "ServiceNow account",
+    title,
     cookies: page.cookies,
     body: html`
-      <h1>Your ServiceNow account</h1>
+      <h1>${title}</h1>
       <p class="quiet">Signed in here as <strong>${page
         .userName}</strong>. Applications that you allow to use ServiceNow
         act there as you, with your own rights only.</p>
@@ -38,8 +39,8 @@ export function servicenowLinkPage(page: ServicenowLinkPage): Response {
         <input type="hidden" name="csrf" value="${page.csrf}">
         <div class="actions">
           <button type="submit" name="action" value="link">${status.state === "none"
-            ? "Link"
-            : "Sign in again"}</button>
+            ? "Link your ServiceNow account"
+            : "Sign in to ServiceNow again"}</button>
           ${status.state === "none"
             ? null
             : html`<button type="submit" name="action" value="unlink" class="plain">Unlink</button>`}
@@ -116,9 +117,14 @@ const problems: Readonly<
   },
 };
 
-/** Why a return from the instance is refused. */
-export function servicenowProblemPage(reason: VisitRefusal | "disabled", linkPath: string): Response {
+/** Why a return from the instance is refused; `nextPath` leads on to the application that waits. */
+export function servicenowProblemPage(
+  reason: VisitRefusal | "disabled",
+  { linkPath, nextPath }: { readonly linkPath: string; readonly nextPath?: string },
+): Response {
   const { status, title, advice } = problems[reason];
-  const more = html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`;
+  const more = nextPath === undefined
+    ? html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`
+    : html`<p><a href="${nextPath}">Try again, or go on without linking</a></p>`;
   return messagePage({ status, title, paragraphs: [advice], ...(reason === "disabled" ? {} : { more }) });
 }

@@ -42,11 +42,13 @@ export function setUpPage({ action, code, userName, minCharacters, problem }: Se
 
 /** Renders the page after set-up: how to connect a client. */
 export function setUpDonePage(
-  { resource, grantsPath, consolePath }: {
+  { resource, grantsPath, consolePath, servicenowLinkPath }: {
     readonly resource: string;
     readonly grantsPath: string;
     /** `null` where there is no console. */
     readonly consolePath: string | null;
+    /** `null` where there is no instance. */
+    readonly servicenowLinkPath: string | null;
   },
 ): Response {
   const more = consolePath === null
@@ -60,6 +62,8 @@ export function setUpDonePage(
       <pre>${resource}</pre>
       <p>For example, in Claude Code:</p>
       <pre>claude mcp add --transport http portcullis ${resource}</pre>
+      ${servicenowLinkPath !== null &&
+        html`<p>To use ServiceNow through it, <a href="${servicenowLinkPath}">link your ServiceNow account</a>.</p>`}
       <p class="quiet">The application opens a page here, where you sign in and decide what it may do. ${more}</p>
     `,
   });

@@ -26,7 +26,8 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
     case "console":
       return html`Sign in to see what your agents do, and to decide what they may do.`;
     case "servicenowLink":
-      return html`Sign in to link your ServiceNow account, or to unlink it.`;
+      return html`First sign in to this server, so that it knows whose account it links. You sign in to ServiceNow
+        after that.`;
   }
 }
 
@@ -46,13 +47,14 @@ export function signInPage(page: SignInPage): Response {
     `
     // Hidden: password managers store the passphrase under it.
     : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
+  const title = page.purpose.kind === "servicenowLink" ? "Link your ServiceNow account" : "Sign in";
   return pageResponse({
-    title: "Sign in",
+    title,
     ...(status === undefined ? {} : { status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(cookies === undefined ? {} : { cookies }),
     body: html`
-      <h1>Sign in</h1>
+      <h1>${title}</h1>
       <p class="quiet">${purposeWords(page.purpose)}</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${page.action}">

@@ -14,6 +14,8 @@ const authorizationRequestSchema = z.object({
   /** `prompt=login`: a session from before this time does not count. */
   signInAfter: z.number(),
   createdAt: z.number(),
+  /** Allowed, and waiting for the person to link an account first; earlier versions ask for consent again. */
+  approved: z.object({ userId: z.string(), credentialHash: z.string(), scopes: z.array(z.string()) }).optional(),
 });
 
 export type AuthorizationRequest = z.output<typeof authorizationRequestSchema>;
@@ -23,3 +25,6 @@ export const authorizationRequests = defineRecordFamily("authorization_request",
 
 /** From the first page to the decision. */
 export const authorizationRequestLifetimeSeconds = 600;
+
+/** From consent on, where the person links an account first: twice what the visit to the instance may take. */
+export const approvedRequestLifetimeSeconds = 1_200;

@@ -3,7 +3,8 @@ import type { Result } from "../../lib/result.ts";
 
 /** Why a user visits the instance's sign-in. */
 type InstanceVisit =
-  | { readonly kind: "link"; readonly subject: string }
+  /** `next`: the handle of the authorization request that goes on afterwards. */
+  | { readonly kind: "link"; readonly subject: string; readonly next?: string | undefined }
   | { readonly kind: "sign_in"; readonly handle: string };
 
 /** An account of the instance, as pages show it. */
@@ -30,6 +31,12 @@ export type VisitRefusal =
   | "code_refused"
   | "unavailable";
 
+/** How a person's account is linked. */
+export type ServicenowStatus =
+  | { readonly state: "none" }
+  | { readonly state: "expired" }
+  | { readonly state: "linked"; readonly account: LinkedAccount };
+
 /** `browser` is any text that only one browser can present. */
 export interface InstanceSignIn {
   readonly origin: string;
@@ -40,12 +47,8 @@ export interface InstanceSignIn {
     readonly browsers: readonly string[];
     readonly subject: string | null;
     readonly signal: AbortSignal;
-  }): Promise<Result<FinishedVisit, { readonly reason: VisitRefusal }>>;
-  status(subject: string): Promise<
-    | { readonly state: "none" }
-    | { readonly state: "expired" }
-    | { readonly state: "linked"; readonly account: LinkedAccount }
-  >;
+  }): Promise<Result<FinishedVisit, { readonly reason: VisitRefusal; readonly next?: string }>>;
+  status(subject: string): Promise<ServicenowStatus>;
   unlink(subject: string): Promise<boolean>;
 }
 

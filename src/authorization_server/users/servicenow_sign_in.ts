@@ -10,6 +10,7 @@ import {
   findPending,
   type InteractionOptions,
   pathOfPage,
+  pathOfRequest,
   pathsOf,
   type SignInElsewhere,
 } from "../browser/interaction.ts";
@@ -52,15 +53,18 @@ export function createServicenowCallback(options: InstanceOptions): Endpoint {
       signal: request.signal,
     });
     if (!finished.ok) {
-      const { reason } = finished.error;
+      const { reason, next } = finished.error;
       log.write("audit", "servicenow_callback", { outcome: "refused", reason, address: peer.address });
-      return servicenowProblemPage(reason, pathsOf(issuer).servicenowLink);
+      return servicenowProblemPage(reason, {
+        linkPath: pathsOf(issuer).servicenowLink,
+        ...(next === undefined ? {} : { nextPath: pathOfRequest(issuer, next) }),
+      });
     }
     const { purpose, subject } = finished.value;
     log.write("audit", "servicenow_callback", { outcome: purpose.kind, user: subject, address: peer.address });
-    return purpose.kind === "link"
-      ? seeOther(pathsOf(issuer).servicenowLink)
-      : await startSession(options, request, finished.value, purpose.handle);
+    if (purpose.kind === "sign_in") return await startSession(options, request, finished.value, purpose.handle);
+    const { next } = purpose;
+    return seeOther(next === undefined ? pathsOf(issuer).servicenowLink : pathOfRequest(issuer, next));
   };
 }
 
@@ -71,14 +75,13 @@ async function startSession(
   handle: string,
 ): Promise<Response> {
   const { browsers, issuer, storage, clock } = options;
-  const paths = pathsOf(issuer);
   const next = await nextOf(options, request, handle);
   if (next === null) return errorPage("request_gone");
   await addUser(storage, clock, { id: subject, displayName: name });
   const account = await options.users.find(subject);
   if (account === null) {
     await options.instance.unlink(subject); // a user who may not sign in leaves no tokens here
-    return servicenowProblemPage("disabled", paths.servicenowLink);
+    return servicenowProblemPage("disabled", { linkPath: pathsOf(issuer).servicenowLink });
   }
   return seeOther(next, [await browsers.signIn(request, account)]);
 }
@@ -90,9 +93,7 @@ async function nextOf(options: InstanceOptions, request: Request, handle: string
   }
   const requestHandle = handle.slice(requestPrefix.length);
   const pending = await findPending(options, requestHandle, options.browsers.identify(request));
-  return pending === null
-    ? null
-    : `${pathsOf(options.issuer).consent}?${new URLSearchParams({ request: requestHandle })}`;
+  return pending === null ? null : pathOfRequest(options.issuer, requestHandle);
 }
 
 /** Stores the user at the first sign-in. A stored user, disabled or not, is left unchanged. */

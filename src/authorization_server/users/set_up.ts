@@ -19,7 +19,7 @@ const repeatSeconds = 30;
 interface SetUpOptions extends
   Pick<
     AuthorizationServerOptions,
-    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits" | "hasConsole"
+    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits" | "hasConsole" | "servicenow"
   > {
   readonly users: UserDirectory;
   readonly passwords: PasswordHasher;
@@ -49,9 +49,14 @@ export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
     if (request.method === "GET") {
       const { searchParams } = new URL(request.url);
       if (searchParams.has("ready") && await options.users.hasOwner()) {
-        const { grants, home } = pathsOf(options.issuer);
+        const { grants, home, servicenowLink } = pathsOf(options.issuer);
         const consolePath = options.hasConsole ? `${home}console` : null;
-        return setUpDonePage({ resource: options.resource, grantsPath: grants, consolePath });
+        return setUpDonePage({
+          resource: options.resource,
+          grantsPath: grants,
+          consolePath,
+          servicenowLinkPath: options.servicenow === undefined ? null : servicenowLink,
+        });
       }
       const code = searchParams.get("code") ?? "";
       const found = await findCode(options, code);

@@ -8,7 +8,7 @@ import {
   findPending,
   type InteractionOptions,
   pathOfPage,
-  pathsOf,
+  pathOfRequest,
   showSignIn,
   type SignInPurpose,
 } from "../browser/interaction.ts";
@@ -109,7 +109,7 @@ async function checkPassphrase(
   const cookie = await browsers.signIn(request, outcome.account);
   log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
   const next = purpose.kind === "request"
-    ? `${pathsOf(issuer).consent}?${new URLSearchParams({ request: purpose.waiting.handle })}`
+    ? pathOfRequest(issuer, purpose.waiting.handle)
     : pathOfPage(issuer, purpose.next);
   return seeOther(next, [cookie]);
 }

@@ -9,7 +9,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
-import type { InstanceSignIn } from "../../authorization_server/users/servicenow_port.ts";
+import type { InstanceSignIn, VisitRefusal } from "../../authorization_server/users/servicenow_port.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { instanceUrl, type ServicenowInstance } from "../instance.ts";
 import type { InstanceAccount } from "./link_record.ts";
@@ -34,7 +34,7 @@ const pendingSchema = z.object({ browserHash: z.string(), sealed: z.string() });
 const waitingSchema = z.object({
   verifier: z.string(),
   purpose: z.discriminatedUnion("kind", [
-    z.object({ kind: z.literal("link"), subject: z.string() }),
+    z.object({ kind: z.literal("link"), subject: z.string(), next: z.string().optional() }),
     z.object({ kind: z.literal("sign_in"), handle: z.string() }),
   ]),
 });
@@ -79,19 +79,19 @@ export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "
       const opened = secrets.open(sealPurpose, sealed, hashSecret(state));
       if (opened === null) return failure({ reason: "unknown_state" }); // the key was changed in between
       const { verifier, purpose } = waitingSchema.parse(JSON.parse(opened));
-      if (purpose.kind === "link" && purpose.subject !== subject) return failure({ reason: "other_person" });
+      const next = purpose.kind === "link" && purpose.next !== undefined ? { next: purpose.next } : {};
+      const refuse = (reason: VisitRefusal) => failure({ reason, ...next });
+      if (purpose.kind === "link" && purpose.subject !== subject) return refuse("other_person");
       // RFC 9207 §2.4: an answer that names another issuer is not this instance's.
       const issuers = parameters.getAll("iss");
-      if (issuers.some((each) => each !== instance.origin)) return failure({ reason: "malformed" });
-      if (parameters.has("error")) return failure({ reason: "denied" }); // RFC 6749 §4.1.2.1
+      if (issuers.some((each) => each !== instance.origin)) return refuse("malformed");
+      if (parameters.has("error")) return refuse("denied"); // RFC 6749 §4.1.2.1
       const code = onlyValue(parameters, "code");
-      if (code === null) return failure({ reason: "malformed" });
+      if (code === null) return refuse("malformed");
       const tokens = await tokenEndpoint.redeemCode(code, verifier);
-      if (!tokens.ok) {
-        return failure({ reason: tokens.error.reason === "refused" ? "code_refused" : "unavailable" });
-      }
+      if (!tokens.ok) return refuse(tokens.error.reason === "refused" ? "code_refused" : "unavailable");
       const account = await whoAmI(tokens.value.accessToken, signal);
-      if (!account.ok) return failure({ reason: "unavailable" });
+      if (!account.ok) return refuse("unavailable");
       const owner = purpose.kind === "link" ? purpose.subject : subjectOfAccount(account.value);
       try {
         await links.save(owner, tokens.value, account.value);
