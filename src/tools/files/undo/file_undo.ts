@@ -30,7 +30,7 @@ const changeOutput = z.object({
 /** Undoes changes of the workspace. */
 export function fileUndoTool(source: WorkspaceSource): Tool {
   return defineTool({
-    name: toolName,
+    name: "file_undo",
     title: "Undo",
     description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
     scopes: ["files:write"],
