@@ -113,10 +113,15 @@ function becomeLandlocked([, base = "", milliseconds = "", mode = ""]: readonly 
     ...read.map((path) => ({ path, use: "execute" as const })),
     { path: Deno.execPath(), use: "execute" },
     { path: new URL("..", import.meta.url).pathname, use: "read" },
+    { path: denoDir(), use: "read" }, // packages, which the workspace imports
     { path: "/dev/null", use: "change" },
     { path: `${base}/ws`, use: "change" },
   ]);
   becomeProgram(libc, Deno.execPath(), [...runSelf, "measure", base, milliseconds, mode]);
+}
+
+function denoDir(): string {
+  return Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? "/root"}/.cache/deno`;
 }
 
 async function measure(base: string, milliseconds: number, mode: Mode, variant: Variant): Promise<void> {

@@ -33,6 +33,8 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "audit_oldest",
     "audit_calls",
     "call_switches",
+    "approval_rules",
+    "held_call",
     "live_ask",
     "live_answer",
     "health",
