@@ -172,6 +172,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     nameOfClient,
     authorizationServer,
     model: toolbox.model,
+    workspace: toolbox.workspace,
     tools,
   });
   const http = createHttpSide(config, {

@@ -7,6 +7,7 @@ import type { RuleStore } from "../approval/rule_store.ts";
 import { readCallsOfDay } from "../audit/call_counts.ts";
 import { searchAudit } from "../audit/search.ts";
 import { auditSection, type SearchAudit } from "../console/sections/audit.ts";
+import { changeSection } from "../console/sections/change.ts";
 import { connectionsSection } from "../console/sections/connections.ts";
 import { decisionsSection } from "../console/sections/decisions.ts";
 import { liveSection } from "../console/sections/live.ts";
@@ -21,6 +22,8 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Tool } from "../mcp/tool.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { LocalModel } from "../ollama/port.ts";
+import type { WorkspaceSource } from "../workspace/port.ts";
+import { createConsoleChanges } from "./workspaces/console_changes.ts";
 import type { Installation } from "./installation.ts";
 import { createConsoleHealth } from "./console_health.ts";
 import { createToolListCost } from "./tool_list_cost.ts";
@@ -30,6 +33,7 @@ interface ConsoleParts extends Installation {
   readonly serverUrl: string;
   readonly authorizationServer: AuthorizationServer;
   readonly model: LocalModel;
+  readonly workspace: WorkspaceSource;
   readonly live: Live;
   nameOfClient(clientId: string): string | undefined;
   readonly rules: RuleStore;
@@ -79,6 +83,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
       }),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
       auditSection(search),
+      changeSection(createConsoleChanges(parts.workspace)),
       settingsSection(config.inForce),
     ],
   });

@@ -38,6 +38,7 @@ interface Toolbox {
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
   readonly model: LocalModel;
+  readonly workspace: WorkspaceSource;
   /** Serves the links that the tools make; `null` where there is no address to make them of. */
   readonly transfers: Transfers | null;
   /** Drops what the workspaces keep for too long. */
@@ -82,6 +83,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config.servicenow);
   return {
     model,
+    workspace,
     resources: [
       workspaceFilesResource(workspace, watches),
       llmModelsResource(models),

@@ -66,7 +66,7 @@ export function createConsole(options: ConsoleOptions): Console {
     events.set("section", section.name);
     return consolePage({
       section,
-      sections: sections.filter(mayOpen(visit.visitor)),
+      sections: sections.filter((each) => each.unlisted !== true && mayOpen(visit.visitor)(each)),
       visit,
       body,
       signOutPath: `${base}/oauth/sign-out`,

@@ -43,6 +43,8 @@ export interface Section {
   readonly name: string;
   readonly title: string;
   readonly forAdministrators?: true;
+  /** Reached from another page, not from the navigation. */
+  readonly unlisted?: true;
   show(visit: Visit): Promise<Html>;
   live?(visit: Visit): Promise<LiveParts>;
   /** A file in place of the page, where the address asks for `download`. */

@@ -122,7 +122,7 @@ function linesTable(lines: readonly FoundLine[], visit: Visit): Html {
       filterLink("person", line.person, visit),
       filterLink("client", line.client, visit),
       line.tool ?? line.event,
-      line.target,
+      targetCell(line, visit),
       html`<span class="badge ${wellOutcomes.has(line.outcome ?? "") ? "good" : "warn"}">${line.outcome ?? ""}</span>${
         line.code !== null && html`
           <span class="quiet">${line.code}</span>
@@ -132,6 +132,12 @@ function linesTable(lines: readonly FoundLine[], visit: Visit): Html {
     ]),
     whenEmpty: "Nothing was found on this page.",
   });
+}
+
+/** What was touched; a change of files leads to its difference, and to undoing it. */
+function targetCell({ target, change, person }: FoundLine, visit: Visit): Html | string | null {
+  if (change === null) return target;
+  return html`<a href="${visit.href("change", { id: change, person: person ?? "" })}">${target ?? "the change"}</a>`;
 }
 
 function filterLink(name: "person" | "client", value: string | null, visit: Visit): Html | null {

@@ -2,6 +2,7 @@
 import type { Decisions, Extent } from "../../approval/decisions.ts";
 import type { HeldCall } from "../../approval/held_call.ts";
 import { type Html, html } from "../../lib/page/html.ts";
+import { differenceLines } from "../difference.ts";
 import { actFields } from "../frame.ts";
 import type { Section, Visit } from "../section.ts";
 import { ago } from "../words.ts";
@@ -66,7 +67,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
       ).toISOString().slice(11, 16)} UTC.${call.places.length > 0 && html`
         About ${call.places.join(", ")}.
       `}</p>
-      <pre class="difference">${effectLines(call.effect)}</pre>
+      <pre class="difference">${differenceLines(call.effect)}</pre>
       <details>
         <summary>The arguments</summary>
         <pre>${call.arguments}</pre>
@@ -87,17 +88,4 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
       </form>
     </article>
   `;
-}
-
-/** The lines of a difference, those that come and go marked for eyes and screen readers alike. */
-function effectLines(effect: string): Html {
-  const isDifference = /^@@ /m.test(effect);
-  const lines = effect.split("\n");
-  return html`${
-    lines.map((line, index) => {
-      const end = index === lines.length - 1 ? "" : "\n";
-      if (isDifference && line.startsWith("+")) return html`<ins>${line}</ins>${end}`;
-      return isDifference && line.startsWith("-") ? html`<del>${line}</del>${end}` : html`${line}${end}`;
-    })
-  }`;
 }

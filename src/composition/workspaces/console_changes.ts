@@ -1,0 +1,123 @@
+/** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
+import type { Principal } from "../../lib/principal.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { ShownChange } from "../../console/sections/change.ts";
+import { toUndoFailure } from "../../tools/files/undo/undo_failure.ts";
+import type { Change, NumberedStep } from "../../workspace/change.ts";
+import { showName, showText } from "../../workspace/file_display.ts";
+import { parseDirectoryPath } from "../../workspace/path.ts";
+import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { differenceOf } from "../../workspace/text/diff.ts";
+import { decodeBytes } from "../../workspace/text/encoding.ts";
+import { undoChange } from "../../workspace/undo.ts";
+
+const maxShownSteps = 20;
+/** Of each text that a difference is made of. */
+const maxTextBytes = 1_048_576;
+/** Who the trash says undid a change from the console. */
+const consoleClientId = "portcullis-console";
+
+interface ConsoleChanges {
+  /** `null` when there is no such change of this person, or it is no longer kept. */
+  show(id: string, person: string): Promise<ShownChange | null>;
+  /** Undoes it in the name of `by`; what became of it, in words. */
+  undo(id: string, person: string, by: string): Promise<Result<string, string>>;
+}
+
+export function createConsoleChanges(source: WorkspaceSource): ConsoleChanges {
+  const find = async (id: string, person: string) => {
+    const workspace = workspaceOf(source, personOf(person));
+    const { trash } = workspace;
+    const change = await trash?.find(id) ?? null;
+    return trash === null || change === null || change.by?.subject !== person ? null : { workspace, trash, change };
+  };
+  return {
+    async show(id, person) {
+      const found = await find(id, person);
+      if (found === null) return null;
+      const { change, workspace, trash } = found;
+      const blocks: string[] = [];
+      for (const step of change.steps.slice(0, maxShownSteps)) {
+        blocks.push(await stepText(workspace, trash, change, step));
+      }
+      const rest = change.steps.length - maxShownSteps;
+      return {
+        tool: change.by?.tool ?? "",
+        at: change.at,
+        text: blocks.join("\n") + (rest > 0 ? `\n... and ${rest} more steps` : ""),
+        isUndone: change.undoneBy !== null,
+      };
+    },
+    async undo(id, person, by) {
+      const found = await find(id, person);
+      if (found === null) return failure("This change is no longer kept.");
+      const { change, trash } = found;
+      let made: string | null = null;
+      const author = { subject: by, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
+      const workspace = found.workspace.begin(author, (own) => {
+        made = own;
+      });
+      if (workspace.trash === null) return failure("This server does not keep changes.");
+      const undone = await undoChange({ ...workspace, trash: workspace.trash }, change);
+      if (!undone.ok) {
+        const outcome = toUndoFailure(change, undone.error, null);
+        return failure(outcome.ok ? "" : outcome.message);
+      }
+      await trash.noteUndone(change.id, made ?? "");
+      return success(`Undid ${change.by?.tool} of ${undone.value.map(showName).join(", ")}.`);
+    },
+  };
+}
+
+/** Whose workspace is meant; nothing is called in this name. */
+function personOf(subject: string): Principal {
+  return {
+    subject,
+    clientId: consoleClientId,
+    grantId: consoleClientId,
+    tokenId: consoleClientId,
+    keyId: null,
+    scopes: new Set(),
+    expiresAt: 0,
+  };
+}
+
+async function stepText(
+  workspace: Workspace,
+  trash: Trash,
+  change: Change,
+  { number, step }: NumberedStep,
+): Promise<string> {
+  const name = showName(step.path);
+  switch (step.op) {
+    case "make":
+      return `made the directory ${name}`;
+    case "remove":
+      return `deleted ${name}${
+        step.kept === null ? "" : ` (${step.kept.entries} entries, ${step.kept.sizeBytes} bytes)`
+      }`;
+    case "move":
+      return `moved ${showName(step.from)} to ${name}`;
+    case "put":
+      break;
+  }
+  if (step.passages !== undefined) {
+    const parts = await Promise.all(step.passages.map(({ before, after }) => differenceOf(before, after)));
+    return `changed ${name}:\n${showText(parts.join("\n"))}`;
+  }
+  if (step.kind !== "file") return `put ${name}`;
+  const path = parseDirectoryPath(step.path);
+  const now = path.ok ? await workspace.read(path.value) : null;
+  const after = now?.ok ? textOf(now.value.bytes) : null;
+  const kept = step.kept === null
+    ? null
+    : await trash.read({ change: change.id, number }, { offsetBytes: 0, lengthBytes: maxTextBytes });
+  const before = step.created ? "" : kept?.ok ? textOf(kept.value) : null;
+  const verb = step.created ? "created" : "replaced";
+  if (before === null || after === null) return `${verb} ${name}`;
+  return `${verb} ${name}, against what is there now:\n${showText(await differenceOf(before, after))}`;
+}
+
+function textOf(bytes: Uint8Array): string | null {
+  return bytes.byteLength > maxTextBytes ? null : decodeBytes(bytes)?.text ?? null;
+}

@@ -1,0 +1,15 @@
+/** Differences as people read them. */
+import { type Html, html } from "../lib/page/html.ts";
+
+/** The lines of a difference, those that come and go marked for eyes and screen readers alike. */
+export function differenceLines(text: string): Html {
+  const isDifference = /^@@ /m.test(text);
+  const lines = text.split("\n");
+  return html`${
+    lines.map((line, index) => {
+      const end = index === lines.length - 1 ? "" : "\n";
+      if (isDifference && line.startsWith("+")) return html`<ins>${line}</ins>${end}`;
+      return isDifference && line.startsWith("-") ? html`<del>${line}</del>${end}` : html`${line}${end}`;
+    })
+  }`;
+}
