@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
+/** What changes replaced, which is kept for a while. */
+const trash = ".portcullis/trash";
+
 /** Looks at all files below `root`; the ledgers together say all of them but those below the names in `others`. */
 export async function auditWorkspace(
   root: string,
@@ -13,7 +16,7 @@ export async function auditWorkspace(
   const walk = async (directory: string): Promise<void> => {
     for await (const { name, isDirectory } of Deno.readDir(join(root, directory))) {
       const path = directory === "" ? name : `${directory}/${name}`;
-      if (others.includes(path)) continue;
+      if (others.includes(path) || path === trash) continue;
       if (isDirectory) await walk(path);
       else found.push(path);
     }
