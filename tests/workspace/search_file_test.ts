@@ -27,12 +27,14 @@ function lookAtEachLine(
     const rest = bytes.subarray(offset, offset + pieceBytes);
     const piece = offset + rest.length === bytes.length ? rest : rest.subarray(0, cut(rest));
     if (piece.includes(0)) return null;
+    const isMarked = offset === 0 && piece[0] === 0xef && piece[1] === 0xbb && piece[2] === 0xbf;
+    const content = isMarked ? piece.subarray(3) : piece;
     let text: string;
     try {
-      text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: offset > 0 }).decode(piece);
+      text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
     } catch {
-      if (!looksLikeLatin1(offset === 0 && piece[0] === 0xef ? piece.subarray(3) : piece)) return null;
-      text = Buffer.from(piece).toString("latin1").replace(offset === 0 ? /^ï»¿/ : "", "");
+      if (!looksLikeLatin1(content)) return null;
+      text = Buffer.from(content).toString("latin1");
     }
     if (!seesReturns) text = text.replaceAll("\r\n", "\n");
     const lines = text.split("\n");
