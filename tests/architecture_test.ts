@@ -27,6 +27,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   rate_limit: ["lib", "storage"],
   mcp: ["lib", "storage"],
   audit: ["lib", "mcp", "storage"],
+  attempts: ["lib", "storage"],
   live: ["audit", "lib", "mcp", "storage"],
   workspace: ["kernel", "lib", "storage"],
   ollama: ["lib"],
@@ -37,7 +38,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
   approval: ["lib", "mcp", "storage"],
-  console: ["approval", "audit", "authorization_server", "lib", "live"],
+  console: ["approval", "attempts", "audit", "authorization_server", "lib", "live"],
   resource_server: ["lib"],
   http: ["lib", "mcp", "rate_limit", "storage"],
   stdio: ["lib", "mcp"],
@@ -46,6 +47,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["kernel", "config", "lib", "storage"],
   // Wires the parts: the only one that knows them all.
   composition: [
+    "attempts",
     "live",
     "approval",
     "audit",
@@ -73,6 +75,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "workspace",
   ],
   cli: [
+    "attempts",
     "audit",
     "kernel",
     "authorization_server",
@@ -97,7 +100,12 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
   approval: { mcp: /^src\/mcp\/(tool|resource)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
-  console: { audit: /\/(filter|search)\.ts$/, authorization_server: /\/(administration|access_list|visits)\.ts$/ },
+  attempts: { storage: /^src\/storage\/port\.ts$/ },
+  console: {
+    attempts: /\/report\.ts$/,
+    audit: /\/(filter|search)\.ts$/,
+    authorization_server: /\/(administration|access_list|visits)\.ts$/,
+  },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
   live: { mcp: /^src\/mcp\/calls\/call_watch\.ts$/, storage: /^src\/storage\/port\.ts$/ },
   audit: { mcp: /^src\/mcp\/audit\.ts$/, storage: /^src\/storage\/port\.ts$/ },
@@ -123,6 +131,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   sandbox: { kernel: /^src\/kernel\/(?!libc)/, storage: /data_files\.ts$/ },
   cli: {
+    attempts: /\/report\.ts$/,
     audit: /\/(search|verify|filter)\.ts$/,
     // The owner's operations on an opened installation.
     authorization_server:
@@ -192,7 +201,7 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 
 /** What the simulated fleet runs; and what in it waits for the world outside, which the simulation does without. */
 const simulated =
-  /^src\/(audit|live|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|records\/\w+)\.ts)/;
+  /^src\/(attempts|audit|live|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|records\/\w+)\.ts)/;
 const ownTime = new Set([
   "src/lib/time/clock.ts",
   "src/lib/time/timers.ts",

@@ -10,6 +10,7 @@ export type CommandName =
   | "keys"
   | "audit"
   | "trash"
+  | "connections"
   | "doctor"
   | "config"
   | "hash-password"
@@ -68,6 +69,10 @@ export const allCommands: readonly ListedCommand[] = [
   {
     name: "audit",
     summary: "search the stored audit, verify that it is as it was written",
+  },
+  {
+    name: "connections",
+    summary: "say why a client does not connect, or the server not start",
   },
   {
     name: "doctor",

@@ -13,6 +13,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
   audit: async () => (await import("./commands/audit.ts")).auditCommand,
   trash: async () => (await import("./commands/trash.ts")).trashCommand,
+  connections: async () => (await import("./commands/connections.ts")).connectionsCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
   "hash-password": async () => (await import("./commands/hash_password.ts")).hashPasswordCommand,

@@ -156,7 +156,10 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     tools: tools.map((tool) => withIcons(approval.gate(tool), serverUrl)),
     resources: toolbox.resources.map(approval.gateResources),
     prompts: toolbox.prompts,
-    noteClient: profiles.noteName,
+    noteClient(principal, name) {
+      records.attempts.noteName(principal, name);
+      return profiles.noteName(principal, name);
+    },
     nameOfClient,
     toolCalls: limits.toolCalls,
     recordRequest: records.recordRequest,
@@ -174,10 +177,12 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     model: toolbox.model,
     workspace: toolbox.workspace,
     tools,
+    steps: records.steps,
   });
   const http = createHttpSide(config, {
     ...dependencies,
     consoleRoutes: consolePages.routes,
+    attempts: records.attempts,
     authorizationServer,
     mcp,
     serverInfo,

@@ -1,4 +1,6 @@
 /** The console, wired: its sections and what each is shown. */
+import { reportAttempts } from "../attempts/report.ts";
+import type { StepLog } from "../attempts/step_log.ts";
 import type { AuthorizationServer } from "../authorization_server/authorization_server.ts";
 import type { Config } from "../config/config.ts";
 import { createConsole } from "../console/console.ts";
@@ -15,6 +17,7 @@ import { type HealthFact, overviewSection } from "../console/sections/overview.t
 import { callsPart, refusedPart, waitingPart } from "../console/sections/overview_parts.ts";
 import { peopleSection } from "../console/sections/people.ts";
 import { rulesSection } from "../console/sections/rules.ts";
+import { whySection } from "../console/sections/why.ts";
 import { settingsSection } from "../console/sections/settings_in_force.ts";
 import type { Live } from "../live/live.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
@@ -24,6 +27,7 @@ import type { Timers } from "../lib/time/timers.ts";
 import type { LocalModel } from "../ollama/port.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
 import { createConsoleChanges } from "./workspaces/console_changes.ts";
+import { readClientName } from "./records/client_name.ts";
 import type { Installation } from "./installation.ts";
 import { createConsoleHealth } from "./console_health.ts";
 import { createToolListCost } from "./tool_list_cost.ts";
@@ -42,6 +46,7 @@ interface ConsoleParts extends Installation {
   readonly kernel?: KernelAccess | undefined;
   readonly clock: Clock;
   readonly timers: Timers;
+  readonly steps: StepLog;
 }
 
 /** The console of one server; no routes where it is off. */
@@ -69,6 +74,18 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
       }),
       liveSection({ live: parts.live, nameOfClient: (id) => parts.nameOfClient(id) ?? id }),
       connectionsSection({ administration, usage: day.usage, toolListTokens: createToolListCost(parts.tools) }),
+      whySection({
+        attempts: async (person, now) =>
+          await reportAttempts(await parts.steps.read(), {
+            now,
+            person,
+            nameOfClient: (id) => readClientName(storage, id),
+          }),
+        async examine() {
+          const { examineArrival } = await import("./doctor/arrival.ts"); // hardly ever needed
+          return await examineArrival(config, { serverUrl: issuer, clock: parts.timers.elapsed });
+        },
+      }),
       decisionsSection(parts.decisions),
       rulesSection({
         rules: parts.rules,

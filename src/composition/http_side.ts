@@ -1,4 +1,5 @@
 /** The HTTP side of a server: its endpoints, each with its limits, behind one router. */
+import type { AttemptRecorder } from "../attempts/recorder.ts";
 import type { AuthorizationRoute, AuthorizationServer } from "../authorization_server/authorization_server.ts";
 import { maxOAuthBodyBytes } from "../authorization_server/request_body.ts";
 import type { Config } from "../config/config.ts";
@@ -59,6 +60,7 @@ interface HttpSideParts {
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly telemetry: Telemetry;
+  readonly attempts: AttemptRecorder;
 }
 
 interface HttpSide {
@@ -123,6 +125,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
       eventStreams: bounds.eventStreams,
       log,
       onTokenRefused: () => metrics?.countRefusedToken(),
+      outsiders: parts.attempts,
     }),
     mcpPage: createMcpPage(pages),
     routes: [
@@ -147,6 +150,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
     ],
     names: knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),
     log,
+    arrivals: parts.attempts,
     observers: [
       ...(telemetry.tracer.exports ? [traceRequests(telemetry.tracer)] : []),
       ...(metrics === undefined ? [] : [{ onAnswer: metrics.countAnswer }]),

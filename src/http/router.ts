@@ -10,9 +10,15 @@ import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 
+/** Sees how clients arrive; a request to `/mcp` with a known Host and Origin is none of its business. */
+interface Arrivals {
+  around(request: Request, peer: Peer, answer: () => Response | Promise<Response>): Promise<Response>;
+  noteForeign(request: Request, peer: Peer, reason: "unknown_host" | "unknown_origin" | "malformed_address"): void;
+}
+
 /** Builds the one request handler of the server. */
 export function createRouter(
-  { mcp: mcpEndpoint, mcpPage, routes, names, log, observers = [] }: {
+  { mcp: mcpEndpoint, mcpPage, routes, names, log, observers = [], arrivals }: {
     readonly mcp: Endpoint;
     /** What a browser is shown at the address for agents. */
     readonly mcpPage: Endpoint;
@@ -20,6 +26,7 @@ export function createRouter(
     readonly names: KnownNames;
     readonly log: Log;
     readonly observers?: readonly RouteObserver[];
+    readonly arrivals?: Arrivals;
   },
 ): Endpoint {
   const app = new Hono<{ Bindings: Peer }>();
@@ -52,7 +59,10 @@ export function createRouter(
   const mcp: Endpoint = (request, peer) => {
     const origin = request.headers.get("origin");
     if (origin === null) return request.method === "OPTIONS" ? noOrigin() : mcpEndpoint(request, peer);
-    if (!isKnownOrigin(origin, names)) return forbidden("Origin");
+    if (!isKnownOrigin(origin, names)) {
+      arrivals?.noteForeign(request, peer, "unknown_origin");
+      return forbidden("Origin");
+    }
     if (request.method === "OPTIONS") {
       return preflightResponse(origin, "GET, POST, DELETE", request.headers.get("access-control-request-headers"));
     }
@@ -80,9 +90,14 @@ export function createRouter(
 
   const answer: Endpoint = (request, peer) => {
     const addressee = addresseeOf(request, names);
-    if (addressee !== "known") return addressee === "unknown" ? forbidden("Host") : badAddress();
+    if (addressee !== "known") {
+      arrivals?.noteForeign(request, peer, addressee === "unknown" ? "unknown_host" : "malformed_address");
+      return addressee === "unknown" ? forbidden("Host") : badAddress();
+    }
     // A shortcut for the one request that comes often; it answers as the route above does.
-    return request.method === "POST" && isMcpUrl(request.url) ? mcp(request, peer) : app.fetch(request, peer);
+    if (request.method === "POST" && isMcpUrl(request.url)) return mcp(request, peer);
+    const onward = (): Response | Promise<Response> => app.fetch(request, peer);
+    return arrivals === undefined ? onward() : arrivals.around(request, peer, onward);
   };
   return observeRoutes(answer, new Set(app.routes.map(({ path }) => path)), observers);
 }

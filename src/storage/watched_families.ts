@@ -24,10 +24,16 @@ const watchedFamilies: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The families of the stored audit. A server under load writes them many times a second, and what is trusted until
- * `changeCount` moves never depends on them.
+ * The families of the stored audit, and of clients that connect. A server under load writes them often, and what is
+ * trusted until `changeCount` moves never depends on them.
  */
-const uncountedFamilies: ReadonlySet<string> = new Set(["audit", "audit_calls", "audit_chain", "audit_oldest"]);
+const uncountedFamilies: ReadonlySet<string> = new Set([
+  "audit",
+  "audit_calls",
+  "audit_chain",
+  "audit_oldest",
+  "connection_steps",
+]);
 
 /** Whether a commit that writes the entry moves `changeCount`. */
 export function isCounted(key: readonly string[]): boolean {

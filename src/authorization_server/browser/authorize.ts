@@ -39,8 +39,14 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
     let loggedClient = hiddenText(options.secrets, clientId);
-    const refused = (reason: string): void =>
-      log.write("audit", "authorization", { outcome: "refused", reason, client: loggedClient, address: peer.address });
+    const refused = (reason: string, problem?: string): void =>
+      log.write("audit", "authorization", {
+        outcome: "refused",
+        reason,
+        problem,
+        client: loggedClient,
+        address: peer.address,
+      });
     const deadEnd = (reason: DeadEnd): Response => {
       refused(reason);
       return errorPage(reason);
@@ -65,7 +71,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       error: AuthorizationError,
       description: string,
     ): Promise<Response> => {
-      refused(error);
+      refused(error, description);
       if (!await isStranger(options, client, target)) return errorResponse(issuer, target, error, { description });
       return refusedRequestPage({
         clientName: client.name,
@@ -91,6 +97,13 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
         const handle = randomSecret();
         const kept = await keepRequest(options, { handle, browserHash: browser.hash, clientId }, verdict.request);
         const waiting = { handle, client, request: kept };
+        const redirectHost = new URL(kept.redirectUri).host;
+        log.write("info", "authorization", {
+          outcome: "asked",
+          client: client.id,
+          redirectHost,
+          address: peer.address,
+        });
         const signedIn = verdict.request.forceSignIn ? null : session;
         return signedIn === null
           ? await showSignIn(options, { kind: "request", waiting }, { cookies: browser.cookies })

@@ -27,9 +27,14 @@ import { findTelemetry } from "../../telemetry/deno_telemetry.ts";
 
 const fetchTimeoutMs = 5_000;
 
-/** Runs the checks one after the other. */
-export async function* examine(config: Config, clock: Clock): AsyncGenerator<Check> {
-  const serverUrl = serverUrlFor(config.http, config.http.port);
+interface ChosenParts {
+  readonly parts?: readonly string[];
+  readonly serverUrl?: string;
+}
+
+/** Runs the checks one after the other: all, or those of the parts named. */
+export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
+  const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
   const { tls } = config.http;
   const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
     ["configuration", () => examineFormerSettings(config)],
@@ -50,6 +55,7 @@ export async function* examine(config: Config, clock: Clock): AsyncGenerator<Che
     ["metadata", () => examineMetadata(serverUrl)],
   ];
   for (const [name, checks] of parts) {
+    if (chosen?.includes(name) === false) continue;
     try {
       yield* checks();
     } catch (error) { // one part that cannot be looked at hides no other

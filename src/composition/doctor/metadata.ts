@@ -1,4 +1,5 @@
 /** The server's documents, fetched as a client does. */
+import { doctorAgent } from "../../lib/doctor_agent.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import type { Check } from "./check.ts";
 
@@ -8,6 +9,7 @@ const maxWordsShown = 200;
 
 /** How Claude's cloud names itself: some edges refuse it, and nothing but it. */
 const cloudAgent = "Claude-User";
+const headers = { "user-agent": doctorAgent };
 
 /** RFC 8414 §3.3 and RFC 9728 §3.3: what the documents say has to equal the address they were fetched from. */
 export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check> {
@@ -41,7 +43,7 @@ export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check>
 /** The document, or in words what came instead. */
 async function fetchDocument(url: string): Promise<Readonly<Record<string, unknown>> | string> {
   try {
-    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
     if (!response.ok) {
       await response.body?.cancel();
       return `answers with status ${response.status}`;
@@ -70,7 +72,7 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
     await response?.body?.cancel();
     return response?.status ?? null;
   };
-  const [status, cloudStatus] = [await ask("portcullis-doctor"), await ask(cloudAgent)];
+  const [status, cloudStatus] = [await ask(doctorAgent), await ask(`${cloudAgent} (${doctorAgent})`)];
   if (status === 401 && cloudStatus !== 401) {
     yield {
       name,

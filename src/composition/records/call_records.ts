@@ -1,4 +1,6 @@
-/** What is kept of calls: the log with its stored audit, and those that run now. */
+/** What is kept of calls: the log with its stored audit, those that run now, and how clients connect. */
+import { type AttemptRecorder, createAttemptRecorder } from "../../attempts/recorder.ts";
+import { openStepLog, type StepLog } from "../../attempts/step_log.ts";
 import type { Config } from "../../config/config.ts";
 import { summariseStrangers } from "../../lib/log/summarised_log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -9,6 +11,7 @@ import type { TakeAudit } from "../../mcp/audit.ts";
 import type { Bounds } from "../bounds.ts";
 import type { Installation } from "../installation.ts";
 import { mayHaveSeveralInstances } from "../rate_limits.ts";
+import { serverUrlSpellings } from "../server_url.ts";
 import { startStoredAudit } from "./stored_audit.ts";
 
 interface CallRecords {
@@ -16,6 +19,8 @@ interface CallRecords {
   readonly log: Log & { close(): void };
   readonly live: Live;
   readonly recordRequest: TakeAudit;
+  readonly attempts: AttemptRecorder;
+  readonly steps: StepLog;
   close(): Promise<void>;
 }
 
@@ -27,19 +32,40 @@ export async function openCallRecords(
     readonly timers: Timers;
     readonly isSteady: () => boolean;
     readonly bounds: Bounds;
+    readonly serverUrl: string;
   },
 ): Promise<CallRecords> {
   const createId = (): string => crypto.randomUUID();
   const audit = startStoredAudit(config.audit, { ...parts, createId, onRequest: (line) => live.noteEnd(line) });
-  const log = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
+  const summarised = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
+  const steps = openStepLog({ ...parts, log: summarised, createId });
+  const hosts = new Set(serverUrlSpellings(parts.serverUrl).map((url) => new URL(url).host));
+  const attempts = createAttemptRecorder({
+    note: steps.note,
+    isOwnHost: (host) => hosts.has(host),
+    scheme: new URL(parts.serverUrl).protocol,
+  });
+  const log: Log & { close(): void } = {
+    ...summarised,
+    write(level, event, fields) {
+      summarised.write(level, event, fields);
+      attempts.noteLine(event, fields);
+    },
+  };
   const live = await openLive({ ...parts, log, createId, hasOthers: mayHaveSeveralInstances(config) });
   return {
     log,
     live,
-    recordRequest: audit.recordRequest,
+    recordRequest(entry, params) {
+      audit.recordRequest(entry, params);
+      attempts.noteCall(entry);
+    },
+    attempts,
+    steps,
     async close() {
       live.close();
       log.close();
+      await steps.close();
       await audit.close();
     },
   };

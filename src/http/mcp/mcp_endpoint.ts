@@ -28,6 +28,13 @@ import {
   type ScopeChallenge,
 } from "./mcp_response.ts";
 
+interface Outsiders {
+  /** Without a good token; the reason says why one was refused. */
+  noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
+  /** With a good token, and refused as a whole. */
+  noteRefused(principal: Principal, status: number): void;
+}
+
 export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly mcp: McpServer;
   readonly authenticate: (request: Request) => AuthOutcome | Promise<AuthOutcome>;
@@ -44,6 +51,8 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly log: Log;
   /** Called for each refused token. */
   readonly onTokenRefused?: () => void;
+  /** Sees the requests that do not get as far as a call. */
+  readonly outsiders?: Outsiders;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes?: number;
@@ -80,19 +89,30 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     const auth = await authenticate(request);
     if (auth.kind === "refused") {
       options.onTokenRefused?.();
+      options.outsiders?.noteStranger(request, peer, auth);
       log.write("warn", "token_refused", { address: peer.address, reason: auth.reason });
       return refuse(auth.status, refusalCode.unauthorized, "Unauthorized", {
         "www-authenticate": auth.wwwAuthenticate,
       });
     }
-    if (auth.kind === "no_token") return await handleWithoutToken(request, peer);
+    if (auth.kind === "no_token") {
+      const response = await handleWithoutToken(request, peer);
+      options.outsiders?.noteStranger(request, peer, { status: response.status, reason: null });
+      return response;
+    }
     const profile = await profileOf(auth.principal);
     const exchange = new HttpExchange(request, createRequestId(), profile, auth.principal);
     switch (request.method) {
-      case "POST":
-        return await handlePost(request, exchange, peer);
-      case "GET":
-        return toResponse(request, await mcp.openStream(exchange));
+      case "POST": {
+        const response = await handlePost(request, exchange, peer);
+        if (response.status >= 400) options.outsiders?.noteRefused(auth.principal, response.status);
+        return response;
+      }
+      case "GET": {
+        const response = await toResponse(request, await mcp.openStream(exchange));
+        if (response.status === 404) options.outsiders?.noteRefused(auth.principal, response.status);
+        return response;
+      }
       case "DELETE":
         return toResponse(request, await mcp.endSession(exchange));
       default:
@@ -163,6 +183,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       return await handle(request, peer);
     } catch (error) {
       if (error instanceof StorageUnavailableError) {
+        options.outsiders?.noteStranger(request, peer, { status: 503, reason: null });
         return refuse(503, refusalCode.unavailable, unavailableText(error), {
           "retry-after": String(error.retryAfterSeconds),
         });

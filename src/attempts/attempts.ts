@@ -1,0 +1,128 @@
+/**
+ * Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
+ * its id, since the person's browser is elsewhere. One attempt may be seen by several instances.
+ */
+import { isBrowsers, networkOf, type Step } from "./step.ts";
+
+/** One client's way to a connection. */
+export interface Attempt {
+  /** The client's id, once it has one. */
+  client: string | null;
+  /** Oldest first. */
+  readonly steps: Step[];
+  /** When it last did something. */
+  lastAt: number;
+}
+
+/** A client that was silent for so long begins anew. */
+const longestPauseMs = 1_800_000;
+/** How long before a client's next step its discovery may have been. */
+const joinMs = 120_000;
+/** Discovery after so long a pause of a client that went further is another attempt. */
+const retryPauseMs = 5_000;
+/** Of the attempts before a step, those that it may belong to. */
+const maxLookedAt = 100;
+
+/** The attempts, oldest first. Those of which only calls are left, or strays of scanners, are none. */
+export function attemptsOf(steps: readonly Step[]): readonly Attempt[] {
+  const finder = createFinder();
+  for (const step of steps) {
+    const attempt = finder.find(step);
+    if (attempt === null) continue;
+    attempt.steps.push(step);
+    attempt.lastAt = Math.max(attempt.lastAt, step.last);
+  }
+  return finder.attempts.filter(({ steps }) =>
+    steps.some(({ kind }) => kind !== "call" && kind !== "refresh") ||
+    steps.some(({ outcome }) => outcome === "refused")
+  );
+}
+
+function createFinder() {
+  let attempts: Attempt[] = [];
+  const ofClient = new Map<string, Attempt>();
+  const ofCaller = new Map<string, Attempt>();
+  const ofBrowser = new Map<string, Attempt>();
+
+  const isRecent = (attempt: Attempt | undefined, { time }: Step, within = longestPauseMs): attempt is Attempt =>
+    attempt !== undefined && time - attempt.lastAt <= within;
+  const begin = (): Attempt => {
+    const attempt: Attempt = { client: null, steps: [], lastAt: 0 };
+    attempts.push(attempt);
+    return attempt;
+  };
+  /** What a client without an id did before; for its browser, the last one of the network, else the only one. */
+  const anonymousBefore = (step: Step, known: Attempt | undefined): Attempt | undefined => {
+    const own = ofCaller.get(callerOf(step));
+    if (own?.client === null && isRecent(own, step)) return own;
+    if (!isBrowsers(step) || known !== undefined) return undefined;
+    const waiting = attempts.slice(-maxLookedAt).filter((each) =>
+      each.client === null && each.steps.some(({ kind }) => discovery.has(kind)) && isRecent(each, step, joinMs)
+    );
+    const network = networkOf(step);
+    const near = waiting.filter((each) => each.steps.some((other) => networkOf(other) === network));
+    const [only, ...more] = near.length > 0 ? near.slice(-1) : waiting;
+    return more.length === 0 ? only : undefined;
+  };
+  const findOfClient = (step: Step, client: string): Attempt => {
+    const known = ofClient.get(client);
+    const before = anonymousBefore(step, known);
+    const isNew = !isRecent(known, step) || (step.kind === "authorization" && hasEnded(known));
+    const attempt = isNew ? before ?? begin() : known;
+    attempt.client = client;
+    ofClient.set(client, attempt);
+    // The client looks at the documents again before it asks for its token.
+    if (before !== undefined && before !== attempt) {
+      attempt.steps.push(...before.steps);
+      attempt.lastAt = Math.max(attempt.lastAt, before.lastAt);
+      attempt.steps.sort((one, other) => one.time - other.time);
+      attempts = attempts.filter((each) => each !== before);
+      for (const [caller, each] of ofCaller) if (each === before) ofCaller.set(caller, attempt);
+    }
+    return attempt;
+  };
+  const findOfCaller = (step: Step): Attempt | null => {
+    const known = ofCaller.get(callerOf(step));
+    if (!isRecent(known, step)) return begin();
+    const startsOver = discovery.has(step.kind) && known.client !== null && step.time - known.lastAt > retryPauseMs &&
+      !isAwaitingAnswer(known);
+    return startsOver || (step.kind === "registration" && known.client !== null) ? begin() : known;
+  };
+  return {
+    get attempts(): readonly Attempt[] {
+      return attempts;
+    },
+    find(step: Step): Attempt | null {
+      if (isBrowsers(step) && step.client === null) {
+        const known = ofBrowser.get(networkOf(step) ?? "");
+        if (isRecent(known, step)) return known;
+        return step.kind === "authorization" ? begin() : null;
+      }
+      const attempt = step.client === null ? findOfCaller(step) : findOfClient(step, step.client);
+      if (attempt === null) return null;
+      if (isBrowsers(step)) ofBrowser.set(networkOf(step) ?? "", attempt);
+      else if (step.address !== null) ofCaller.set(callerOf(step), attempt);
+      return attempt;
+    },
+  };
+}
+
+const discovery: ReadonlySet<string> = new Set(["reached", "handshake", "resource_metadata", "server_metadata"]);
+
+function callerOf(step: Step): string {
+  return `${networkOf(step)} ${step.agent}`;
+}
+
+/** It has its token, or was refused by the person. */
+function hasEnded(attempt: Attempt | undefined): boolean {
+  return attempt?.steps.some(({ kind, outcome, reason }) =>
+    (kind === "token" && outcome === "ok") || reason === "denied"
+  ) ===
+    true;
+}
+
+/** Its person allowed it a moment ago, so that what it fetches now is for its token; or it has just got one. */
+function isAwaitingAnswer({ steps }: Attempt): boolean {
+  const last = steps.at(-1);
+  return last?.kind === "consent" || last?.kind === "token" || last?.kind === "refresh" || last?.kind === "reached";
+}

@@ -1,0 +1,173 @@
+/** Causes of attempts that end before the client is known: the way to the server and its documents. */
+import type { Cause, Facts } from "./cause.ts";
+
+const cameBy = (sign: string) => ({ steps }: Facts): boolean => steps.some((step) => step.sign === sign);
+
+export const arrivalCauses: readonly Cause[] = [
+  {
+    id: "unknown_host",
+    at: "stray",
+    reasons: ["unknown_host"],
+    words: "The client called the server by a name that the server does not know.",
+    remedy: "Set SERVER_URL to the address that clients type. Further names go into ALLOWED_HOSTS.",
+  },
+  {
+    id: "unknown_origin",
+    at: "stray",
+    reasons: ["unknown_origin"],
+    words: "A web page of another origin called the server, which refuses that.",
+    remedy: "If you know the page, add its origin to ALLOWED_ORIGINS.",
+  },
+  {
+    id: "malformed_address",
+    at: "stray",
+    reasons: ["malformed_address"],
+    words: "The Host header and the request's target do not name one address: a proxy rewrites one of them.",
+    remedy: "Let the proxy pass Host as the client sent it.",
+  },
+  {
+    id: "wrong_path",
+    at: "stray",
+    reasons: ["*"],
+    words: "The client asks for a path that is not the server's, or a proxy changes the path.",
+    remedy: "Use the address that ends in /mcp, as `portcullis connect` prints it. Let the proxy pass paths unchanged.",
+  },
+  {
+    id: "path_rule",
+    at: ["resource_metadata", "server_metadata"],
+    reasons: ["status_404"],
+    words: "The client looks for the server's documents where they are not, and gave up.",
+    remedy:
+      "Update the client. If a proxy is in front, let it pass /.well-known/ as it is, without adding or removing a prefix.",
+  },
+  {
+    id: "database_lost",
+    at: [
+      "reached",
+      "handshake",
+      "resource_metadata",
+      "server_metadata",
+      "registration",
+      "authorization",
+      "sign_in",
+      "consent",
+      "token",
+      "refresh",
+      "refused_token",
+      "call",
+    ],
+    reasons: ["status_503"],
+    words: "The server could not use its database at that moment.",
+    remedy:
+      "Run `portcullis doctor`: it says whether the database can be reached, the disk is full, or a file is damaged.",
+  },
+  {
+    id: "server_fault",
+    at: [
+      "reached",
+      "resource_metadata",
+      "server_metadata",
+      "registration",
+      "authorization",
+      "sign_in",
+      "consent",
+      "token",
+      "refresh",
+      "refused_token",
+      "call",
+    ],
+    reasons: ["status_500"],
+    words: "The server failed: its disk may be full, or this is a bug.",
+    remedy: "Run `portcullis doctor`, and look for request_failed in the log.",
+  },
+  {
+    id: "rate_limited",
+    at: [
+      "reached",
+      "registration",
+      "authorization",
+      "sign_in",
+      "consent",
+      "token",
+      "refresh",
+      "call",
+      "handshake",
+      "refused_token",
+    ],
+    reasons: ["status_429", "rate_limited"],
+    words: "The client, or others at its address, sent too many requests, and was told to wait.",
+    remedy:
+      "Wait a minute. If all clients come from one address, set TRUST_PROXY to your proxy's address so that they are told apart.",
+  },
+  {
+    id: "other_credentials",
+    at: "reached",
+    reasons: ["other_scheme"],
+    words: "The client sent credentials that are no Bearer token, such as a user name and a password.",
+    remedy:
+      "Remove them from the client's configuration so that it signs in, or use a token of `portcullis token create`.",
+  },
+  {
+    id: "header_removed",
+    at: ["reached", "handshake"],
+    when: ({ had }) => had("token", "ok"),
+    words: "The client got its token, but its next request came without one: a proxy removes the Authorization header.",
+    remedy: "Let the proxy pass the Authorization header to /mcp. If there is no proxy, update the client.",
+  },
+  {
+    id: "public_handshake_only",
+    at: "handshake",
+    words:
+      "The client's first request was answered without a token, and the client took that to mean that none is needed.",
+    remedy: "Set PUBLIC_INITIALIZE=never, then remove the connection in the client and add it again.",
+  },
+  {
+    id: "other_address",
+    at: ["reached", "resource_metadata", "server_metadata"],
+    when: cameBy("other_host"),
+    words:
+      "The client came by another name than SERVER_URL. The documents name SERVER_URL, so the client refuses them.",
+    remedy: "Set SERVER_URL to the address that clients type, and start the server again.",
+  },
+  {
+    id: "other_scheme",
+    at: ["reached", "resource_metadata", "server_metadata"],
+    when: cameBy("other_scheme"),
+    words:
+      "The client came by https and SERVER_URL says http, or the other way round, so the client refuses the documents.",
+    remedy: "Set SERVER_URL to the address that clients type, https included, and start the server again.",
+  },
+  {
+    id: "documents_not_reached",
+    at: "reached",
+    words: "The client was told to sign in, and did not fetch the documents that say how: a proxy may pass /mcp alone.",
+    remedy: "Let the proxy pass /.well-known/ and /oauth/ too. `portcullis doctor` tries it.",
+  },
+  {
+    id: "no_oauth",
+    at: "reached",
+    words: "Or the client cannot sign in by OAuth, or is a monitor or a scanner.",
+    remedy: "Give such a client a token: `portcullis token create`.",
+  },
+  {
+    id: "server_document_not_reached",
+    at: "resource_metadata",
+    words:
+      "The client read which server to ask, and did not ask it: it could not reach the address in SERVER_URL, or refused it.",
+    remedy: "Open SERVER_URL from the client's machine. It must be the address that the client uses, to the letter.",
+  },
+  {
+    id: "registration_closed_for_client",
+    at: "server_metadata",
+    words:
+      "The client read the server's documents and did not register: it found no way to, or a proxy keeps it from /oauth/.",
+    remedy:
+      "Let the proxy pass /oauth/. If REGISTRATION is not open, make the client with `portcullis clients create` and enter its id.",
+  },
+  {
+    id: "pop_up_blocked_known",
+    at: "server_metadata",
+    words: "Or it is registered already, and its browser window was blocked or was never opened.",
+    remedy: "Allow pop-ups for the client, or open the address that it shows in a browser by hand.",
+  },
+];

@@ -1,0 +1,201 @@
+/** Causes of attempts that end in the browser: the request, the sign-in, the decision, the way back. */
+import type { Cause } from "./cause.ts";
+
+/** How long the sign-in page stays open. */
+const pageOpenMs = 600_000;
+
+const isLoopback = (host: string | null): boolean => /^(localhost|127\.|\[::1\])/.test(host ?? "");
+
+export const authorizationCauses: readonly Cause[] = [
+  {
+    id: "unknown_client",
+    at: "authorization",
+    reasons: ["unknown_client"],
+    words: "The client uses an id that is not registered here: it was removed, or it belongs to another server.",
+    remedy: "Remove the connection in the client, with its stored data, and add it again.",
+  },
+  {
+    id: "redirect_not_registered",
+    at: "authorization",
+    reasons: ["redirect_uri_not_registered"],
+    words: "The client asked to be sent back to an address that it has not registered.",
+    remedy: "Remove the connection in the client and add it again. For one made by hand, correct its redirect URI.",
+  },
+  {
+    id: "not_set_up",
+    at: "authorization",
+    reasons: ["not_set_up"],
+    words: "The server has no owner yet, so no one can sign in.",
+    remedy: "Open the set-up link that the server prints at its start. A restart prints a new one.",
+  },
+  {
+    id: "pkce_missing",
+    at: "authorization",
+    reasons: [
+      "code_challenge is missing",
+      "code_challenge_method must be S256",
+      "code_challenge is not an S256 challenge",
+    ],
+    words: "The client did not use PKCE with S256, which is required.",
+    remedy: "Update the client. For one of your own, send code_challenge and code_challenge_method=S256.",
+  },
+  {
+    id: "wrong_resource",
+    at: "authorization",
+    reasons: ["The requested resource is not this server's"],
+    words: "The client asked for access to another resource than this server.",
+    remedy:
+      "Enter the address that ends in /mcp in the client, as `portcullis connect` prints it, and check SERVER_URL.",
+  },
+  {
+    id: "prompt_none",
+    at: "authorization",
+    reasons: ["prompt=none cannot be satisfied"],
+    words: "The client wants access without a page, and a person has to decide here each time.",
+    remedy: "Connect again from the client so that it opens the page.",
+  },
+  {
+    id: "client_document_unreachable",
+    at: "authorization",
+    reasons: [
+      "connection_failed",
+      "forbidden_address",
+      "forbidden_url",
+      "host_unavailable",
+      "malformed_response",
+      "not_json",
+      "response_too_large",
+      "timed_out",
+      "too_many_fetches",
+      "unexpected_content_type",
+      "unexpected_status",
+      "unresolvable_host",
+    ],
+    words: "The client's id is the address of a document, and the server could not fetch the document.",
+    remedy:
+      "Try the address from this machine. If the client's site refuses data centres, set REGISTRATION=open and CLIENT_METADATA_DOCUMENTS=off.",
+  },
+  {
+    id: "client_document_unusable",
+    at: "authorization",
+    reasons: [
+      "client_id_mismatch",
+      "malformed_document",
+      "secret_in_document",
+      "unsupported_document_authentication",
+      "unsupported_document_grant",
+      "unusable_keys",
+      "unusable_redirect_uri",
+    ],
+    words: "The client's id is the address of a document that does not describe a client the server can accept.",
+    remedy: "Update the client, or tell its maker: the document breaks the rules for client metadata documents.",
+  },
+  {
+    id: "authorization_refused",
+    at: "authorization",
+    reasons: ["*"],
+    words: "The client's request for access was refused.",
+    remedy: "Update the client, or remove the connection in it and add it again.",
+  },
+  {
+    id: "cookies_blocked",
+    at: ["sign_in", "consent"],
+    reasons: ["cookie_missing"],
+    words:
+      "The browser did not send the server's cookie: it blocks cookies, or the page was opened in another browser.",
+    remedy: "Allow cookies for this site, and finish in the browser that the client opened.",
+  },
+  {
+    id: "page_outdated",
+    at: ["sign_in", "consent"],
+    reasons: ["request_gone"],
+    words: "The page was answered when its request was no longer open: it was too late, or had been answered before.",
+    remedy: "Start again from the client and answer within ten minutes.",
+  },
+  {
+    id: "foreign_form",
+    at: ["sign_in", "consent"],
+    reasons: ["status_403", "foreign_form"],
+    words: "The form came from a page of another origin: a proxy changes the Origin header or the address.",
+    remedy: "Set SERVER_URL to the address that people type, and let the proxy pass Origin and Host unchanged.",
+  },
+  {
+    id: "throttled",
+    at: "sign_in",
+    reasons: ["too_many_attempts", "busy"],
+    words: "There were too many wrong passphrases, so the person has to wait.",
+    remedy: "Wait as long as the page says. `portcullis users sign-in-link` lets the person in at once.",
+  },
+  {
+    id: "wrong_passphrase",
+    at: "sign_in",
+    reasons: ["*"],
+    words: "The person could not sign in: the name or the passphrase was wrong.",
+    remedy: "Try again. The owner can reset a passphrase on the People page or with `portcullis users`.",
+  },
+  {
+    id: "consent_refused",
+    at: "consent",
+    reasons: ["*"],
+    words: "The page could not take the decision.",
+    remedy: "Start again from the client.",
+  },
+  {
+    id: "person_slow",
+    at: "authorization",
+    isNoFault: true,
+    when: ({ silentMs }) => silentMs < pageOpenMs,
+    words: "The sign-in page is open and waits for the person.",
+    remedy: "Sign in on the page that the client opened.",
+  },
+  {
+    id: "person_away",
+    at: "authorization",
+    isNoFault: true,
+    words: "The sign-in page was shown and no one signed in: the person closed it or never came.",
+    remedy: "Start again from the client.",
+  },
+  {
+    id: "decision_open",
+    at: "sign_in",
+    isNoFault: true,
+    when: ({ silentMs }) => silentMs < pageOpenMs,
+    words: "The person signed in and has not decided yet.",
+    remedy: "Choose Allow or Deny on the page.",
+  },
+  {
+    id: "decision_missing",
+    at: "sign_in",
+    isNoFault: true,
+    words: "The person signed in and closed the page without deciding.",
+    remedy: "Start again from the client.",
+  },
+  {
+    id: "person_denied",
+    at: "consent",
+    reasons: ["denied"],
+    isNoFault: true,
+    words: "The person chose Deny.",
+    remedy: "If that was a mistake, connect again from the client and choose Allow.",
+  },
+  {
+    id: "loopback_not_reached",
+    at: "consent",
+    when: ({ redirectHost }) => isLoopback(redirectHost),
+    words:
+      "The person allowed access, and the client did not fetch its token: the browser is on another machine than the client, or the client has ended.",
+    remedy: "Use a browser on the client's machine, or forward the port (ssh -L). Start again from the client.",
+  },
+  {
+    id: "callback_failed",
+    at: "consent",
+    words: "The person allowed access, and the client did not fetch its token: its own return page failed.",
+    remedy: "Try again, also in another browser. If it stays, update the client.",
+  },
+  {
+    id: "window_lost",
+    at: "consent",
+    words: "Or the browser kept the window from returning to the client.",
+    remedy: "Switch off extensions that block redirects, and keep the client's window open.",
+  },
+];

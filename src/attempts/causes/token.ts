@@ -1,0 +1,135 @@
+/** Causes of attempts that end at the token, or with a token in hand. */
+import type { Cause, Facts } from "./cause.ts";
+
+const isOf = (agent: RegExp) => ({ steps }: Facts): boolean => steps.some((step) => agent.test(step.agent ?? ""));
+
+export const tokenCauses: readonly Cause[] = [
+  {
+    id: "code_replayed",
+    at: ["token", "refused_token", "reached"],
+    reasons: ["replayed_code", "revoked_token"],
+    when: ({ had }) => had("token", "refused", "replayed_code"),
+    words: "The client used its code twice. The second use revokes what the first one got, as it could be a thief's.",
+    remedy: "Connect again. If it stays, update the client: two windows or processes of it handle the same answer.",
+  },
+  {
+    id: "refresh_replayed",
+    at: ["token", "refresh", "refused_token"],
+    reasons: ["reused_refresh_token", "revoked_token", "unknown_refresh_token"],
+    when: ({ had }) => had("refresh", "refused", "reused_refresh_token"),
+    words: "The client used an old refresh token again, so its access was revoked: a copy of it may have been stolen.",
+    remedy: "Connect again. Do not run two copies of a client with the same stored tokens.",
+  },
+  {
+    id: "code_late",
+    at: "token",
+    reasons: ["expired_code"],
+    words: "The client brought its code too late.",
+    remedy: "Connect again without a pause. If the code is pasted by hand, paste it within a minute.",
+  },
+  {
+    id: "code_unknown",
+    at: "token",
+    reasons: ["unknown_code", "code_of_another_client", "missing_code"],
+    words: "The client brought a code that is not its own, or that was never issued or was removed long ago.",
+    remedy: "Connect again. If it stays, remove the connection in the client and add it again.",
+  },
+  {
+    id: "pkce_wrong",
+    at: "token",
+    reasons: ["wrong_code_verifier", "missing_code_verifier"],
+    words: "The client's PKCE verifier does not fit: it is missing, or belongs to another attempt of the same client.",
+    remedy: "Close the client's other sign-in windows and connect again.",
+  },
+  {
+    id: "redirect_changed",
+    at: "token",
+    reasons: ["redirect_uri_mismatch"],
+    words: "The client named another return address for its token than for its code.",
+    remedy: "Update the client. Behind a proxy, check the public address in the client's configuration.",
+  },
+  {
+    id: "wrong_resource",
+    at: ["token", "refresh"],
+    reasons: ["resource_mismatch"],
+    words: "The client asked for a token of another resource than this server.",
+    remedy:
+      "Enter the address that ends in /mcp in the client, as `portcullis connect` prints it, and check SERVER_URL.",
+  },
+  {
+    id: "unknown_client",
+    at: ["token", "refresh"],
+    reasons: ["unknown_client", "missing_client", "client_id_mismatch"],
+    words: "The client uses an id that is not registered here: it was removed, or it belongs to another server.",
+    remedy: "Remove the connection in the client, with its stored data, and add it again.",
+  },
+  {
+    id: "client_assertion",
+    at: ["token", "refresh"],
+    reasons: ["invalid_client_assertion", "replayed_client_assertion"],
+    words: "The client's signed proof of itself is not valid: its clock is wrong, or its key has changed or expired.",
+    remedy: "Set the clocks of both machines (NTP), and check the keys that the client has published.",
+  },
+  {
+    id: "client_secret_expired",
+    at: ["token", "refresh"],
+    reasons: ["expired_client_secret"],
+    words: "The client's secret has expired.",
+    remedy: "Make a new client with `portcullis clients create` and enter its id and secret.",
+  },
+  {
+    id: "client_secret",
+    at: ["token", "refresh"],
+    reasons: [
+      "wrong_client_secret",
+      "wrong_authentication_method",
+      "malformed_basic_credentials",
+      "several_authentication_methods",
+    ],
+    words: "The client did not prove itself as it was registered: its secret is wrong, or it sent it in another way.",
+    remedy: "Enter the client's secret again, or remove the connection in the client and add it again.",
+  },
+  {
+    id: "unknown_scope",
+    at: ["token", "refresh"],
+    reasons: ["scope_exceeds_client", "scope_exceeds_grant"],
+    words: "The client asked for a scope that is unknown here, or for more than it was allowed.",
+    remedy: "Remove the scope from the client's configuration, or connect again and tick it on the page.",
+  },
+  {
+    id: "user_not_active",
+    at: ["token", "refresh"],
+    reasons: ["user_not_active"],
+    words: "The person was disabled, or changed the passphrase, between the page and the token.",
+    remedy: "Connect again, signing in anew.",
+  },
+  {
+    id: "refresh_expired",
+    at: ["token", "refresh"],
+    reasons: ["expired_refresh_token", "unknown_refresh_token", "refresh_token_of_another_client"],
+    words: "The client's access has ended: it was not used for a long time, or someone ended it.",
+    remedy: "Connect again from the client.",
+  },
+  {
+    id: "token_refused",
+    at: ["token", "refresh"],
+    reasons: ["*"],
+    words: "The client's request for a token was refused.",
+    remedy: "Update the client, or remove the connection in it and add it again.",
+  },
+  {
+    id: "edge_blocks_agent",
+    at: "token",
+    when: isOf(/^(claude|python-httpx|chatgpt|openai)/i),
+    words:
+      "The client got its token and nothing came after: a firewall or CDN in front refuses the agent that calls /mcp.",
+    remedy: "Let your CDN or firewall pass AI agents to /mcp. `portcullis doctor` tries it as Claude-User.",
+  },
+  {
+    id: "path_not_passed",
+    at: "token",
+    words:
+      "The client got its token and nothing came after: a proxy keeps it from /mcp, or the client stopped by itself.",
+    remedy: "Check the proxy's rules for /mcp and try again. If it stays, restart the client.",
+  },
+];

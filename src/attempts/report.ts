@@ -1,0 +1,111 @@
+/** The attempts of the last day with their diagnoses, as the page and the command show them. */
+import type { Storage } from "../storage/port.ts";
+import { attemptsOf } from "./attempts.ts";
+import { diagnose, type Diagnosis } from "./diagnosis.ts";
+import { readStoredSteps } from "./step_log.ts";
+import type { Step, StepKind } from "./step.ts";
+
+export interface AttemptReport {
+  readonly startedAt: number;
+  readonly lastAt: number;
+  /** What to call the client. */
+  readonly name: string;
+  readonly client: string | null;
+  readonly redirectHost: string | null;
+  readonly addresses: readonly string[];
+  readonly people: readonly string[];
+  readonly steps: readonly Step[];
+  readonly diagnosis: Diagnosis;
+}
+
+/** The name of a registered client, by its id. */
+export type NameOfClient = (clientId: string) => Promise<string | null>;
+
+const maxAttempts = 100;
+const maxShownSteps = 40;
+
+/** Newest first. `person`: only attempts in which this person took part. */
+export async function reportAttempts(
+  steps: readonly Step[],
+  { now, nameOfClient, person = null }: {
+    readonly now: number;
+    readonly nameOfClient: NameOfClient;
+    readonly person?: string | null;
+  },
+): Promise<readonly AttemptReport[]> {
+  const attempts = attemptsOf(steps)
+    .filter((attempt) => person === null || attempt.steps.some((step) => step.person === person))
+    .sort((one, other) => other.lastAt - one.lastAt)
+    .slice(0, maxAttempts);
+  return await Promise.all(attempts.map(async (attempt): Promise<AttemptReport> => {
+    const { client, steps: all, lastAt } = attempt;
+    const registered = client === null ? null : await nameOfClient(client);
+    return {
+      startedAt: all[0]?.time ?? lastAt,
+      lastAt,
+      name: registered ?? all.findLast(({ name }) => name !== null)?.name ?? agentOf(all),
+      client,
+      redirectHost: all.findLast(({ kind, host }) => kind === "authorization" && host !== null)?.host ?? null,
+      addresses: distinct(all.map(({ address }) => address)),
+      people: distinct(all.map((step) => step.person)),
+      steps: all.slice(-maxShownSteps),
+      diagnosis: diagnose(attempt, now),
+    };
+  }));
+}
+
+/** From the storage alone, beside a running server or without one. */
+export async function reportStoredAttempts(
+  storage: Storage,
+  options: { readonly now: number; readonly nameOfClient: NameOfClient },
+): Promise<readonly AttemptReport[]> {
+  return await reportAttempts(await readStoredSteps(storage, options.now), options);
+}
+
+function agentOf(steps: readonly Step[]): string {
+  const agent = steps.find((step) => step.agent !== null && step.agent !== "browser")?.agent ?? steps[0]?.agent;
+  return agent === undefined || agent === null || agent === "none" ? "a client without a name" : agent;
+}
+
+function distinct(values: readonly (string | null)[]): readonly string[] {
+  return [...new Set(values.filter((value) => value !== null))];
+}
+
+const kindWords: Readonly<Record<StepKind, string>> = {
+  stray: "asked for something that is not there",
+  reached: "reached /mcp and was told to sign in",
+  handshake: "greeted /mcp without a token",
+  resource_metadata: "read which server to ask",
+  server_metadata: "read how to sign in",
+  registration: "registered",
+  authorization: "opened the sign-in page",
+  sign_in: "the person signed in",
+  consent: "the person allowed access",
+  token: "got its token",
+  refresh: "renewed its token",
+  refused_token: "came with a token",
+  call: "called",
+};
+
+const refusedWords: Readonly<Partial<Record<StepKind, string>>> = {
+  reached: "reached /mcp",
+  resource_metadata: "asked which server to ask",
+  server_metadata: "asked how to sign in",
+  registration: "tried to register",
+  authorization: "asked for access",
+  sign_in: "the person tried to sign in",
+  consent: "the person answered the page",
+  token: "asked for a token",
+  refresh: "asked to renew its token",
+  call: "called",
+};
+
+/** A step in words, without its time. */
+export function stepWords({ kind, outcome, reason, path, host, count }: Step): string {
+  const what = outcome === "ok" ? kindWords[kind] : refusedWords[kind] ?? kindWords[kind];
+  const detail = kind === "call" && outcome === "ok" ? reason : kind === "authorization" ? null : path;
+  const where = host === null ? "" : kind === "authorization" ? `, to return to ${host}` : ` at ${host}`;
+  const refusal = outcome === "refused" ? `: ${reason ?? "refused"}` : "";
+  const times = count > 1 ? `, ${count} times` : "";
+  return `${what}${detail === null ? "" : ` ${detail}`}${where}${refusal}${times}`;
+}

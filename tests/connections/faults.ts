@@ -1,0 +1,453 @@
+/** What goes wrong between a client and the server: each fault as its client does it, and the cause that has to be named. */
+import assert from "node:assert/strict";
+import type { ConnectingClient } from "./connecting_client.ts";
+
+export interface Fault {
+  readonly name: string;
+  /** The id of the cause. */
+  readonly cause: string;
+  readonly isNoFault?: true;
+  readonly agent?: string;
+  /** The person's browser is elsewhere than the client, as with clients in the cloud. */
+  readonly isInCloud?: true;
+  run(client: ConnectingClient): Promise<unknown>;
+}
+
+const refused = async (response: Promise<Response>, status: number): Promise<void> => {
+  const answer = await response;
+  assert.equal(answer.status, status, await answer.text());
+};
+
+export const arrivalFaults: readonly Fault[] = [
+  { name: "path-root", cause: "wrong_path", run: (client) => client.send("/", { method: "POST", body: "{}" }) },
+  {
+    name: "path-sse",
+    cause: "wrong_path",
+    run: (client) => client.send("/sse", { headers: { accept: "text/event-stream" } }),
+  },
+  {
+    name: "path-doubled",
+    cause: "wrong_path",
+    run: (client) => client.send("/mcp/mcp", { method: "POST", body: "{}" }),
+  },
+  {
+    name: "foreign-page",
+    cause: "unknown_origin",
+    run: (client) => client.post("initialize", { origin: "https://pages.example" }),
+  },
+  {
+    name: "path-rule-only-mcp",
+    cause: "documents_not_reached",
+    run: (client) => client.post("tools/list"),
+  },
+  {
+    name: "prefix-stripped",
+    cause: "path_rule",
+    async run(client) {
+      await client.post("tools/list");
+      await client.send("/.well-known/oauth-protected-resource/proxy/mcp");
+    },
+  },
+  {
+    name: "issuer-guessed",
+    cause: "path_rule",
+    async run(client) {
+      await client.post("tools/list");
+      await client.send("/.well-known/openid-configuration/mcp");
+    },
+  },
+  {
+    name: "other-name",
+    cause: "other_address",
+    async run(client) {
+      client.headers.set("x-forwarded-host", "mcp.example.com");
+      await client.post("tools/list");
+      await client.send("/.well-known/oauth-protected-resource/mcp");
+    },
+  },
+  {
+    name: "other-scheme",
+    cause: "other_scheme",
+    async run(client) {
+      client.headers.set("x-forwarded-proto", "https");
+      await client.post("tools/list");
+      await client.send("/.well-known/oauth-protected-resource/mcp");
+    },
+  },
+  {
+    name: "issuer-out-of-reach",
+    cause: "server_document_not_reached",
+    async run(client) {
+      await client.post("tools/list");
+      await client.send("/.well-known/oauth-protected-resource/mcp");
+    },
+  },
+  { name: "no-way-to-register", cause: "registration_closed_for_client", run: (client) => client.discover() },
+  {
+    name: "basic-credentials",
+    cause: "other_credentials",
+    run: (client) => client.post("tools/list", { authorization: "Basic dXNlcjpwYXNz" }),
+  },
+];
+
+export const registrationFaults: readonly Fault[] = [
+  {
+    name: "redirect-forbidden",
+    cause: "redirect_forbidden",
+    async run(client) {
+      await client.discover();
+      await refused(client.register({ redirect_uris: ["http://192.0.2.7/callback"] }), 400);
+    },
+  },
+  {
+    name: "redirects-missing",
+    cause: "redirect_forbidden",
+    async run(client) {
+      await client.discover();
+      await refused(client.register({ redirect_uris: [] }), 400);
+    },
+  },
+  {
+    name: "metadata-broken",
+    cause: "metadata_refused",
+    async run(client) {
+      await client.discover();
+      await refused(client.register({ redirect_uris: "none" }), 400);
+    },
+  },
+  {
+    name: "pop-up-blocked",
+    cause: "pop_up_blocked",
+    async run(client) {
+      await client.discover();
+      await refused(client.register(), 201);
+    },
+  },
+];
+
+export const browserFaults: readonly Fault[] = [
+  {
+    name: "stale-client-id",
+    cause: "unknown_client",
+    async run(client) {
+      await client.discover();
+      client.clientId = "pcc_gone";
+      await client.open();
+    },
+  },
+  {
+    name: "wrong-redirect",
+    cause: "redirect_not_registered",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ redirect_uri: "https://elsewhere.example/callback" });
+    },
+  },
+  {
+    name: "pkce-missing",
+    cause: "pkce_missing",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ code_challenge: null, code_challenge_method: null });
+    },
+  },
+  {
+    name: "pkce-plain",
+    cause: "pkce_missing",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ code_challenge_method: "plain" });
+    },
+  },
+  {
+    name: "wrong-resource",
+    cause: "wrong_resource",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ resource: "https://elsewhere.example/mcp" });
+    },
+  },
+  {
+    name: "response-type-token",
+    cause: "authorization_refused",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ response_type: "token" });
+    },
+  },
+  {
+    name: "without-pages",
+    cause: "prompt_none",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ prompt: "none" });
+    },
+  },
+  {
+    name: "person-slow",
+    cause: "person_slow",
+    isNoFault: true,
+    isInCloud: true,
+    async run(client) {
+      await client.discover();
+      await client.register();
+      assert.equal((await client.open()).status, 200);
+    },
+  },
+  {
+    name: "person-undecided",
+    cause: "decision_open",
+    isNoFault: true,
+    async run(client) {
+      await client.discover();
+      await client.register();
+      assert.equal((await client.signIn()).status, 200);
+    },
+  },
+  {
+    name: "person-said-no",
+    cause: "person_denied",
+    isNoFault: true,
+    isInCloud: true,
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.browser.submit(await client.signIn(), { decision: "deny" }, "decision");
+    },
+  },
+  {
+    name: "wrong-passphrase",
+    cause: "wrong_passphrase",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.browser.submit(await client.open(), { passphrase: "not the passphrase" });
+    },
+  },
+  {
+    name: "cookies-blocked",
+    cause: "cookies_blocked",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      const page = await client.open();
+      const request = /name="request" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
+      await client.send("/oauth/sign-in", {
+        method: "POST",
+        headers: { "user-agent": "Mozilla/5.0 (X11) Gecko/20100101 Firefox/140.0" },
+        body: new URLSearchParams({ request, passphrase: "x" }),
+      });
+    },
+  },
+  {
+    name: "decided-twice-too-late",
+    cause: "page_outdated",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      const page = await client.signIn();
+      const html = page.html.replaceAll(/name="request" value="[^"]+"/g, 'name="request" value="of-another-day"');
+      await client.browser.submit({ ...page, html }, { decision: "allow" }, "decision");
+    },
+  },
+  {
+    name: "origin-rewritten",
+    cause: "foreign_form",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open();
+      await client.send("/oauth/sign-in", {
+        method: "POST",
+        headers: { origin: "http://internal.example:8080" },
+        body: new URLSearchParams({ request: "x" }),
+      });
+    },
+  },
+  {
+    name: "ssh-without-browser",
+    cause: "loopback_not_reached",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.allow();
+    },
+  },
+  {
+    name: "callback-broken",
+    cause: "callback_failed",
+    isInCloud: true,
+    async run(client) {
+      client.redirectUri = "https://app.example/callback";
+      await client.discover();
+      await client.register();
+      await client.allow();
+    },
+  },
+];
+
+const withCode =
+  (changes: Readonly<Record<string, string | null>>, status = 400) => async (client: ConnectingClient) => {
+    await client.discover();
+    await client.register();
+    await refused(client.redeem(await client.allow(), changes), status);
+  };
+
+export const tokenFaults: readonly Fault[] = [
+  { name: "verifier-wrong", cause: "pkce_wrong", run: withCode({ code_verifier: "w".repeat(43) }) },
+  { name: "verifier-missing", cause: "pkce_wrong", run: withCode({ code_verifier: null }) },
+  { name: "code-unknown", cause: "code_unknown", run: withCode({ code: "no-such-code" }) },
+  { name: "redirect-changed", cause: "redirect_changed", run: withCode({ redirect_uri: "http://127.0.0.1:1/other" }) },
+  { name: "token-resource", cause: "wrong_resource", run: withCode({ resource: "https://elsewhere.example/mcp" }) },
+  { name: "grant-type-odd", cause: "token_refused", run: withCode({ grant_type: "password" }) },
+  { name: "token-of-stale-client", cause: "unknown_client", run: withCode({ client_id: "pcc_gone" }, 401) },
+  {
+    name: "code-twice",
+    cause: "code_replayed",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      const code = await client.allow();
+      await refused(client.redeem(code), 200);
+      await refused(client.redeem(code), 400);
+      await refused(client.post("tools/list"), 401);
+    },
+  },
+  {
+    name: "secret-wrong",
+    cause: "client_secret",
+    async run(client) {
+      await client.discover();
+      await client.register({ token_endpoint_auth_method: "client_secret_post" });
+      await refused(client.redeem(await client.allow(), { client_secret: "wrong" }), 401);
+    },
+  },
+  {
+    name: "refresh-unknown",
+    cause: "refresh_expired",
+    async run(client) {
+      await client.connect();
+      await refused(client.refresh({ refresh_token: "pcr_unknown" }), 400);
+    },
+  },
+  {
+    name: "scope-too-much",
+    cause: "unknown_scope",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.redeem(await client.allow({ scope: "files:read" }));
+      await refused(client.refresh({ scope: "files:write" }), 400);
+    },
+  },
+  {
+    name: "refresh-replayed",
+    cause: "refresh_replayed",
+    async run(client) {
+      await client.connect();
+      const old = client.refreshToken;
+      await refused(client.refresh(), 200);
+      await refused(client.refresh(), 200);
+      await refused(client.refresh({ refresh_token: old }), 400);
+    },
+  },
+  { name: "token-then-silence", cause: "path_not_passed", run: (client) => client.connect() },
+  {
+    name: "edge-blocks-cloud",
+    cause: "edge_blocks_agent",
+    agent: "python-httpx/0.28",
+    isInCloud: true,
+    run: (client) => client.connect(),
+  },
+];
+
+export const callFaults: readonly Fault[] = [
+  {
+    name: "header-eaten",
+    cause: "header_removed",
+    async run(client) {
+      await client.connect();
+      client.token = "";
+      await refused(client.post("tools/list"), 401);
+    },
+  },
+  {
+    name: "token-cut",
+    cause: "header_mangled",
+    async run(client) {
+      await client.connect();
+      client.token = client.token.slice(0, 40);
+      await refused(client.post("tools/list"), 401);
+    },
+  },
+  {
+    name: "header-twice",
+    cause: "header_mangled",
+    async run(client) {
+      await client.connect();
+      await refused(client.post("tools/list", { authorization: `Bearer ${client.token}, Bearer other` }), 400);
+    },
+  },
+  {
+    name: "refresh-as-access",
+    cause: "refresh_token_sent",
+    async run(client) {
+      await client.connect();
+      client.token = client.refreshToken;
+      await refused(client.post("tools/list"), 401);
+    },
+  },
+  {
+    name: "signature-foreign",
+    cause: "key_unknown",
+    async run(client) {
+      await client.connect();
+      const [head = "", body = ""] = client.token.split(".");
+      client.token = `${head}.${body}.${"A".repeat(86)}`;
+      await refused(client.post("tools/list"), 401);
+    },
+  },
+  {
+    name: "session-dead",
+    cause: "session_dead",
+    async run(client) {
+      await client.connect();
+      await refused(client.callTool(), 200);
+      await refused(client.post("tools/list", { "mcp-session-id": "a-session-that-is-gone" }), 404);
+    },
+  },
+  {
+    name: "accept-changed",
+    cause: "wrong_accept",
+    async run(client) {
+      await client.connect();
+      await refused(client.post("initialize", { "content-type": "text/plain" }), 415);
+    },
+  },
+  {
+    name: "no-tool-called",
+    cause: "no_call_yet",
+    isNoFault: true,
+    async run(client) {
+      await client.connect();
+      await client.post("initialize");
+      await client.post("tools/list");
+    },
+  },
+  {
+    name: "went-well",
+    cause: "went_well",
+    isNoFault: true,
+    isInCloud: true,
+    async run(client) {
+      await client.connect();
+      await refused(client.callTool(), 200);
+    },
+  },
+];
