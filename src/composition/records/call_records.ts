@@ -32,18 +32,20 @@ export async function openCallRecords(
     readonly timers: Timers;
     readonly isSteady: () => boolean;
     readonly bounds: Bounds;
-    readonly serverUrl: string;
+    /** Without one, no client connects. */
+    readonly serverUrl?: string;
   },
 ): Promise<CallRecords> {
   const createId = (): string => crypto.randomUUID();
   const audit = startStoredAudit(config.audit, { ...parts, createId, onRequest: (line) => live.noteEnd(line) });
   const summarised = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
   const steps = openStepLog({ ...parts, log: summarised, createId });
-  const hosts = new Set(serverUrlSpellings(parts.serverUrl).map((url) => new URL(url).host));
+  const { serverUrl } = parts;
+  const hosts = new Set(serverUrl === undefined ? [] : serverUrlSpellings(serverUrl).map((url) => new URL(url).host));
   const attempts = createAttemptRecorder({
-    note: steps.note,
+    note: serverUrl === undefined ? () => {} : steps.note,
     isOwnHost: (host) => hosts.has(host),
-    scheme: new URL(parts.serverUrl).protocol,
+    scheme: serverUrl === undefined ? "" : new URL(serverUrl).protocol,
   });
   const log: Log & { close(): void } = {
     ...summarised,
