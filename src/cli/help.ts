@@ -10,7 +10,6 @@ export function helpText(commands: readonly Pick<Command, "name" | "summary">[],
   return [
     `Portcullis ${version}: an MCP server with sign-in, confined files and a local model`,
     `Usage: ${program} [COMMAND] [FLAGS]`,
-    "",
     ...commands.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}${summary}`),
     "",
     `${program} help COMMAND   its flags and what they accept`,
