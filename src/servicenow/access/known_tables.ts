@@ -14,6 +14,9 @@ interface KnownTable {
   readonly summaryFields: readonly string[];
   /** The field by which people name a record that has no number. */
   readonly nameField?: string;
+  /** What else its name is made of, for a record that ties others together. */
+  readonly nameEnds?: readonly string[];
+  readonly nameSeparator?: string;
 }
 
 const taskText = ["number", "short_description", "description"];
@@ -107,6 +110,8 @@ const known: readonly KnownTable[] = [
     textFields: ["sysapproval.number", "sysapproval.short_description"],
     summaryFields: ["sysapproval", "sysapproval.short_description", "state", "approver", "sys_created_on"],
     nameField: "sysapproval",
+    nameEnds: ["approver"],
+    nameSeparator: " for ",
   },
   {
     name: "kb_knowledge",
@@ -145,13 +150,7 @@ const known: readonly KnownTable[] = [
     summaryFields: ["title", "parent"],
     nameField: "title",
   },
-  {
-    name: "sc_catalog",
-    label: "Service catalog",
-    textFields: ["title"],
-    summaryFields: ["title"],
-    nameField: "title",
-  },
+  { name: "sc_catalog", label: "Service catalog", textFields: ["title"], summaryFields: ["title"], nameField: "title" },
   {
     name: "cmdb_ci",
     label: "Configuration item",
@@ -166,6 +165,8 @@ const known: readonly KnownTable[] = [
     textFields: ["parent.name", "child.name"],
     summaryFields: ["parent", "type", "child"],
     nameField: "parent",
+    nameEnds: ["type", "child"],
+    nameSeparator: " ",
   },
   {
     name: "task_sla",
@@ -174,6 +175,7 @@ const known: readonly KnownTable[] = [
     textFields: ["task.number", "sla.name"],
     summaryFields: ["task", "sla", "stage", "has_breached", "percentage", "planned_end_time"],
     nameField: "task",
+    nameEnds: ["sla"],
   },
   {
     name: "sys_user",
@@ -198,6 +200,7 @@ const known: readonly KnownTable[] = [
     textFields: ["user.name", "group.name"],
     summaryFields: ["user", "group"],
     nameField: "user",
+    nameEnds: ["group"],
   },
   {
     name: "cmn_rota_member",
@@ -206,6 +209,7 @@ const known: readonly KnownTable[] = [
     textFields: ["member.name", "roster.rota.group.name"],
     summaryFields: ["member", "roster", "order", "from", "to"],
     nameField: "member",
+    nameEnds: ["roster"],
   },
   { name: "core_company", label: "Company", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
   { name: "cmn_department", label: "Department", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
@@ -223,6 +227,12 @@ const byAlias: ReadonlyMap<string, string> = new Map(
 
 export function knownTable(name: string): KnownTable | undefined {
   return byName.get(name) ?? (name.startsWith("cmdb_ci_") ? byName.get("cmdb_ci") : undefined);
+}
+
+/** The fields that a record's name is made of. */
+export function namingFields(table: string): readonly string[] {
+  const { nameField = "name", nameEnds = [] } = knownTable(table) ?? {};
+  return [nameField, ...nameEnds];
 }
 
 /** The table that a caller means: its own name, its label, or what people call it. */

@@ -22,6 +22,8 @@ export interface ShownRecord {
   readonly sysId: string;
   /** Its number, or what people call it. */
   readonly name: string;
+  /** The fields that the name is made of. */
+  readonly namedBy: readonly string[];
   readonly link: string;
   readonly fields: readonly ShownField[];
 }

@@ -55,6 +55,7 @@ export async function searchArticles(
         table: "kb_knowledge",
         sysId,
         name: plainText(number ?? sysId),
+        namedBy: ["number"],
         link: linkTo(parts.instance.origin, "kb_knowledge", sysId),
         fields: [
           { name: "short_description", value: plainText(title ?? "") },

@@ -1,6 +1,6 @@
 /** Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs, files. */
 import { type Result, success } from "../../lib/result.ts";
-import { knownTable } from "../access/known_tables.ts";
+import { knownTable, namingFields } from "../access/known_tables.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
@@ -99,7 +99,7 @@ export async function readRelated(
     if (query === null || !access.mayRead(table)) continue;
     const narrowed = [query, access.openRows(table)].filter((term) => term !== "").join("^");
     const names = knownTable(table)?.summaryFields ?? [];
-    const fields = [...names, "number", "sys_class_name", knownTable(table)?.nameField ?? "name"];
+    const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
     const rows = await tableApi.rows(table, { query: narrowed, fields, limit: maxRelated }, person);
     if (!rows.ok) {
       if (rows.error.reason === "forbidden" || rows.error.reason === "rejected") continue;

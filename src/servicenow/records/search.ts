@@ -1,7 +1,7 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
 import { type Result, success } from "../../lib/result.ts";
 import { mayShowField } from "../access/field_access.ts";
-import { knownTable } from "../access/known_tables.ts";
+import { knownTable, namingFields } from "../access/known_tables.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import type { RecordPage, RecordSearch } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
@@ -48,7 +48,7 @@ export async function searchRecords(
   if (!order.ok) return order;
   const request = {
     query: [query, ...order.value].filter((term) => term !== "").join("^"),
-    fields: [...names.value, "number", "sys_class_name", knownTable(table)?.nameField ?? "name"],
+    fields: [...names.value, "number", "sys_class_name", ...namingFields(table)],
   };
   const limit = Math.min(search.limit, maxSearchResults);
   const found: RecordFields[] = [];

@@ -1,6 +1,6 @@
 /** A record as people see it: labels instead of stored values, dates in UTC, plain text, nothing secret. */
 import { mayShowField } from "../access/field_access.ts";
-import { knownTable } from "../access/known_tables.ts";
+import { knownTable, namingFields } from "../access/known_tables.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { ShownField, ShownRecord } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
@@ -34,7 +34,14 @@ export function toShownRecord(
     if (names === undefined && value === title) continue;
     if (value !== "" || (names !== undefined && name in record)) fields.push({ name, value });
   }
-  return { table: owner, sysId, name: title, link: linkTo(origin, owner, sysId), fields };
+  return {
+    table: owner,
+    sysId,
+    name: title,
+    namedBy: ["number", ...namingFields(owner)],
+    link: linkTo(origin, owner, sysId),
+    fields,
+  };
 }
 
 /** What people see of a field; a moment is in UTC and says so. */
@@ -45,10 +52,14 @@ export function shownValue(record: RecordFields, name: string): string {
   return isHtml(text) ? htmlToText(text) : plainText(text).trim();
 }
 
-/** What people call the record: its number, or its name. */
+/** What people call the record: its number, or its name; of a relation's two descriptors the first ("Depends on"). */
 export function nameOf(table: string, record: RecordFields): string {
-  const nameField = knownTable(table)?.nameField ?? "name";
-  return plainText(displayValue(record, "number") || displayValue(record, nameField) || displayValue(record, "name")) ||
+  const parts = namingFields(table).map((field) => displayValue(record, field).replace(/::.*/s, ""))
+    .filter((part) => part !== "");
+  return plainText(
+    displayValue(record, "number") || parts.join(knownTable(table)?.nameSeparator ?? ": ") ||
+      displayValue(record, "name"),
+  ) ||
     storedValue(record, "sys_id");
 }
 

@@ -11,7 +11,7 @@ export function reportLines(report: ChangeReport): readonly string[] {
   const heading = dryRun
     ? `Dry run, nothing sent. ${name === null ? `A new ${table}` : name} would get:`
     : `${name} (${table}${version === null || version === "" ? "" : `, version ${version}`})${
-      notTaken.length === 0 ? "" : ": NOT everything was taken"
+      notTaken.length === 0 ? "" : changes.length === 0 ? ": NOTHING was taken" : ": NOT everything was taken"
     }`;
   return [
     heading,

@@ -25,15 +25,19 @@ function indented(text: string): string {
 /** Two lines: what it is called, and what tells it apart. */
 export function listLines(records: readonly ShownRecord[]): readonly string[] {
   const names = records.map(({ name }) => name);
-  return records.flatMap(({ name, sysId, fields }) => {
+  return records.flatMap(({ name, namedBy, sysId, fields }) => {
     const title = fields.find((field) => titles.test(field.name) && field.value !== name)?.value ?? "";
     const isUnique = names.filter((each) => each === name).length === 1;
     const others = fields.filter((field) =>
-      field.value !== "" && field.value !== name && field.value !== title && field.name !== "number"
+      field.value !== "" && field.value !== name && field.value !== title && !namedBy.includes(field.name)
     );
     const details = others.map((field) => `${field.name} ${oneLine(cut(field.value, maxListedCharacters))}`);
     return [
-      oneLine(`${name}${isUnique || sysId === name ? "" : ` (sys_id ${sysId})`} ${cut(title, maxListedCharacters)}`),
+      oneLine(
+        `${name}${isUnique || sysId === name ? "" : ` (sys_id ${sysId})`}${
+          namedBy.length > 2 && title !== "" ? "," : ""
+        } ${cut(title, maxListedCharacters)}`,
+      ),
       ...(details.length === 0 ? [] : [`  ${details.join(" | ")}`]),
     ];
   });
