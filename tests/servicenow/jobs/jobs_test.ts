@@ -1,0 +1,26 @@
+/** Forty jobs of a service desk through MCP, under each person's own rights, looked at in the instance's data. */
+import assert from "node:assert/strict";
+import { deskPractices } from "../../fixtures/desk_jobs/jobs.ts";
+import { startDeskWorker } from "../../fixtures/desk_jobs/worker.ts";
+
+const maxCalls = 3;
+
+Deno.test("there are forty jobs, each of another name", () => {
+  const names = deskPractices.flatMap(({ jobs }) => jobs.map(({ name }) => name));
+  assert.equal(names.length, 40);
+  assert.equal(new Set(names).size, names.length);
+});
+
+for (const { practice, jobs } of deskPractices) {
+  Deno.test(`a service desk's jobs take at most ${maxCalls} calls each: ${practice}`, async (test) => {
+    await using worker = await startDeskWorker();
+    for (const job of jobs) {
+      await test.step(`${job.by}: ${job.name}`, async () => {
+        const { calls } = await worker.work(job);
+        assert.ok(calls > 0 && calls <= maxCalls, `${calls} calls`);
+      });
+    }
+    assert.deepEqual(worker.instance.crashes, []);
+    assert.deepEqual(worker.instance.scripts, []);
+  });
+}
