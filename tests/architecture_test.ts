@@ -104,7 +104,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   console: {
     attempts: /\/report\.ts$/,
     audit: /\/(filter|search)\.ts$/,
-    authorization_server: /\/(administration|access_list|visits)\.ts$/,
+    authorization_server: /\/(administration|access_list|visits|link_words|servicenow_port)\.ts$/,
   },
   mcp: { storage: /^src\/storage\/port\.ts$/ },
   live: { mcp: /^src\/mcp\/calls\/call_watch\.ts$/, storage: /^src\/storage\/port\.ts$/ },

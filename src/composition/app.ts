@@ -174,6 +174,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     live: records.live,
     nameOfClient,
     authorizationServer,
+    servicenow,
     model: toolbox.model,
     workspace: toolbox.workspace,
     tools,

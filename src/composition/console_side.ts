@@ -18,6 +18,7 @@ import { callsPart, refusedPart, waitingPart } from "../console/sections/overvie
 import { peopleSection } from "../console/sections/people.ts";
 import { rulesSection } from "../console/sections/rules.ts";
 import { whySection } from "../console/sections/why.ts";
+import { servicenowSection } from "../console/sections/servicenow.ts";
 import { settingsSection } from "../console/sections/settings_in_force.ts";
 import type { Live } from "../live/live.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
@@ -28,6 +29,7 @@ import type { LocalModel } from "../ollama/port.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
 import { createConsoleChanges } from "./workspaces/console_changes.ts";
 import { readClientName } from "./records/client_name.ts";
+import type { Servicenow } from "../servicenow/servicenow.ts";
 import type { Installation } from "./installation.ts";
 import { createConsoleHealth } from "./console_health.ts";
 import { createToolListCost } from "./tool_list_cost.ts";
@@ -42,6 +44,7 @@ interface ConsoleParts extends Installation {
   nameOfClient(clientId: string): string | undefined;
   readonly rules: RuleStore;
   readonly decisions: Decisions;
+  readonly servicenow: Pick<Servicenow, "signIn"> | null;
   readonly tools: readonly Tool[];
   readonly kernel?: KernelAccess | undefined;
   readonly clock: Clock;
@@ -99,6 +102,9 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
         recentCalls: day.calls,
       }),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
+      ...parts.servicenow === null
+        ? []
+        : [servicenowSection({ ...parts.servicenow.signIn, linkPath: `${new URL(issuer).pathname}servicenow/link` })],
       auditSection(search),
       changeSection(createConsoleChanges(parts.workspace)),
       settingsSection(config.inForce),

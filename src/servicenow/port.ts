@@ -39,9 +39,19 @@ export interface RecordReader {
 /** Everything that a service desk does here. */
 export type Desk = DeskReads & DeskChanges & DeskCatalog;
 
+/** Linking an account, for calls that have to wait for it. */
+export interface Linking {
+  /** The page where a person does it. */
+  readonly url: string;
+  isLinked(subject: string): Promise<boolean>;
+  /** Resolves when the person has linked an account, when `signal` aborts, or when waiting has taken too long. */
+  whenLinked(subject: string, signal: AbortSignal): Promise<void>;
+}
+
 /** All of it. */
 export interface ServicenowRecords {
   readonly reader: RecordReader;
   readonly desk: Desk;
+  readonly linking: Linking;
   describe(failure: ServicenowFailure): FailureWords;
 }

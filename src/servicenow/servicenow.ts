@@ -18,6 +18,7 @@ import { createServicenowLinks, type ServicenowLinks } from "./links/links.ts";
 import { pause } from "../lib/time/pause.ts";
 import type { ServicenowRecords } from "./port.ts";
 import { createRecordReader } from "./records/resource_reader.ts";
+import { createLinking } from "./links/wait_for_link.ts";
 import { createSend } from "./send.ts";
 import { systemTimers } from "../lib/time/timers.ts";
 import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
@@ -53,6 +54,7 @@ export interface ServicenowOptions {
     readonly retryDelayMs?: number;
     readonly lockMs?: number;
     readonly jobMs?: number;
+    readonly linkMs?: number;
   };
   /** Takes one call from a user's share. */
   readonly admit: (subject: string) => Admission | Promise<Admission>;
@@ -86,6 +88,7 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
     signIn: {
       origin: instance.origin,
       status: links.status,
+      health: links.health,
       unlink: links.unlink,
       ...createLinkFlow({
         instance,
@@ -99,6 +102,7 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
       }),
     },
     reader,
+    linking: createLinking({ links, storage, log, linkUrl, ...times }),
     desk: createDesk({ callAs, instance, links, access, clock, elapsed, ...times }),
     describe: (failure) => describeFailure(failure, linkUrl),
     close: () => fetchOnce.close(),

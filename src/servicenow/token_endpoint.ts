@@ -22,7 +22,7 @@ export interface InstanceTokens {
 
 /** `refused`: the code or token is no good. Anything else says nothing about it. */
 type TokenFailure =
-  | { readonly reason: "refused" }
+  | { readonly reason: "refused"; readonly said: string | null }
   | { readonly reason: "unavailable"; readonly because: UnavailableCause };
 
 export interface TokenEndpoint {
@@ -40,7 +40,9 @@ const tokenReply = z.object({
   refresh_token: z.string().min(1).nullish(),
   expires_in: z.coerce.number().positive().max(315_360_000).catch(defaultLifetimeSeconds),
 });
-const errorReply = z.object({ error: z.string() });
+const errorReply = z.object({ error: z.string(), error_description: z.string().nullish() });
+/** Words of an error that are shown; nothing that could hold a token. */
+const plainError = /^[A-Za-z][A-Za-z_ ]{0,59}$/;
 
 export function createInstanceTokenEndpoint(
   { transport, client }: { readonly transport: Transport; readonly client: InstanceClient },
@@ -74,15 +76,21 @@ export function createInstanceTokenEndpoint(
 function toTokens({ status, bytes }: UpstreamReply): Result<InstanceTokens, TokenFailure> {
   const body = parseJsonBytes(bytes);
   if (status === 400 || status === 401) {
-    const error = errorReply.safeParse(body).data?.error;
+    const { error, error_description } = errorReply.safeParse(body).data ?? {};
     // RFC 6749 §5.2: `invalid_client` is about this server's own credentials. The user's token may be good.
-    return error === "invalid_client" ? unavailable("client_refused") : failure({ reason: "refused" });
+    return error === "invalid_client"
+      ? unavailable("client_refused")
+      : failure({ reason: "refused", said: said(error, error_description) });
   }
   if (status !== 200) return unavailable("server_error");
   const parsed = tokenReply.safeParse(body);
   if (!parsed.success) return unavailable("bad_reply");
   const { access_token, refresh_token, expires_in } = parsed.data;
   return success({ accessToken: access_token, refreshToken: refresh_token ?? null, expiresInSeconds: expires_in });
+}
+
+function said(...words: readonly (string | null | undefined)[]): string | null {
+  return words.filter((word) => word && plainError.test(word)).join(": ") || null;
 }
 
 function unavailable(because: UnavailableCause): Result<never, TokenFailure> {

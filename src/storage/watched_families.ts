@@ -11,6 +11,7 @@ const watchedFamilies: ReadonlySet<string> = new Set([
   "held_call",
   "operator_token",
   "revoked_token",
+  "servicenow_link",
   "signing_key",
   "user",
   "mcp_answer",

@@ -5,6 +5,7 @@ import { scopeCatalogue } from "../../scopes.ts";
 import type { OperatorTokenSummary } from "../token/operator_token.ts";
 import type { ServicenowStatus } from "../users/servicenow_port.ts";
 import type { Grant } from "../records/grant.ts";
+import { moment } from "../../lib/page/moment.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
 interface GrantsPage {
@@ -28,19 +29,6 @@ interface GrantsPage {
   readonly tokenSeconds: number;
   /** Something was revoked just now. */
   readonly hasRevoked: boolean;
-}
-
-function moment(time: number): Html {
-  const date = new Date(time);
-  const words = date.toLocaleString("en-GB", {
-    day: "numeric",
-    month: "long",
-    year: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    timeZone: "UTC",
-  });
-  return html`<time datetime="${date.toISOString()}">${words} UTC</time>`;
 }
 
 function scopeList(scopes: readonly string[]): Html {

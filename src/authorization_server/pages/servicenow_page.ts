@@ -1,7 +1,9 @@
 /** The pages about a user's ServiceNow account. */
 import { type Html, html } from "../../lib/page/html.ts";
-import type { InstanceSignIn, VisitRefusal } from "../users/servicenow_port.ts";
+import type { LinkHealth, VisitRefusal } from "../users/servicenow_port.ts";
+import { accountName, linkProblem } from "../users/link_words.ts";
 import { pageResponse } from "../../lib/page/page.ts";
+import { moment } from "../../lib/page/moment.ts";
 import { messagePage } from "./message_page.ts";
 
 interface ServicenowLinkPage {
@@ -10,13 +12,14 @@ interface ServicenowLinkPage {
   readonly csrf: string;
   readonly userName: string;
   readonly instanceOrigin: string;
-  readonly status: Awaited<ReturnType<InstanceSignIn["status"]>>;
+  readonly health: LinkHealth | null;
   readonly cookies: readonly string[];
 }
 
 export function servicenowLinkPage(page: ServicenowLinkPage): Response {
-  const { status, instanceOrigin } = page;
-  const title = status.state === "linked" ? "Your ServiceNow account" : "Link your ServiceNow account";
+  const { health, instanceOrigin } = page;
+  const isLinked = health?.state === "linked";
+  const title = isLinked ? "Your ServiceNow account" : "Link your ServiceNow account";
   return pageResponse({
     title,
     cookies: page.cookies,
@@ -32,16 +35,18 @@ export function servicenowLinkPage(page: ServicenowLinkPage): Response {
         </div>
         <div>
           <dt>Account</dt>
-          <dd>${accountWords(status)}</dd>
+          <dd>${health === null ? "Not linked" : accountName(health)}</dd>
         </div>
+        ${health && healthFacts(health)}
       </dl>
+      ${isLinked && html`<p class="note good">You can go back to your application.</p>`}
       <form method="post" action="${page.action}">
         <input type="hidden" name="csrf" value="${page.csrf}">
         <div class="actions">
-          <button type="submit" name="action" value="link">${status.state === "none"
+          <button type="submit" name="action" value="link">${health === null
             ? "Link your ServiceNow account"
             : "Sign in to ServiceNow again"}</button>
-          ${status.state === "none"
+          ${health === null
             ? null
             : html`<button type="submit" name="action" value="unlink" class="plain">Unlink</button>`}
         </div>
@@ -67,15 +72,20 @@ export function goToInstancePage(url: string): Response {
   return response;
 }
 
-function accountWords(status: ServicenowLinkPage["status"]): Html {
-  switch (status.state) {
-    case "none":
-      return html`Not linked`;
-    case "expired":
-      return html`ServiceNow no longer accepts the sign-in; sign in again`;
-    case "linked":
-      return html`${status.account.name} (${status.account.userName})`;
-  }
+function healthFacts(health: LinkHealth): Html {
+  const problem = linkProblem(health);
+  const fact = (name: string, value: Html | string): Html =>
+    html`
+      <div>
+        <dt>${name}</dt>
+        <dd>${value}</dd>
+      </div>
+    `;
+  return html`
+    ${fact("Linked", moment(health.linkedAt))}
+    ${problem === null ? fact("Last renewed", moment(health.renewedAt)) : fact("Problem", problem)}
+    ${health.refusedAt !== null && fact("Refused", moment(health.refusedAt))}
+  `;
 }
 
 const startAgain = "start again from the application, or from your ServiceNow account page.";

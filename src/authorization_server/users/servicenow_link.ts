@@ -28,7 +28,7 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
         csrf: csrfToken(secrets, browser),
         userName: account.displayName,
         instanceOrigin: instance.origin,
-        status: await instance.status(account.id),
+        health: (await instance.health(account.id))[0] ?? null,
         cookies: browser.cookies,
       });
     }

@@ -37,6 +37,21 @@ export type ServicenowStatus =
   | { readonly state: "expired" }
   | { readonly state: "linked"; readonly account: LinkedAccount };
 
+/** A link as its person and the owner see it. Times are milliseconds since the epoch. */
+export interface LinkHealth {
+  readonly subject: string;
+  /** `refused`: by the instance; `no_refresh_token`: it gave none; `unreadable`: sealed under a key that is gone. */
+  readonly state: "linked" | "refused" | "no_refresh_token" | "unreadable";
+  /** `null` where it cannot be told any more. */
+  readonly account: LinkedAccount | null;
+  readonly linkedAt: number;
+  /** When it was last renewed, as a link in use is once in the life of an access token. */
+  readonly renewedAt: number;
+  readonly refusedAt: number | null;
+  /** The instance's own word for its refusal. */
+  readonly said: string | null;
+}
+
 /** `browser` is any text that only one browser can present. */
 export interface InstanceSignIn {
   readonly origin: string;
@@ -48,6 +63,8 @@ export interface InstanceSignIn {
     readonly subject: string | null;
     readonly signal: AbortSignal;
   }): Promise<Result<FinishedVisit, { readonly reason: VisitRefusal; readonly next?: string }>>;
+  /** The links of one person, or of all, as far as the page holds. */
+  health(subject: string | null): Promise<readonly LinkHealth[]>;
   status(subject: string): Promise<ServicenowStatus>;
   unlink(subject: string): Promise<boolean>;
 }

@@ -13,9 +13,15 @@ const linkRecordSchema = z.object({
   /** `null` once the instance has refused the refresh token: the tokens are gone, the fact stays. */
   sealed: z.string().nullable(),
   linkedAt: z.number(),
+  /** Absent in links of earlier versions. */
+  renewedAt: z.number().optional(),
+  /** Why the tokens are gone. */
+  refused: z.object({ at: z.number(), said: z.string().nullable(), sealedAccount: z.string() }).optional(),
 });
 
-type LinkRecord = z.output<typeof linkRecordSchema>;
+export type LinkRecord = z.output<typeof linkRecordSchema>;
+
+const accountSchema = z.object({ sysId: z.string(), userName: z.string(), name: z.string() });
 
 const linkSecretsSchema = z.object({
   accessToken: z.string(),
@@ -23,15 +29,19 @@ const linkSecretsSchema = z.object({
   expiresAt: z.number(),
   /** From when on the access token is renewed. */
   refreshAt: z.number(),
-  account: z.object({ sysId: z.string(), userName: z.string(), name: z.string() }),
+  account: accountSchema,
 });
 
 export type LinkSecrets = z.output<typeof linkSecretsSchema>;
 
 export type InstanceAccount = LinkSecrets["account"];
 
+/** In place of the instance's word, where there was nothing to ask it with. */
+export const noRefreshToken = "no_refresh_token";
+
 export const linkPrefix: StorageKey = ["servicenow_link"];
 const sealPurpose = "servicenow-link";
+const accountPurpose = "servicenow-link-account";
 
 /** Where the link of a user is; `subject` is the `sub` of their tokens. */
 export function linkKey(subject: string): StorageKey {
@@ -51,6 +61,22 @@ export function sealLink(secrets: SecretBox, subject: string, instance: string, 
 export function openLink(secrets: SecretBox, subject: string, instance: string, sealed: string): LinkSecrets | null {
   const text = secrets.open(sealPurpose, sealed, contextOf(subject, instance));
   return text === null ? null : parseStored(linkSecretsSchema, JSON.parse(text), "servicenow_link");
+}
+
+/** Whose link it was, once its tokens are gone. */
+export function sealAccount(secrets: SecretBox, subject: string, instance: string, account: InstanceAccount): string {
+  return secrets.seal(accountPurpose, JSON.stringify(account), contextOf(subject, instance));
+}
+
+/** `null` as for {@link openLink}. */
+export function openAccount(
+  secrets: SecretBox,
+  subject: string,
+  instance: string,
+  sealed: string,
+): InstanceAccount | null {
+  const text = secrets.open(accountPurpose, sealed, contextOf(subject, instance));
+  return text === null ? null : parseStored(accountSchema, JSON.parse(text), "servicenow_link");
 }
 
 function contextOf(subject: string, instance: string): string {

@@ -4,7 +4,20 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Put, Storage, VersionCheck } from "../../storage/port.ts";
 import type { ServicenowInstance } from "../instance.ts";
-import { linkKey, type LinkSecrets, openLink, parseLinkRecord, sealLink } from "./link_record.ts";
+import type { LinkHealth } from "../../authorization_server/users/servicenow_port.ts";
+import {
+  type InstanceAccount,
+  linkKey,
+  linkPrefix,
+  type LinkRecord,
+  type LinkSecrets,
+  noRefreshToken,
+  openAccount,
+  openLink,
+  parseLinkRecord,
+  sealAccount,
+  sealLink,
+} from "./link_record.ts";
 
 /** A link as it was read, with the condition that it is still so. */
 interface StoredLink {
@@ -15,9 +28,18 @@ interface StoredLink {
 
 export interface LinkStore {
   read(subject: string): Promise<Result<StoredLink, { readonly reason: "not_linked" | "link_expired" }>>;
-  /** The write of a link; `null` leaves only the fact that there was one. */
-  put(subject: string, link: LinkSecrets | null, linkedAt: number): Put;
+  put(subject: string, link: LinkSecrets, times: { readonly linkedAt: number; readonly at: number }): Put;
+  /** Leaves only the fact that there was a link, and why it ended. */
+  putRefused(
+    subject: string,
+    link: LinkSecrets,
+    refusal: { readonly linkedAt: number; readonly at: number; readonly said: string | null },
+  ): Put;
+  /** The links of one person, or of everyone: the first {@link maxListed}. */
+  health(subject: string | null): Promise<readonly LinkHealth[]>;
 }
+
+const maxListed = 500;
 
 export function createLinkStore(options: {
   readonly instance: ServicenowInstance;
@@ -28,6 +50,27 @@ export function createLinkStore(options: {
   readonly log: Log;
 }): LinkStore {
   const { instance: { origin }, storage, secrets, previousSecrets = [], log } = options;
+  const boxes = [secrets, ...previousSecrets];
+  const healthOf = (subject: string, record: LinkRecord): LinkHealth => {
+    const { sealed, linkedAt, renewedAt = linkedAt, refused } = record;
+    const opened = (open: (box: SecretBox) => InstanceAccount | null | undefined): InstanceAccount | null =>
+      boxes.map(open).find((account) => account) ?? null;
+    const account = sealed !== null
+      ? opened((box) => openLink(box, subject, origin, sealed)?.account)
+      : refused === undefined
+      ? null
+      : opened((box) => openAccount(box, subject, origin, refused.sealedAccount));
+    const ended = refused?.said === noRefreshToken ? "no_refresh_token" : "refused";
+    return {
+      subject,
+      state: sealed === null ? ended : account === null ? "unreadable" : "linked",
+      account,
+      linkedAt,
+      renewedAt,
+      refusedAt: refused?.at ?? null,
+      said: refused?.said === noRefreshToken ? null : refused?.said ?? null,
+    };
+  };
   return {
     async read(subject) {
       const entry = await storage.get(linkKey(subject));
@@ -35,7 +78,7 @@ export function createLinkStore(options: {
       const { sealed, linkedAt, instance } = parseLinkRecord(entry.value);
       if (instance !== origin) return failure({ reason: "not_linked" });
       if (sealed === null) return failure({ reason: "link_expired" });
-      for (const box of [secrets, ...previousSecrets]) {
+      for (const box of boxes) {
         const link = openLink(box, subject, origin, sealed);
         if (link !== null) {
           return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
@@ -44,9 +87,21 @@ export function createLinkStore(options: {
       log.write("error", "servicenow_link_unreadable", { subject });
       return failure({ reason: "link_expired" }); // sealed under a key that is gone
     },
-    put(subject, link, linkedAt) {
-      const sealed = link === null ? null : sealLink(secrets, subject, origin, link);
-      return { key: linkKey(subject), value: { instance: origin, sealed, linkedAt } };
+    put(subject, link, { linkedAt, at }) {
+      const sealed = sealLink(secrets, subject, origin, link);
+      return { key: linkKey(subject), value: { instance: origin, sealed, linkedAt, renewedAt: at } };
+    },
+    putRefused(subject, { account }, { linkedAt, at, said }) {
+      const refused = { at, said, sealedAccount: sealAccount(secrets, subject, origin, account) };
+      return { key: linkKey(subject), value: { instance: origin, sealed: null, linkedAt, refused } };
+    },
+    async health(subject) {
+      const entry = subject === null ? null : await storage.get(linkKey(subject));
+      const entries = subject === null ? await storage.list(linkPrefix, { limit: maxListed }) : entry ? [entry] : [];
+      return entries.flatMap(({ key, value }) => {
+        const record = parseLinkRecord(value);
+        return record.instance === origin ? [healthOf(key.at(-1) ?? "", record)] : [];
+      });
     },
   };
 }

@@ -18,6 +18,7 @@ export interface ServicenowLinks {
   /** Links a user to an account, in place of what was linked before. */
   save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void>;
   readonly status: InstanceSignIn["status"];
+  readonly health: InstanceSignIn["health"];
   /** A token to use now; never the one that the instance has just refused. */
   access(
     subject: string,
@@ -45,8 +46,13 @@ export function createServicenowLinks(options: RefreshOptions): ServicenowLinks 
   return {
     async save(subject, tokens, account) {
       const link = toLinkSecrets(tokens, account, { clock });
-      await storage.commit({ puts: [store.put(subject, link, clock())], deletes: [refreshLockKey(subject)] });
+      const at = clock();
+      await storage.commit({
+        puts: [store.put(subject, link, { linkedAt: at, at })],
+        deletes: [refreshLockKey(subject)],
+      });
     },
+    health: store.health,
     async status(subject) {
       const current = await store.read(subject);
       if (current.ok) return { state: "linked", account: current.value.link.account };

@@ -4,7 +4,7 @@ import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Batch, Storage } from "../../storage/port.ts";
 import type { ServicenowFailure } from "../failure.ts";
-import type { InstanceAccount, LinkSecrets } from "./link_record.ts";
+import { type InstanceAccount, type LinkSecrets, noRefreshToken } from "./link_record.ts";
 import type { LinkStore } from "./link_store.ts";
 import type { Pause } from "../../lib/time/pause.ts";
 import { type HeldLock, takeRefreshLock } from "./refresh_lock.ts";
@@ -72,7 +72,7 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
     }
     const { link, linkedAt, unchanged } = current.value;
     const answer = link.refreshToken === null
-      ? failure({ reason: "refused" } as const)
+      ? failure({ reason: "refused", said: noRefreshToken } as const)
       : await tokenEndpoint.refresh(link.refreshToken);
     if (!answer.ok && answer.error.reason === "unavailable") {
       const { because } = answer.error;
@@ -81,7 +81,10 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
       return failure({ reason: "unavailable", because });
     }
     const next = answer.ok ? toLinkSecrets(answer.value, link.account, { clock, previous: link }) : null;
-    const stored = await storeTokens({ checks: [unchanged], puts: [store.put(subject, next, linkedAt)] }, lock);
+    const times = { linkedAt, at: clock() };
+    const said = answer.ok || answer.error.reason !== "refused" ? null : answer.error.said;
+    const put = next === null ? store.putRefused(subject, link, { ...times, said }) : store.put(subject, next, times);
+    const stored = await storeTokens({ checks: [unchanged], puts: [put] }, lock);
     log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
     if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);
     await lock.release(); // unlinked or linked anew in the meantime: that is what counts

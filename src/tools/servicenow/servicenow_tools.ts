@@ -3,6 +3,7 @@ import type { Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { servicenowAddNoteTool } from "./add_note.ts";
 import { servicenowApproveTool } from "./approve.ts";
+import { askToLink } from "./ask_to_link.ts";
 import { servicenowAttachTool } from "./attach.ts";
 import { servicenowCountTool } from "./count.ts";
 import { servicenowCreateTool } from "./create.ts";
@@ -22,7 +23,7 @@ export function servicenowTools(
 ): readonly Tool[] {
   const create = servicenowCreateTool(servicenow);
   const attach = servicenowAttachTool(servicenow, files);
-  return [
+  const tools: readonly Tool[] = [
     servicenowSearchTool(servicenow),
     servicenowCountTool(servicenow),
     servicenowGetRecordTool(servicenow),
@@ -41,4 +42,5 @@ export function servicenowTools(
       ]
       : []),
   ];
+  return tools.map((tool) => askToLink(tool, servicenow.linking));
 }

@@ -49,10 +49,11 @@ export async function openDesk(
     const parsed = parseToolInput(registered, input as Record<string, unknown>);
     if (!parsed.ok) return { ok: false, code: "invalid_arguments", message: parsed.error };
     // ServiceNow tools use nothing else of a context.
-    const context: Pick<ToolContext, "principal" | "signal" | "noteChange"> = {
+    const context: Pick<ToolContext, "principal" | "signal" | "noteChange" | "supports"> = {
       principal: principalOf(userName),
       signal: new AbortController().signal,
       noteChange: () => {},
+      supports: () => false,
     };
     return await registered.tool.run(parsed.value as never, context as ToolContext);
   };
