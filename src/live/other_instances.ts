@@ -66,8 +66,10 @@ const answer = z.object({
   cancelled: z.boolean(),
 });
 
-/** How long the asker waits: storages that are polled notice a question within 0.2 s. */
-const answerMs = 700;
+/** How long the asker waits: Deno KV notices a question after a second, other storages sooner. */
+const answerMs = 1_400;
+/** How often it waits that long for instances that it does not know; otherwise until those have answered that did. */
+const searchEveryMs = 10_000;
 const lookMs = 100;
 /** Questions and answers are gone after that; some of it is for clocks that are apart. */
 const lifetimeMs = 180_000;
@@ -79,6 +81,8 @@ export function createOtherInstances(options: OtherInstancesOptions): OtherInsta
   const { instance, storage, clock, timers = systemTimers, log, createId, report } = options;
   const pause = createPause(timers);
   const answered = new Set<string>();
+  let known: readonly string[] = [];
+  let searchedAt = -Infinity;
   const answersKey = (id: string): StorageKey => ["live_answer", id];
 
   const look = async (): Promise<void> => {
@@ -110,13 +114,25 @@ export function createOtherInstances(options: OtherInstancesOptions): OtherInsta
     async ask(cancel) {
       const id = createId();
       await put({ id, from: instance, at: clock(), cancel });
-      const end = timers.elapsed() + answerMs;
+      const begin = timers.elapsed();
+      const isSearch = begin - searchedAt > searchEveryMs;
       for (;;) {
         await pause(lookMs);
         const entries = await storage.list(answersKey(id), { limit: maxInstances });
         const reports = entries.map(({ value }) => answer.safeParse(value).data).filter((each) => each !== undefined);
-        const isDone = cancel !== null && reports.some(({ cancelled }) => cancelled);
-        if (isDone || timers.elapsed() >= end) return reports;
+        const found = reports.map((each) => each.instance);
+        if (timers.elapsed() - begin >= answerMs) {
+          known = found;
+          searchedAt = begin;
+          return reports;
+        }
+        if (
+          cancel !== null
+            ? reports.some(({ cancelled }) => cancelled)
+            : !isSearch && known.every((id) => found.includes(id))
+        ) {
+          return reports;
+        }
       }
     },
     close: () => watch.stop(),
