@@ -1,84 +1,11 @@
 /** Calls that wait for a person: held by rules, decided on the page, run once. */
 import assert from "node:assert/strict";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { postMcp } from "../fixtures/mcp_call.ts";
 import { openSignedIn, ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
-import { createPerson, type Page, type Person } from "../fixtures/person.ts";
-import {
-  makeServerPlace,
-  runCommand,
-  type RunningServer,
-  type ServerPlace,
-  startServer,
-} from "../fixtures/running_server.ts";
+import { createPerson, type Page } from "../fixtures/person.ts";
+import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
-
-interface Desk extends AsyncDisposable {
-  readonly place: ServerPlace;
-  readonly server: RunningServer;
-  readonly owner: Person;
-  readonly token: string;
-  /** Calls a tool as the client of the token does. */
-  call(tool: string, input: Record<string, unknown>): Promise<{ readonly text: string; readonly isError: boolean }>;
-  /** The page of a section, signed in. */
-  page(section: string): Promise<Page>;
-  rule(fields: Record<string, string>): Promise<void>;
-  decide(decision: "approve" | "deny", fields?: Record<string, string>): Promise<Page>;
-}
-
-async function startDesk({ patienceMs = 60_000 } = {}): Promise<Desk> {
-  const place = await makeServerPlace();
-  const server = await startServer(place, { bounds: { approval: { patienceMs } } });
-  const owner = createPerson(server.url);
-  await setUpOwner(owner, server);
-  const token = await createToken(place, "owner");
-  const page = (section: string) => openSignedIn(owner, `${server.url}/console/${section}`);
-  return {
-    place,
-    server,
-    owner,
-    token,
-    call: (tool, input) => callTool(server, token, tool, input),
-    page,
-    async rule(fields) {
-      const added = await owner.submit(await page("rules"), { ...fields, clicked: "" }, 'value="add"');
-      assert.match(added.html, /The rule was added/);
-    },
-    async decide(decision, fields = {}) {
-      await until("a call waits", async () => (await page("decisions")).html.includes("<article"));
-      return await owner.submit(await page("decisions"), { decision, ...fields }, 'value="decide"');
-    },
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-      await place[Symbol.asyncDispose]();
-    },
-  };
-}
-
-async function createToken(place: ServerPlace, user: string): Promise<string> {
-  const scope = "files:read files:write";
-  const made = await runCommand(["token", "create", "--scope", scope, "--user", user, "--data-dir", place.dataDir]);
-  assert.equal(made.code, 0, made.stderr);
-  return made.stdout.trim();
-}
-
-async function callTool(
-  server: Pick<RunningServer, "url">,
-  token: string,
-  tool: string,
-  input: Record<string, unknown>,
-): Promise<{ readonly text: string; readonly isError: boolean }> {
-  const { result } = await (await postMcp(server.url, toolCall(tool, input), { token })).json();
-  return {
-    isError: result.isError === true,
-    text: result.content.map((block: { text?: string }) => block.text ?? "").join("\n"),
-  };
-}
-
-const fileIn = ({ place }: Desk, name: string): Promise<string> => Deno.readTextFile(`${place.workspaceDir}/${name}`);
-const isThere = (desk: Desk, name: string): Promise<boolean> => fileIn(desk, name).then(() => true, () => false);
+import { callTool, createToken, fileIn, isThere, startDesk } from "./desk.ts";
 
 Deno.test("one click: reading goes on, a change waits, and runs once it is approved", async () => {
   await using desk = await startDesk();
@@ -274,32 +201,6 @@ Deno.test("a rule is tried on the last day's calls before it holds", async () =>
     return /would have fitted <strong>2<\/strong> of 3 calls/.test(tried.html);
   });
   assert.match((await desk.page("rules")).html, /There are no rules/);
-});
-
-Deno.test("a client that opens pages is sent to the decision, and its answer alone approves nothing", async () => {
-  await using desk = await startDesk({ patienceMs: 60_000 });
-  await desk.rule({ tool: "file_write", verdict: "ask" });
-  const client = new Client({ name: "pages", version: "1" }, { capabilities: { elicitation: { url: {} } } });
-  const asked = Promise.withResolvers<{ mode?: string; url?: string; elicitationId?: string }>();
-  client.setRequestHandler(ElicitRequestSchema, ({ params }: { params: unknown }) => {
-    asked.resolve(params as never);
-    return { action: "accept" };
-  });
-  const transport = new StreamableHTTPClientTransport(new URL(`${desk.server.url}/mcp`), {
-    requestInit: { headers: { authorization: `Bearer ${desk.token}` } },
-  });
-  await client.connect(transport);
-  const waiting = client.callTool({ name: "file_write", arguments: { filename: "u.txt", content: "u" } });
-  const { mode, url = "", elicitationId } = await asked.promise;
-  assert.equal(mode, "url");
-  assert.ok(elicitationId);
-  const page = await openSignedIn(desk.owner, url);
-  assert.match(page.html, /file_write/);
-  assert.equal(await isThere(desk, "u.txt"), false);
-  await desk.owner.submit(page, { decision: "approve" }, 'value="decide"');
-  assert.notEqual((await waiting).isError, true);
-  assert.equal(await fileIn(desk, "u.txt"), "u");
-  await client.close();
 });
 
 Deno.test("what waits and what was approved outlives a restart", async () => {
