@@ -1,11 +1,12 @@
 /**
- * `deno task pictures`: takes the README's pictures of the pages anew, in light and dark, of a server as it is started.
- * Needs Chromium (CHROMIUM_PATH).
+ * `deno task pictures`: takes the pictures of the documentation anew, in light and dark: the first five minutes of a new
+ * owner with a server as it is started. Needs Chromium (CHROMIUM_PATH).
  */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import process from "node:process";
 import type { Page } from "playwright-core";
 import { launchChromium, missingBrowser } from "../tests/browser/chromium.ts";
+import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { ownerPassphrase } from "../tests/fixtures/owner.ts";
 import { makeServerPlace, startServer } from "../tests/fixtures/running_server.ts";
 import { root } from "./bundle.ts";
@@ -13,7 +14,10 @@ import { toPalettePng } from "./palette_png.ts";
 
 const directory = `${root}docs/pictures`;
 const viewport = { width: 480, height: 700 };
+const wideViewport = { width: 1080, height: 640 };
 const maxBytes = 60_000;
+const redirectUri = "http://localhost:8912/callback";
+const codeVerifier = randomBytes(32).toString("base64url");
 
 if (missingBrowser !== null) {
   process.stderr.write(`error: ${missingBrowser}\n`);
@@ -33,37 +37,110 @@ try {
     await page.getByRole("button", { name: "Set passphrase" }).click();
     await page.getByRole("heading", { name: "This server is ready" }).waitFor();
 
-    await page.goto(await authorizationUrl(server.url));
+    const { url } = server;
+    const clientId = await register(url, "Claude Code");
+    await page.goto(authorizationUrl(url, clientId));
     await page.getByLabel("Passphrase").fill(ownerPassphrase);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("button", { name: "Allow" }).waitFor();
     await keep(page, `consent-${colorScheme}`);
+    const token = await allow(page, url, clientId);
+    await Deno.mkdir(`${place.workspaceDir}/reports/2025`, { recursive: true });
+    for (const name of ["january.md", "february.md"]) {
+      await Deno.writeTextFile(`${place.workspaceDir}/reports/2025/${name}`, `# ${name}\n`);
+    }
+    await takeConsolePictures(page, { url, token, colorScheme });
   }
 } finally {
   await browser.close();
 }
 
-/** Where a client sends its person. */
-async function authorizationUrl(url: string): Promise<string> {
-  const redirectUri = "http://localhost:8912/callback";
+async function register(url: string, name: string): Promise<string> {
   const registered = await fetch(`${url}/oauth/register`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({
-      client_name: "Claude Code",
-      redirect_uris: [redirectUri],
-      token_endpoint_auth_method: "none",
-    }),
+    body: JSON.stringify({ client_name: name, redirect_uris: [redirectUri], token_endpoint_auth_method: "none" }),
   });
-  const { client_id: clientId } = await registered.json();
+  return (await registered.json()).client_id;
+}
+
+/** Where a client sends its person. */
+function authorizationUrl(url: string, clientId: string): string {
   return `${url}/oauth/authorize?${new URLSearchParams({
     client_id: clientId,
     redirect_uri: redirectUri,
     response_type: "code",
     scope: "files:read files:write llm:generate",
-    code_challenge: randomBytes(32).toString("base64url"),
+    code_challenge: createHash("sha256").update(codeVerifier).digest("base64url"),
     code_challenge_method: "S256",
   })}`;
+}
+
+/** The person allows; the client gets its code, and a token for it. */
+async function allow(page: Page, url: string, clientId: string): Promise<string> {
+  const { promise: code, resolve } = Promise.withResolvers<string>();
+  const { hostname, port } = new URL(redirectUri);
+  const callback = Deno.serve({ hostname, port: Number(port), onListen: () => {} }, (request) => {
+    resolve(new URL(request.url).searchParams.get("code") ?? "");
+    return new Response("You can close this window.");
+  });
+  await page.getByRole("button", { name: "Allow" }).click();
+  const answer = await fetch(`${url}/oauth/token`, {
+    method: "POST",
+    body: new URLSearchParams({
+      grant_type: "authorization_code",
+      client_id: clientId,
+      code: await code,
+      redirect_uri: redirectUri,
+      code_verifier: codeVerifier,
+    }),
+  });
+  await page.waitForURL(`${redirectUri}*`);
+  await callback.shutdown();
+  return (await answer.json()).access_token;
+}
+
+interface Desk {
+  readonly url: string;
+  readonly token: string;
+  readonly colorScheme: string;
+}
+
+/** Watches the first calls, sees an edit with its undo, holds a delete, denies it. */
+async function takeConsolePictures(page: Page, { url, token, colorScheme }: Desk): Promise<void> {
+  const call = async (tool: string, input: Record<string, unknown>): Promise<void> => {
+    await (await postMcp(url, toolCall(tool, input), { token })).body?.cancel();
+  };
+  await page.setViewportSize(wideViewport);
+  await page.goto(`${url}/console/live`);
+  await page.getByLabel("Passphrase").fill(ownerPassphrase);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Running now" }).waitFor();
+  await call("file_write", { filename: "notes.md", content: "# Notes\n\nCall ada on Monday.\nOrder a new badge.\n" });
+  await call("file_read", { filename: "notes.md" });
+  await call("file_edit", { path: "notes.md", edits: [{ old_text: "Monday", new_text: "Tuesday" }] });
+  await call("file_list", { path: "reports", depth: 2 });
+  await page.getByText("file_list").first().waitFor();
+  await keep(page, `console-live-${colorScheme}`);
+  await page.goto(`${url}/console/connections`);
+  await keep(page, `console-connections-${colorScheme}`);
+
+  await page.goto(`${url}/console/rules`);
+  await page.getByRole("button", { name: "Ask before anything is changed" }).click();
+  await page.getByText("wait for approval now").waitFor();
+  const deleting = call("file_delete", { path: "reports/2025", recursive: true });
+  await page.goto(`${url}/console/decisions`);
+  await page.getByRole("button", { name: "Deny" }).waitFor();
+  await page.getByLabel("A word for the agent").fill("Keep the reports of last year.");
+  await keep(page, `console-decision-${colorScheme}`);
+  await page.getByRole("button", { name: "Deny" }).click();
+  await deleting;
+
+  await page.goto(`${url}/console/audit?tool=file_edit`);
+  while (await page.getByRole("link", { name: "notes.md" }).count() === 0) await page.reload(); // stored a second later
+  await page.getByRole("link", { name: "notes.md" }).click();
+  await page.getByRole("button", { name: "Undo this change" }).waitFor();
+  await keep(page, `console-change-${colorScheme}`);
 }
 
 async function keep(page: Page, name: string): Promise<void> {

@@ -52,13 +52,19 @@ Deno.test("documentation: every link to a heading leads to one", () => {
 });
 
 Deno.test("documentation: every picture is there, in light and dark, small, and described", async () => {
-  const readme = texts.get("README.md") ?? "";
-  const named = Array.from(readme.matchAll(/(?:srcset|src)="([^"]+)"/g), ([, path = ""]) => path);
+  const pages = [...texts].map(([page, text]) =>
+    page === "README.md" ? text : text.replaceAll('="pictures/', '="docs/pictures/')
+  );
+  const named = pages.flatMap((text) =>
+    Array.from(text.matchAll(/(?:srcset|src)="([^"]+)"/g), ([, path = ""]) => path)
+  );
   assert.deepEqual(named.filter((path) => path.includes("dark")).length * 2, named.length);
   for (const path of named) assert.ok((await Deno.stat(`${root}${path}`)).size < 60_000, path);
   const kept = Array.from(Deno.readDirSync(`${root}docs/pictures`), ({ name }) => `docs/pictures/${name}`);
   assert.deepEqual(named.toSorted(), kept.toSorted());
-  for (const [image] of readme.matchAll(/<img\b[^>]*>/g)) assert.match(image, /alt="[^"]{20,}"/);
+  for (const text of pages) {
+    for (const [image] of text.matchAll(/<img\b[^>]*>/g)) assert.match(image, /alt="[^"]{20,}"/);
+  }
 });
 
 Deno.test("documentation: every task that it names is in deno.json, every script is there", async () => {
