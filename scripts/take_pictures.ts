@@ -141,10 +141,26 @@ async function takeConsolePictures(page: Page, { url, token, colorScheme }: Desk
   await page.getByRole("link", { name: "notes.md" }).click();
   await page.getByRole("button", { name: "Undo this change" }).waitFor();
   await keep(page, `console-change-${colorScheme}`);
+
+  await tryInVain(page, url);
+  await page.goto(`${url}/console/why`);
+  await page.getByText("has not registered").first().waitFor({ timeout: 30_000 }); // said once the attempt has stopped
+  await keep(page, `console-why-${colorScheme}`, { fullPage: false });
 }
 
-async function keep(page: Page, name: string): Promise<void> {
-  const bytes = toPalettePng(await page.screenshot({ fullPage: true }));
+/** A second client registers, and then asks to be answered at another address. */
+async function tryInVain(page: Page, url: string): Promise<void> {
+  const headers = { "user-agent": "Cursor/3.1", "content-type": "application/json" };
+  await (await fetch(`${url}/mcp`, { method: "POST", headers, body: "{}" })).body?.cancel();
+  await (await fetch(`${url}/.well-known/oauth-authorization-server`, { headers })).body?.cancel();
+  const clientId = await register(url, "Cursor");
+  const wrong = new URL(authorizationUrl(url, clientId));
+  wrong.searchParams.set("redirect_uri", "http://localhost:8912/other");
+  await page.goto(wrong.href);
+}
+
+async function keep(page: Page, name: string, { fullPage = true } = {}): Promise<void> {
+  const bytes = toPalettePng(await page.screenshot({ fullPage }));
   if (bytes.length > maxBytes) throw new Error(`${name}.png has ${bytes.length} bytes, more than ${maxBytes}`);
   await Deno.writeFile(`${directory}/${name}.png`, bytes);
   process.stdout.write(`${directory}/${name}.png  ${bytes.length} bytes\n`);
