@@ -55,10 +55,10 @@ try {
   await browser.close();
 }
 
-async function register(url: string, name: string): Promise<string> {
+async function register(url: string, name: string, more: Record<string, string> = {}): Promise<string> {
   const registered = await fetch(`${url}/oauth/register`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...more },
     body: JSON.stringify({ client_name: name, redirect_uris: [redirectUri], token_endpoint_auth_method: "none" }),
   });
   return (await registered.json()).client_id;
@@ -153,7 +153,7 @@ async function tryInVain(page: Page, url: string): Promise<void> {
   const headers = { "user-agent": "Cursor/3.1", "content-type": "application/json" };
   await (await fetch(`${url}/mcp`, { method: "POST", headers, body: "{}" })).body?.cancel();
   await (await fetch(`${url}/.well-known/oauth-authorization-server`, { headers })).body?.cancel();
-  const clientId = await register(url, "Cursor");
+  const clientId = await register(url, "Cursor", headers);
   const wrong = new URL(authorizationUrl(url, clientId));
   wrong.searchParams.set("redirect_uri", "http://localhost:8912/other");
   await page.goto(wrong.href);
