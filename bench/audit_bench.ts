@@ -10,7 +10,7 @@ import { searchAudit } from "../src/audit/search.ts";
 import { verifyAudit } from "../src/audit/verify.ts";
 import { createChainWriter } from "../src/audit/chain_writer.ts";
 import { createAuditRecorder } from "../src/audit/recorder.ts";
-import { emptyLine, encodeLine, lineEnd } from "../src/audit/line.ts";
+import { auditLineEnd, emptyLine, encodeLine } from "../src/audit/line.ts";
 import { createSecretBox } from "../src/lib/secret_box.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { openSqliteStorage } from "../src/storage/sqlite/sqlite_storage.ts";
@@ -39,7 +39,7 @@ try {
   for (let at = 0; at < lines; at += linesOfBatch) {
     const encodingFrom = process.cpuUsage();
     let text = "";
-    for (let line = at; line < at + linesOfBatch; line++) text += encodeLine(lineAt(line)) + lineEnd;
+    for (let line = at; line < at + linesOfBatch; line++) text += encodeLine(lineAt(line)) + auditLineEnd;
     encoding += spent(encodingFrom);
     now = begin + (at + linesOfBatch) * step;
     const storingFrom = process.cpuUsage();

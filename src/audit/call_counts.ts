@@ -33,7 +33,7 @@ export function parseCounts(value: unknown): OutcomeCounts {
   return counts.safeParse(value).data ?? {};
 }
 
-export function addCounts(first: OutcomeCounts, second: OutcomeCounts): OutcomeCounts {
+export function addOutcomeCounts(first: OutcomeCounts, second: OutcomeCounts): OutcomeCounts {
   const sum: Record<string, number> = { ...first };
   for (const [outcome, count] of Object.entries(second)) sum[outcome] = (sum[outcome] ?? 0) + count;
   return sum;
@@ -44,7 +44,7 @@ export async function readCallsOfDay(storage: Storage, now: number): Promise<rea
   const hours = new Map<number, OutcomeCounts>();
   for (const { key, value } of await storage.list(prefix, { limit: maxEntries })) {
     const hour = Number(key[1]);
-    if (hour > now - hoursKept * hourMs) hours.set(hour, addCounts(hours.get(hour) ?? {}, parseCounts(value)));
+    if (hour > now - hoursKept * hourMs) hours.set(hour, addOutcomeCounts(hours.get(hour) ?? {}, parseCounts(value)));
   }
   return Array.from(hours, ([hour, outcomes]) => ({ hour, outcomes }));
 }

@@ -48,7 +48,7 @@ const chain = z.object({
   removed: checkpoint.nullable(),
 });
 
-export type Batch = z.infer<typeof batch>;
+export type AuditBatch = z.infer<typeof batch>;
 export type Segment = z.infer<typeof segment>;
 export type Chain = z.infer<typeof chain>;
 export type Checkpoint = z.infer<typeof checkpoint>;
@@ -97,14 +97,14 @@ export function parseSegment(value: unknown): Segment | null {
 }
 
 /** What a batch counts of `AUDIT_MAX_BYTES`. */
-export function bytesOf({ lines }: Batch): number {
+export function bytesOf({ lines }: AuditBatch): number {
   return lines.length + batchOverheadBytes;
 }
 
 const batchOverheadBytes = 150;
 
 /** SHA-256 over the batch, its place and the hash before it. */
-export function hashBatch(name: string, seq: number, { from, prev, lines }: Batch): string {
+export function hashBatch(name: string, seq: number, { from, prev, lines }: AuditBatch): string {
   return hash("sha256", `portcullis-audit-1\n${name}\n${seq}\n${from}\n${prev}\n${lines}`, "base64url");
 }
 

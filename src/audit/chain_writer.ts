@@ -8,7 +8,7 @@ import type { Log } from "../lib/log/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import {
-  type Batch,
+  type AuditBatch,
   bytesOf,
   type Chain,
   chainKey,
@@ -22,7 +22,14 @@ import {
   parseChain,
   segmentKey,
 } from "./chain.ts";
-import { addCounts, countsKey, countsLifetimeMs, hourOf, type OutcomeCounts, parseCounts } from "./call_counts.ts";
+import {
+  addOutcomeCounts,
+  countsKey,
+  countsLifetimeMs,
+  hourOf,
+  type OutcomeCounts,
+  parseCounts,
+} from "./call_counts.ts";
 
 /** What is added at once. */
 export interface NewBatch {
@@ -60,9 +67,9 @@ interface OwnChain {
   readonly name: string;
   head: Chain;
   /** The newest batches, each an entry of its own. */
-  tail: Batch[];
+  tail: AuditBatch[];
   /** What was committed last: where the storage was lost on the way, it may be there all the same. */
-  attempt: { readonly head: Chain; readonly tail: Batch[]; readonly bytes: number } | null;
+  attempt: { readonly head: Chain; readonly tail: AuditBatch[]; readonly bytes: number } | null;
 }
 
 export function createChainWriter({ storage, secrets, clock, log }: AuditParts, holder: string): ChainWriter {
@@ -109,7 +116,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     if (attempt !== null && stored.hash === attempt.head.hash) return settle(chain, attempt);
     if (stored.hash !== chain.head.hash) return null;
     const now = clock();
-    const batch: Batch = { from: Math.max(from, stored.from + 1), prev: stored.hash, lines, count };
+    const batch: AuditBatch = { from: Math.max(from, stored.from + 1), prev: stored.hash, lines, count };
     const seq = stored.seq + 1;
     const bytes = bytesOf(batch);
     const hash = hashBatch(name, seq, batch);
@@ -137,7 +144,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
         ...puts,
         {
           key: countsKey(name, hour),
-          value: addCounts(counted, calls),
+          value: addOutcomeCounts(counted, calls),
           expiresAt: hour + countsLifetimeMs,
         },
       ],
@@ -194,8 +201,12 @@ interface Placed {
 /** Where a batch goes, with what becomes of the small ones before it. */
 function placeBatch(
   name: string,
-  { tail, firstSeq, batch }: { readonly tail: readonly Batch[]; readonly firstSeq: number; readonly batch: Batch },
-): Placed & { readonly left: Batch[] } {
+  { tail, firstSeq, batch }: {
+    readonly tail: readonly AuditBatch[];
+    readonly firstSeq: number;
+    readonly batch: AuditBatch;
+  },
+): Placed & { readonly left: AuditBatch[] } {
   const seq = firstSeq + tail.length;
   const alone = entryOf(name, seq, [batch]);
   const characters = [...tail, batch].reduce((sum, { lines }) => sum + lines.length, 0);
@@ -210,7 +221,7 @@ function placeBatch(
 }
 
 /** One entry in place of one for each batch. */
-function gather(name: string, firstSeq: number, batches: readonly Batch[]): Placed {
+function gather(name: string, firstSeq: number, batches: readonly AuditBatch[]): Placed {
   if (batches.length === 0) return { puts: [], deletes: [] };
   return {
     puts: entryOf(name, firstSeq, batches),
@@ -218,7 +229,7 @@ function gather(name: string, firstSeq: number, batches: readonly Batch[]): Plac
   };
 }
 
-function entryOf(name: string, seq: number, batches: readonly Batch[]): Placed["puts"] {
+function entryOf(name: string, seq: number, batches: readonly AuditBatch[]): Placed["puts"] {
   const from = batches[0]?.from ?? 0;
   return [
     { key: segmentKey(name, from), value: { seq, batches } },

@@ -44,7 +44,7 @@ export const emptyLine: AuditLine = {
 
 const maxCharacters = 200;
 /** Between lines of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
-export const lineEnd = "~";
+export const auditLineEnd = "~";
 const fieldEnd = "|";
 // What JSON would escape, and our own marks.
 // deno-lint-ignore no-control-regex

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { createPause } from "../lib/time/pause.ts";
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
-import { type AuditLine, callEvent, emptyLine, encodeLine, lineEnd } from "./line.ts";
+import { type AuditLine, auditLineEnd, callEvent, emptyLine, encodeLine } from "./line.ts";
 
 export interface AuditRecorder {
   /** Takes a line; never throws and never waits. */
@@ -66,7 +66,7 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
     let bytes = 0;
     let taken = 0;
     for (const line of waiting) {
-      const text = encodeLine(line) + lineEnd;
+      const text = encodeLine(line) + auditLineEnd;
       bytes += Buffer.byteLength(text);
       if (bytes > maxBatchBytes && taken > 0) break;
       lines += text;

@@ -8,7 +8,7 @@ import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/port.ts";
 import { chainsKey, maxChains } from "./chain.ts";
 import { type AuditFilter, prepareFilter } from "./filter.ts";
-import { type AuditLine, decodeLine, lineEnd } from "./line.ts";
+import { type AuditLine, auditLineEnd, decodeLine } from "./line.ts";
 import { batchesOf } from "./stored_batches.ts";
 
 /** A line, and where it stands. */
@@ -72,7 +72,7 @@ export async function searchAudit(
     scan.next = [batch.from, seq, -1];
     scan.bound = batch.from;
     if (mayHold(batch.lines)) {
-      batch.lines.split(lineEnd).slice(0, -1).forEach((text, index) => {
+      batch.lines.split(auditLineEnd).slice(0, -1).forEach((text, index) => {
         if (index > last || !mayHold(text)) return;
         const line = { ...decodeLine(text), instance: scan.name, batch: seq };
         if (fits(line)) scan.found.push({ line, position: [batch.from, seq, index] });

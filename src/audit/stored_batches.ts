@@ -1,11 +1,11 @@
 /** Reads a chain's batches, newest first, while others add to it. */
 import type { Storage, StoredEntry } from "../storage/port.ts";
-import { type Batch, parseSegment, segmentKey, segmentsKey } from "./chain.ts";
+import { type AuditBatch, parseSegment, segmentKey, segmentsKey } from "./chain.ts";
 
 /** A batch with its place in the chain. */
 interface PlacedBatch {
   readonly seq: number;
-  readonly batch: Batch;
+  readonly batch: AuditBatch;
 }
 
 /** Of at most 400 kB each, and of 40 kB as a rule. */

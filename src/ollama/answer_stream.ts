@@ -1,6 +1,6 @@
 /** Reads the body of a streaming answer to its final line: every way in which it can go wrong becomes one event. */
 import { Buffer } from "node:buffer";
-import type { CallWatch } from "./call_watch.ts";
+import type { ModelCallWatch } from "./call_watch.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import type { OllamaLimits } from "./limits.ts";
@@ -12,7 +12,7 @@ import { parseStreamLine } from "./wire.ts";
 /** The call that the answer belongs to. */
 interface AnswerOptions {
   readonly host: OllamaHost;
-  readonly watch: CallWatch;
+  readonly watch: ModelCallWatch;
   readonly limits: OllamaLimits;
 }
 
@@ -49,7 +49,7 @@ export async function* readAnswer(
 /** Lets the answer end by itself, so that its connection serves the next call; whatever follows `done` is ignored. */
 async function* finish(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  watch: CallWatch,
+  watch: ModelCallWatch,
   completion: ModelCompletion,
 ): AsyncGenerator<ModelEvent, void> {
   watch.lingerFor(lingerMs);

@@ -9,7 +9,7 @@ import type { Clock } from "../lib/time/clock.ts";
 export type EndReason = "cancelled" | "first_byte" | "idle" | "total";
 
 /** The timers around one call. */
-export interface CallWatch {
+export interface ModelCallWatch {
   readonly signal: AbortSignal;
   /** Why the signal fired; undefined while it has not. */
   readonly reason: EndReason | undefined;
@@ -32,7 +32,7 @@ export interface CallWatchOptions {
   readonly totalMs: number;
 }
 
-export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions): CallWatch {
+export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions): ModelCallWatch {
   const timeUp = new AbortController();
   const signal = AbortSignal.any([caller, timeUp.signal]);
   let timeUpReason: EndReason | undefined;

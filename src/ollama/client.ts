@@ -6,7 +6,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { readAnswer } from "./answer_stream.ts";
 import { readText, readUntil } from "./body.ts";
 import { emptyAnswer, fromEndReason, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
-import { type CallWatch, watchCall } from "./call_watch.ts";
+import { type ModelCallWatch, watchCall } from "./call_watch.ts";
 import { createHostFetch, type OllamaFetch } from "./direct_fetch.ts";
 import type { OllamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
@@ -62,7 +62,7 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
   const send = async (
     path: string,
     body: unknown,
-    { signal }: CallWatch,
+    { signal }: ModelCallWatch,
     model?: string,
   ): Promise<Result<Response, OllamaFailure>> => {
     const response = await hostFetch.fetch(`${host.baseUrl}${path}`, {
@@ -88,16 +88,21 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
   const readReply = async <T>(
     response: Response,
     schema: z.ZodType<T>,
-    { signal }: CallWatch,
+    { signal }: ModelCallWatch,
   ): Promise<T | undefined> => {
     const { text, whole } = await readText(response, { maxBytes: limits.maxReplyBytes, signal });
     return whole ? schema.safeParse(parseJson(text)).data : undefined;
   };
 
-  const watch = ({ signal, totalMs }: ModelCall): CallWatch =>
+  const watch = ({ signal, totalMs }: ModelCall): ModelCallWatch =>
     watchCall({ clock, caller: signal, idleMs: limits.idleMs, totalMs });
 
-  const explain = (error: unknown, { reason }: CallWatch, { totalMs }: ModelCall, midBody: boolean): OllamaFailure =>
+  const explain = (
+    error: unknown,
+    { reason }: ModelCallWatch,
+    { totalMs }: ModelCall,
+    midBody: boolean,
+  ): OllamaFailure =>
     reason === undefined
       ? fromNetworkError(error, host, midBody)
       : fromEndReason(reason, { idleMs: limits.idleMs, totalMs }, host.origin);

@@ -6,7 +6,7 @@ import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../wor
 import type { WorkspaceWatches } from "../workspace/shared_watch.ts";
 import type { WorkspaceChange } from "../workspace/watch.ts";
 import { completePath } from "./workspace_completion.ts";
-import { listFiles } from "./workspace_listing.ts";
+import { listWorkspaceFiles } from "./workspace_listing.ts";
 
 const scope = "files:read";
 const maxSuggestions = 1_000;
@@ -21,7 +21,7 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
     hasVaryingList: true,
     listPage: (principal, position, limit) =>
       principal.scopes.has(scope)
-        ? listFiles(workspaceOf(source, principal), position, limit)
+        ? listWorkspaceFiles(workspaceOf(source, principal), position, limit)
         : Promise.resolve({ resources: [] }),
     templates: [{
       uriTemplate: fileUriTemplate,

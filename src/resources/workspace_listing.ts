@@ -17,7 +17,7 @@ const positionShape = z.tuple([z.boolean()], z.string());
  * The files after a position, a directory's in the order of names. Links are left out: what they lead to is listed
  * where it is. `null` for a position that is not one of ours.
  */
-export async function listFiles(
+export async function listWorkspaceFiles(
   workspace: Workspace,
   position: string | undefined,
   limit: number,

@@ -15,7 +15,11 @@ export function answer(status: number, body: BodyInit | null, headers: Readonly<
   return new Response(body, { status, headers: { ...transferHeaders, ...corsHeaders, ...headers } });
 }
 
-export function refuse(status: number, words: string, headers: Readonly<Record<string, string>> = {}): Response {
+export function refuseTransfer(
+  status: number,
+  words: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
   return answer(status, `${words}\n`, { "content-type": "text/plain; charset=utf-8", ...headers });
 }
 

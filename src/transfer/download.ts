@@ -2,17 +2,17 @@
 import type { Timers } from "../lib/time/timers.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
-import { answer, changedFile, refuse, statusOf } from "./answers.ts";
+import { answer, changedFile, refuseTransfer, statusOf } from "./answers.ts";
 import { parseRange } from "./byte_range.ts";
 import { contentDisposition, fileType } from "./file_headers.ts";
 import { maxSentParts, pieceBytes, type TransferLimits } from "./limits.ts";
 import type { DownloadRecord } from "./link_record.ts";
-import type { LinkStore } from "./link_store.ts";
+import type { TransferStore } from "./link_store.ts";
 import type { Running, TransferEnd } from "./running.ts";
 import { addPart, isWhole, type Part } from "./sent_parts.ts";
 
 interface DownloadParts {
-  readonly links: LinkStore;
+  readonly links: TransferStore;
   readonly limits: TransferLimits;
   readonly timers: Timers;
   readonly refusalWords: (refusal: Parameters<typeof statusOf>[0]) => string;
@@ -33,8 +33,8 @@ export async function planDownload(
 ): Promise<Response | { readonly status: 200 | 206; readonly part: Part; readonly headers: Record<string, string> }> {
   const { sizeBytes, version } = record;
   const found = await workspace.read(path, { offsetBytes: 0, lengthBytes: 0 });
-  if (!found.ok) return refuse(statusOf(found.error), refusalWords(found.error));
-  if (found.value.version !== version) return refuse(409, changedFile);
+  if (!found.ok) return refuseTransfer(statusOf(found.error), refusalWords(found.error));
+  if (found.value.version !== version) return refuseTransfer(409, changedFile);
   const etag = etagOf(record);
   const headers = {
     "content-type": fileType,
@@ -48,7 +48,7 @@ export async function planDownload(
   const ranged = request.method === "GET" && (ifRange === null || ifRange === etag);
   const range = ranged ? parseRange(request.headers.get("range"), sizeBytes) : "whole";
   if (range === "unsatisfiable") {
-    return refuse(416, `The file has ${sizeBytes} bytes.`, { "content-range": `bytes */${sizeBytes}`, etag });
+    return refuseTransfer(416, `The file has ${sizeBytes} bytes.`, { "content-range": `bytes */${sizeBytes}`, etag });
   }
   if (range === "whole") {
     return { status: 200, part: [0, sizeBytes], headers: { ...headers, "content-length": String(sizeBytes) } };
@@ -126,7 +126,7 @@ export function sendPart(
 class CutTransfer extends Error {}
 
 /** Whether all of the file was sent by now, which uses the link up. */
-async function noteSent(links: LinkStore, id: string, holder: string, part: Part): Promise<boolean> {
+async function noteSent(links: TransferStore, id: string, holder: string, part: Part): Promise<boolean> {
   let isDone = false;
   await links.update(id, (record) => {
     if (record.direction !== "download") return "leave";

@@ -39,12 +39,12 @@ export const linkSchema = z.discriminatedUnion("direction", [downloadSchema, upl
 
 export type DownloadRecord = z.output<typeof downloadSchema>;
 export type UploadRecord = z.output<typeof uploadSchema>;
-export type LinkRecord = z.output<typeof linkSchema>;
+export type TransferRecord = z.output<typeof linkSchema>;
 
-export function principalOf({ principal }: LinkRecord): Principal {
+export function principalOf({ principal }: TransferRecord): Principal {
   return { ...principal, scopes: new Set(principal.scopes) };
 }
 
-export function storedPrincipal(principal: Principal): LinkRecord["principal"] {
+export function storedPrincipal(principal: Principal): TransferRecord["principal"] {
   return { ...principal, scopes: [...principal.scopes] };
 }

@@ -4,16 +4,16 @@ import { equalInConstantTime, hashSecret } from "../lib/random_secret.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import { parseStored } from "../lib/storage_fault.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { type LinkRecord, linkSchema } from "./link_record.ts";
+import { linkSchema, type TransferRecord } from "./link_record.ts";
 
-export interface LinkStore {
+export interface TransferStore {
   /** Stores a link and gives its secret, which is kept nowhere. */
-  issue(record: LinkRecord): Promise<string>;
+  issue(record: TransferRecord): Promise<string>;
   /** The id of a secret that this installation issued; `null` for a forged one, without a look at the storage. */
   idOf(secret: string): string | null;
-  read(id: string): Promise<LinkRecord | null>;
+  read(id: string): Promise<TransferRecord | null>;
   /** Changes the record, or deletes it, unless it changed meanwhile; `false` where `change` wants neither. */
-  update(id: string, change: (record: LinkRecord) => LinkRecord | "delete" | "leave"): Promise<boolean>;
+  update(id: string, change: (record: TransferRecord) => TransferRecord | "delete" | "leave"): Promise<boolean>;
 }
 
 const randomBytesOfSecret = 24;
@@ -21,17 +21,17 @@ const randomLength = 32;
 const markLength = 22; // 132 bits
 const maxAttempts = 20;
 
-export function createLinkStore(
+export function createTransferStore(
   { storage, secrets, keepMs }: {
     readonly storage: Storage;
     readonly secrets: Pick<SecretBox, "authenticate">;
     /** How long after its end a link may still be running. */
     readonly keepMs: number;
   },
-): LinkStore {
+): TransferStore {
   const keyOf = (id: string): StorageKey => ["transfer_link", id];
   const markOf = (random: string): string => secrets.authenticate("transfer-link", random).slice(0, markLength);
-  const parse = (value: unknown): LinkRecord => parseStored(linkSchema, value, "transfer_link");
+  const parse = (value: unknown): TransferRecord => parseStored(linkSchema, value, "transfer_link");
   return {
     async issue(record) {
       const random = randomBytes(randomBytesOfSecret).toString("base64url");

@@ -4,8 +4,8 @@ import type { Principal } from "../lib/principal.ts";
 import { randomId } from "../lib/random_secret.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { TransferLimits } from "./limits.ts";
-import { type LinkRecord, principalOf } from "./link_record.ts";
-import type { LinkStore } from "./link_store.ts";
+import { principalOf, type TransferRecord } from "./link_record.ts";
+import type { TransferStore } from "./link_store.ts";
 
 /** How a request ended. */
 export type TransferEnd =
@@ -40,7 +40,7 @@ export interface Running {
 
 export interface RunningTransfers {
   /** Begins one; the one that runs by the same link ends. */
-  begin(id: string, record: LinkRecord, address: string): Promise<Running | "busy" | "used_up">;
+  begin(id: string, record: TransferRecord, address: string): Promise<Running | "busy" | "used_up">;
   /** Begins none any more; resolves when the uploads that run have ended, or after so many milliseconds. */
   finish(milliseconds: number): Promise<void>;
   close(): void;
@@ -48,7 +48,7 @@ export interface RunningTransfers {
 
 export function createRunningTransfers(
   { links, access, limits, timers, log }: {
-    readonly links: LinkStore;
+    readonly links: TransferStore;
     readonly access: Access;
     readonly limits: TransferLimits;
     readonly timers: Timers;
@@ -148,7 +148,7 @@ export function createRunningTransfers(
 }
 
 /** What an audit line says of a transfer; never the secret of its link. */
-export function about(id: string, { direction, path, principal }: LinkRecord): LogFields {
+export function about(id: string, { direction, path, principal }: TransferRecord): LogFields {
   const { subject, clientId, grantId } = principal;
   return { transfer: id.slice(0, shownCharacters), direction, what: path, subject, clientId, grant: grantId };
 }

@@ -14,13 +14,13 @@ import type { Storage } from "../storage/port.ts";
 import { toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
-import { accessEnded, answer, preflight, refuse, unknownLink } from "./answers.ts";
+import { accessEnded, answer, preflight, refuseTransfer, unknownLink } from "./answers.ts";
 import { randomId } from "../lib/random_secret.ts";
 import { isUsedUp, planDownload, sendPart } from "./download.ts";
 import { plainName } from "./file_headers.ts";
 import { type TransferLimits, transferLimits } from "./limits.ts";
-import { type LinkRecord, principalOf, storedPrincipal } from "./link_record.ts";
-import { createLinkStore } from "./link_store.ts";
+import { principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
+import { createTransferStore } from "./link_store.ts";
 import type { TransferLink, TransferLinks } from "./port.ts";
 import { about, type Access, createRunningTransfers, type RunningTransfers } from "./running.ts";
 import { receiveUpload, refuseUpload } from "./upload.ts";
@@ -50,12 +50,12 @@ export function createTransfers(
   { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: TransfersOptions,
 ): { readonly links: TransferLinks; readonly endpoint: Endpoint } & Pick<RunningTransfers, "finish" | "close"> {
   const limits = { ...transferLimits, ...options.limits };
-  const links = createLinkStore({ storage, secrets, keepMs: limits.maxTransferMs });
+  const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
   const running = createRunningTransfers({ links, access, limits, timers, log });
   const requests = createRateLimiter({ count: limits.requestsPerMinute, windowMs: minute, clock: timers.elapsed });
   const parts = { links, limits, timers, refusalWords };
 
-  const issue = async (record: LinkRecord): Promise<TransferLink> => {
+  const issue = async (record: TransferRecord): Promise<TransferLink> => {
     const secret = await links.issue(record);
     const { direction, path, expiresAt } = record;
     log.write("audit", "transfer_link_made", about(links.idOf(secret) ?? "", record));
@@ -70,9 +70,9 @@ export function createTransfers(
     holder: null,
   });
 
-  const serve = async (id: string, record: LinkRecord, request: Request, peer: Peer) => {
+  const serve = async (id: string, record: TransferRecord, request: Request, peer: Peer) => {
     const path = parseFilePath(record.path);
-    if (!path.ok) return refuse(404, unknownLink);
+    if (!path.ok) return refuseTransfer(404, unknownLink);
     const principal = principalOf(record);
     const { subject, clientId, grantId } = principal;
     const workspace = workspaceOf(source, principal).begin({ subject, clientId, grantId, tool: "file_write" });
@@ -97,30 +97,32 @@ export function createTransfers(
   const answerRequest = async (request: Request, peer: Peer): Promise<Response> => {
     const [secret = "", name = null, ...more] = new URL(request.url).pathname.slice(transferPath.length).split("/");
     const id = links.idOf(secret);
-    if (id === null || more.length > 0) return refuse(404, unknownLink);
+    if (id === null || more.length > 0) return refuseTransfer(404, unknownLink);
     const admission = requests.take(id);
     if (!admission.ok) {
-      return refuse(429, "Too many requests by this link.", { "retry-after": String(admission.retryAfterSeconds) });
+      return refuseTransfer(429, "Too many requests by this link.", {
+        "retry-after": String(admission.retryAfterSeconds),
+      });
     }
     const record = await links.read(id);
     if (
       record === null || record.expiresAt <= clock() || (name ?? plainName(record.path)) !== plainName(record.path)
     ) {
-      return refuse(404, unknownLink);
+      return refuseTransfer(404, unknownLink);
     }
-    if (record.direction === "download" && isUsedUp(record, request)) return refuse(404, unknownLink);
+    if (record.direction === "download" && isUsedUp(record, request)) return refuseTransfer(404, unknownLink);
     const allowed = methods[record.direction];
     if (!allowed.includes(request.method)) {
       const words = record.direction === "upload" ? "Put the file here: curl -T FILE ADDRESS" : "Get the file here.";
-      return refuse(405, words, { allow: [...allowed, "OPTIONS"].join(", ") });
+      return refuseTransfer(405, words, { allow: [...allowed, "OPTIONS"].join(", ") });
     }
     // a browser that fetches what may be opened next would use the link up
     if (request.headers.get("sec-purpose")?.includes("prefetch")) {
-      return refuse(403, "This link is not for previews.");
+      return refuseTransfer(403, "This link is not for previews.");
     }
     const principal = principalOf(record);
     if (!hasScopes(principal, neededScopes[record.direction]) || !await access.isLive(principal)) {
-      return refuse(403, accessEnded);
+      return refuseTransfer(403, accessEnded);
     }
     return await serve(id, record, request, peer);
   };
@@ -163,7 +165,7 @@ export function createTransfers(
 }
 
 function refuseToBegin(why: "busy" | "used_up"): Response {
-  if (why === "used_up") return refuse(404, unknownLink);
+  if (why === "used_up") return refuseTransfer(404, unknownLink);
   const words = "Too many files are on their way; try again in a moment.";
-  return refuse(503, words, { "retry-after": String(busySeconds) });
+  return refuseTransfer(503, words, { "retry-after": String(busySeconds) });
 }

@@ -5,14 +5,14 @@ import { pause } from "../lib/time/pause.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { accessEnded, answer, refuse, statusOf, unknownLink } from "./answers.ts";
+import { accessEnded, answer, refuseTransfer, statusOf, unknownLink } from "./answers.ts";
 import { pieceBytes, type TransferLimits } from "./limits.ts";
 import type { UploadRecord } from "./link_record.ts";
-import type { LinkStore } from "./link_store.ts";
+import type { TransferStore } from "./link_store.ts";
 import type { Running, TransferEnd } from "./running.ts";
 
 interface UploadParts {
-  readonly links: LinkStore;
+  readonly links: TransferStore;
   readonly limits: TransferLimits;
   readonly timers: Timers;
   readonly refusalWords: (refusal: WorkspaceRefusal) => string;
@@ -22,16 +22,16 @@ interface UploadParts {
 export function refuseUpload({ limits }: Workspace, { headers }: Request): Response | null {
   // RFC 9110 §14.5: a part would be taken for the whole
   if (headers.has("content-range")) {
-    return refuse(400, "An upload has to be whole: send it without Content-Range.");
+    return refuseTransfer(400, "An upload has to be whole: send it without Content-Range.");
   }
   if ((headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity") {
-    return refuse(415, "Send the file as it is, without Content-Encoding.", {
+    return refuseTransfer(415, "Send the file as it is, without Content-Encoding.", {
       "accept-encoding": "identity",
     });
   }
   const limitBytes = Math.min(maxArriving(limits), limits.maxTotalBytes ?? Infinity);
   const declared = declaredLength({ headers } as Request) ?? 0;
-  return declared > limitBytes ? refuse(413, `A file may have at most ${limitBytes} bytes here.`) : null;
+  return declared > limitBytes ? refuseTransfer(413, `A file may have at most ${limitBytes} bytes here.`) : null;
 }
 
 /** Writes the body as the link says. Once it is there, the link is used up, and then the file changes in one step. */
@@ -57,7 +57,7 @@ export async function receiveUpload(
     const written = await workspace.receive(path, content(), { mode, ...(ifMatch === undefined ? {} : { ifMatch }) });
     if (!written.ok) {
       running.end("refused", body.bytes);
-      return refuse(statusOf(written.error), sentence(refusalWords(written.error)));
+      return refuseTransfer(statusOf(written.error), sentence(refusalWords(written.error)));
     }
     const { sizeBytes, sha256, created } = written.value;
     running.end("whole", sizeBytes);
@@ -71,7 +71,7 @@ export async function receiveUpload(
     }
     running.end(error.end, body.bytes);
     const [status, words] = cutWords(error.end);
-    return refuse(status, words);
+    return refuseTransfer(status, words);
   } finally {
     body.stop();
   }

@@ -1,5 +1,11 @@
 /** The limits of a workspace, the same for every backend. */
 
+/** How long changes are kept, and how many bytes of files. */
+export interface TrashLimits {
+  readonly keepMs: number;
+  readonly maxBytes: number;
+}
+
 /** The limits of a workspace. */
 export interface WorkspaceLimits {
   /** What one read may give. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type AuditLine, decodeLine, emptyLine, encodeLine, lineEnd } from "../../src/audit/line.ts";
+import { type AuditLine, auditLineEnd, decodeLine, emptyLine, encodeLine } from "../../src/audit/line.ts";
 import { limitStrangers } from "../../src/audit/stranger_limit.ts";
 import { touchedBy } from "../../src/audit/touched.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
@@ -15,7 +15,7 @@ Deno.test("a line is read as it was written, whatever a caller put into it", () 
   fc.assert(fc.property(lines, (fields) => {
     const line: AuditLine = { ...emptyLine, time: start, event: "call", durationMs: 1.25, ...fields };
     const encoded = encodeLine(line);
-    assert.ok(!encoded.includes(lineEnd) && JSON.stringify(encoded) === `"${encoded}"`);
+    assert.ok(!encoded.includes(auditLineEnd) && JSON.stringify(encoded) === `"${encoded}"`);
     const expected = Object.fromEntries(
       Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? value.toWellFormed() : value]),
     );

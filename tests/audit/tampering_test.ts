@@ -9,7 +9,7 @@ import {
   segmentKey,
   segmentsKey,
 } from "../../src/audit/chain.ts";
-import { emptyLine, lineEnd } from "../../src/audit/line.ts";
+import { auditLineEnd, emptyLine } from "../../src/audit/line.ts";
 import { trimAudit } from "../../src/audit/retention.ts";
 import { auditHeads, headText, type KeptHead, parseHead, verifyAudit } from "../../src/audit/verify.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
@@ -67,7 +67,7 @@ const withLines = (segment: Segment, index: number, change: (lines: string[]) =>
     segment.batches.map((batch, at) =>
       at !== index ? batch : {
         ...batch,
-        lines: change(batch.lines.split(lineEnd).slice(0, -1)).map((line) => line + lineEnd).join(""),
+        lines: change(batch.lines.split(auditLineEnd).slice(0, -1)).map((line) => line + auditLineEnd).join(""),
       }
     ),
   );

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
-import { passagesOf } from "../../src/tools/llm/passages.ts";
+import { splitPassages } from "../../src/tools/llm/passages.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import {
   callTool,
@@ -95,7 +95,7 @@ Deno.test("llm_embed writes vectors to a new file, a passage on each line, howev
   }, { limits });
 });
 
-Deno.test("passagesOf() cuts at lines, cuts long lines, and loses no character but blanks at the ends", () => {
+Deno.test("splitPassages() cuts at lines, cuts long lines, and loses no character but blanks at the ends", () => {
   const texts = [
     "one\ntwo\n",
     `${"x".repeat(2_000)}\nshort\n`,
@@ -105,7 +105,7 @@ Deno.test("passagesOf() cuts at lines, cuts long lines, and loses no character b
     `${"line\n".repeat(400)}`,
   ];
   for (const text of texts) {
-    const passages = passagesOf({ name: "f", file: "f", text, startLine: 5 });
+    const passages = splitPassages({ name: "f", file: "f", text, startLine: 5 });
     const squeeze = (it: string): string => it.replace(/\s/g, "");
     assert.equal(squeeze(passages.map((passage) => passage.text).join("")), squeeze(text));
     const all = text.split("\n");
@@ -118,7 +118,10 @@ Deno.test("passagesOf() cuts at lines, cuts long lines, and loses no character b
       before = lines.last;
     }
   }
-  assert.deepEqual(passagesOf({ name: "f", file: "f", text: "tail", startLine: null }), [{ file: "f", text: "tail" }]);
+  assert.deepEqual(splitPassages({ name: "f", file: "f", text: "tail", startLine: null }), [{
+    file: "f",
+    text: "tail",
+  }]);
 });
 
 Deno.test("llm_embed refuses in words that say what to do", async () => {

@@ -3,7 +3,7 @@ import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, type Call } from "../calls/call.ts";
 import { tooManyStreams } from "../calls/refusals.ts";
-import { type Change, type ChangeHub, listNames } from "./change_hub.ts";
+import { type ChangeHub, listNames, type OfferChange } from "./change_hub.ts";
 import { isObject } from "../../lib/json.ts";
 import { notificationText, resultText, rpcErrorCode, type RpcId } from "../messages/jsonrpc.ts";
 import type { ResourceRegistry } from "../resource.ts";
@@ -78,7 +78,7 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
   const tell = (notice: string): void => {
     if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
   };
-  const hear = (change: Change): void => {
+  const hear = (change: OfferChange): void => {
     const notice = noticeOf(change, filter, principal, id);
     if (notice !== null) tell(notice);
   };
@@ -131,7 +131,7 @@ function honouredFilter(
   return filter;
 }
 
-function noticeOf(change: Change, filter: Filter, principal: Principal, id: RpcId): string | null {
+function noticeOf(change: OfferChange, filter: Filter, principal: Principal, id: RpcId): string | null {
   const _meta = subscriptionMeta(id);
   if (change.kind !== "task") {
     const isWanted = filter[`${change.kind}ListChanged`] === true;

@@ -123,7 +123,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       return { rows: rows as unknown as readonly Row[], count: rows.count };
     } catch (error) {
       // TCP would keep the dead connections, and every request that is given one, waiting for a quarter of an hour.
-      if (errorCode(error) === noAnswer && pool === used) {
+      if (postgresErrorCode(error) === noAnswer && pool === used) {
         pool = makePool(location, limits, rootCertificate);
         await used.end({ timeout: 0 });
       }
@@ -144,7 +144,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       try {
         return await step();
       } catch (error) {
-        const code = errorCode(error);
+        const code = postgresErrorCode(error);
         const again = nothingDone.has(code) || (repeatable && lost.has(code));
         if (!again || performance.now() > end) throw error;
         if (!hasWaited) onWait?.();
@@ -186,13 +186,13 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
 }
 
 /** The SQLSTATE, or the code of the system or library. */
-export function errorCode(error: unknown): string {
+export function postgresErrorCode(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code ?? "");
 }
 
 /** The library attaches the statement's parameters to its errors: a log of these would hold stored values. */
 function withoutParameters(error: unknown): Error {
-  const code = errorCode(error);
+  const code = postgresErrorCode(error);
   const message = `PostgreSQL: ${error instanceof Error ? error.message : "failed"} (${code})`;
   return Object.assign(new Error(message), { code });
 }

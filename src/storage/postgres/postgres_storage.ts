@@ -16,8 +16,8 @@ import { listRange } from "../list_range.ts";
 import type { Storage, StorageKey, StoredEntry } from "../port.ts";
 import {
   connectPostgres,
-  errorCode,
   type PostgresConnection,
+  postgresErrorCode,
   type PostgresLimits,
   postgresLimits,
 } from "./connection.ts";
@@ -201,7 +201,7 @@ export function describePostgresFailure(
   error: unknown,
   { host, port, database }: PostgresLocation,
 ): { readonly problem: string; readonly remedy: string } {
-  const code = errorCode(error);
+  const code = postgresErrorCode(error);
   const why = faultWords(error);
   const detail = systemFaultWords(error) !== null || code === "" || why.includes(code) ? why : `${why} (${code})`;
   return {

@@ -10,7 +10,7 @@ import { toFailure, toPathFailure } from "../files/refusal.ts";
 import { fileLoader, filesParameter } from "./files.ts";
 import { modelParameter } from "./input.ts";
 import { callOf, type ToolFailure, toToolFailure } from "./model_call.ts";
-import { type Passage, passagesOf } from "./passages.ts";
+import { splitPassages, type TextPassage } from "./passages.ts";
 import { beginChange } from "../files/undo/changing.ts";
 import { writeVectors } from "./vector_file.ts";
 
@@ -141,11 +141,11 @@ async function readPassages(
   { model, workspace }: LlmEmbedOptions,
   { path, files = [] }: Input,
   { principal }: ToolContext,
-): Promise<Result<readonly Passage[], ToolFailure>> {
+): Promise<Result<readonly TextPassage[], ToolFailure>> {
   const loaded = await fileLoader(workspace, principal, model.maxPromptBytes)([path, ...files]);
   if (!loaded.ok) return loaded;
   if (loaded.value.images.length > 0) return failure(invalid("llm_embed reads text: leave out image files."));
-  const passages = loaded.value.texts.flatMap(passagesOf);
+  const passages = loaded.value.texts.flatMap(splitPassages);
   if (passages.length === 0) return failure(invalid("The files hold no text."));
   if (passages.length <= maxPassages) return success(passages);
   const remedy = "name fewer files, or lines of them, such as notes.md:1-400";
@@ -157,7 +157,7 @@ type Match = z.output<typeof match>;
 function nearest(
   query: readonly number[],
   vectors: readonly (readonly number[])[],
-  passages: readonly Passage[],
+  passages: readonly TextPassage[],
   limit: number,
 ): readonly Match[] {
   return passages

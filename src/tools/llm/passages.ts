@@ -5,7 +5,7 @@ import type { NamedText } from "./files.ts";
 /** Small embedding models read 256 tokens; code has about 3 bytes in each. */
 const passageBytes = 600;
 
-export interface Passage {
+export interface TextPassage {
   readonly file: string;
   /** Of the file; absent where its lines cannot be counted. */
   readonly lines?: { readonly first: number; readonly last: number };
@@ -13,9 +13,9 @@ export interface Passage {
 }
 
 /** All passages that hold more than blanks, in their order. */
-export function passagesOf({ file, text, startLine }: NamedText): readonly Passage[] {
+export function splitPassages({ file, text, startLine }: NamedText): readonly TextPassage[] {
   const bytes = Buffer.from(text, "utf8");
-  const passages: Passage[] = [];
+  const passages: TextPassage[] = [];
   let line = startLine;
   for (let at = 0; at < bytes.byteLength;) {
     const end = endOfPassage(bytes, at);

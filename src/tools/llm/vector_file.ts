@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { toFailure } from "../files/refusal.ts";
 import type { ToolFailure } from "./model_call.ts";
-import type { Passage } from "./passages.ts";
+import type { TextPassage } from "./passages.ts";
 
 /** Models compute with 32 bits, of which the later digits are noise. */
 const vectorDigits = 6;
@@ -14,7 +14,7 @@ const vectorDigits = 6;
 export async function writeVectors(
   workspace: Workspace,
   path: WorkspacePath,
-  passages: readonly Passage[],
+  passages: readonly TextPassage[],
   vectors: readonly (readonly number[])[],
 ): Promise<Result<void, ToolFailure>> {
   const { maxWriteBytes } = workspace.limits;

@@ -81,7 +81,7 @@ export function keptBytes(step: ChangeStep): number {
 }
 
 /** What the trash keeps of an entry; `null` where it is too large. */
-export function keptOf({ change, trash }: Store, entry: EntryRecord, tree?: TreeSize): Kept | null {
+export function storedKeptOf({ change, trash }: Store, entry: EntryRecord, tree?: TreeSize): Kept | null {
   const size = tree ?? { entries: 1, sizeBytes: entry.kind === "file" ? entry.sizeBytes : 0 };
   return change === null || trash === null || size.sizeBytes > trash.maxBytes ? null : { kind: entry.kind, ...size };
 }
@@ -93,7 +93,7 @@ interface TreeSize {
 }
 
 /** What tells an entry from every other, wherever it is moved. */
-export function identityOf(entry: EntryRecord): string {
+export function storedIdentityOf(entry: EntryRecord): string {
   return entry.kind === "file" ? entry.generation : entry.id;
 }
 

@@ -1,4 +1,5 @@
 /** What every operation of a store-backed workspace works with, and how it finds its way. */
+import type { TrashLimits } from "../limits.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Storage, StoredEntry, VersionCheck } from "../../storage/port.ts";
@@ -27,12 +28,6 @@ export interface Store {
   readonly changes: KeyedMutex;
   /** What contents on their way to this process will add, outside the quota until they are there. */
   readonly arriving: { bytes: number };
-}
-
-/** How long changes are kept, and how many bytes of files. */
-export interface TrashLimits {
-  readonly keepMs: number;
-  readonly maxBytes: number;
 }
 
 /** A change that is being made. */

@@ -4,7 +4,7 @@ import { checkNewNames } from "../new_names.ts";
 import { childPath, type WorkspacePath } from "../path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../port.ts";
 import type { Kept } from "../change.ts";
-import { applyChange, identityOf, keptOf, keyAt, putBelow, type StoreChange } from "./change.ts";
+import { applyChange, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
 import { goneFile } from "./sweep.ts";
 import { resolveInStore, type Store, type StorePlace } from "./context.ts";
 import type { EntryRecord } from "./records.ts";
@@ -112,8 +112,8 @@ export async function moveStoreEntry(
           from: from.text,
           kind: entry.kind,
           made: replaced === null ? placed.puts.length - 1 : 0,
-          kept: replaced === null ? null : keptOf(store, replaced),
-          left: { identity: identityOf(entry) },
+          kept: replaced === null ? null : storedKeptOf(store, replaced),
+          left: { identity: storedIdentityOf(entry) },
         },
         entry: replaced,
       },
@@ -151,7 +151,7 @@ export async function removeStoreEntry(
     };
     if (entry.kind === "file") {
       const addedBytes = -entry.sizeBytes;
-      const kept = removed(keptOf(store, entry));
+      const kept = removed(storedKeptOf(store, entry));
       return success({ ...removal, ...kept, checks, addedBytes, gone: [goneFile(entry)], value: { entries: 1 } });
     }
     // before the look inside: what is added after it changes the membership, and the batch fails
@@ -167,7 +167,7 @@ export async function removeStoreEntry(
       if (store.rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
       if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
     }
-    const kept = recursive ? keptOf(store, entry, { entries, sizeBytes }) : null;
+    const kept = recursive ? storedKeptOf(store, entry, { entries, sizeBytes }) : null;
     return success({
       ...removal,
       ...removed(kept, entries === 1),

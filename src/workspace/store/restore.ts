@@ -4,7 +4,7 @@ import type { Kept, KeptItem, Left } from "../change.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
-import { applyChange, identityOf, keptOf, keyAt, putBelow, type StoreChange } from "./change.ts";
+import { applyChange, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
 import { goneOf } from "./sweep.ts";
 import { resolveInStore, type Store } from "./context.ts";
 import { nothing } from "./rearrange.ts";
@@ -13,7 +13,7 @@ import { walkStore } from "./tree.ts";
 
 /** Whether an entry is as it was left. */
 export function isLeft(entry: EntryRecord, { identity, sha256 }: Left): boolean {
-  if (identity !== undefined) return identityOf(entry) === identity;
+  if (identity !== undefined) return storedIdentityOf(entry) === identity;
   return entry.kind === "file" && entry.sha256 === sha256;
 }
 
@@ -62,8 +62,8 @@ export async function restoreStoreEntry(
           kind: entry.kind,
           made: there === null ? placed.puts.length - 1 : 0,
           created: there === null,
-          kept: there === null ? null : keptOf(store, there),
-          left: { identity: identityOf(entry) },
+          kept: there === null ? null : storedKeptOf(store, there),
+          left: { identity: storedIdentityOf(entry) },
           source: item,
         },
         entry: there,

@@ -9,11 +9,12 @@ import { defaultWorkspaceLimits, type WorkspaceLimits } from "../limits.ts";
 import type { EntryInfo, Outcome, Workspace } from "../port.ts";
 import { sweepStore } from "./sweep.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";
-import { findInStore, type RecordedChange, type Store, type TrashLimits } from "./context.ts";
+import type { TrashLimits } from "../limits.ts";
+import { findInStore, type RecordedChange, type Store } from "./context.ts";
 import { receiveStoreFile } from "./receive.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { createStoreKeys } from "./records.ts";
-import { createStoreTrash, createWorkspaceTrash, type StoreTrash } from "./trash.ts";
+import { createStoredTrash, createStoreTrash, type StoreTrash } from "./trash.ts";
 import { listStoreDirectory } from "./tree.ts";
 import { copyStoreFile, writeStoreFile } from "./write.ts";
 
@@ -87,7 +88,7 @@ function workspaceWith(
     makeDirectory: (path) => settled((each) => makeStoreDirectory(each, path)),
     trash: trash === null || trashLimits === null
       ? null
-      : createWorkspaceTrash(trash, { keepMs: trashLimits.keepMs, open: store, changing }),
+      : createStoredTrash(trash, { keepMs: trashLimits.keepMs, open: store, changing }),
     begin: (by, onChange) => workspaceWith(store, opened, trash, trash?.begin(by, onChange) ?? null),
     close: () => Promise.resolve(),
   };

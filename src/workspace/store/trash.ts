@@ -14,7 +14,8 @@ import type { ByteRange, Outcome, Trash } from "../port.ts";
 import { keptBytes } from "./change.ts";
 import { goneOf, sweepDropped } from "./sweep.ts";
 import { readRange } from "./content.ts";
-import { findInStore, type RecordedChange, type Store, type TrashLimits } from "./context.ts";
+import type { TrashLimits } from "../limits.ts";
+import { findInStore, type RecordedChange, type Store } from "./context.ts";
 import { moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { changeOfKey, type EntryRecord, parseChange, parseStep } from "./records.ts";
 import { isLeft, restoreStoreEntry } from "./restore.ts";
@@ -91,7 +92,7 @@ export function createStoreTrash(
 }
 
 /** The operations, of which those that change something are steps of the change that `changing` gives. */
-export function createWorkspaceTrash(
+export function createStoredTrash(
   trash: StoreTrash,
   { keepMs, open, changing }: {
     readonly keepMs: number;

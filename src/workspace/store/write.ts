@@ -4,7 +4,7 @@ import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../port.ts";
 import type { Left, Passage } from "../change.ts";
-import { applyChange, keptOf, keyAt, putBelow, requireRoom, type StoreChange } from "./change.ts";
+import { applyChange, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
 import { goneFile } from "./sweep.ts";
 import {
   dropGeneration,
@@ -205,7 +205,7 @@ export async function stageAndPut(
           kind: "file",
           made: entry === null ? placed.puts.length - 1 : 0,
           created: entry === null,
-          kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
+          kept: entry === null || isOwn || isExtended ? null : storedKeptOf(store, entry),
           left: { sha256: record.sha256 },
           ...isOwn ? { again: true } : {},
           ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},

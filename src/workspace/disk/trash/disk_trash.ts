@@ -5,14 +5,9 @@ import { createFairTurns } from "../../text/fair_turns.ts";
 import type { DiskAccess } from "../directory.ts";
 import { errorCode, toRefusal } from "../refusal.ts";
 import type { Staging } from "../staging/staging.ts";
+import type { TrashLimits } from "../../limits.ts";
 import { settleChange } from "./settle_change.ts";
-import { headerLine, readRecord, recordName, toLine } from "./trash_directory.ts";
-
-/** How long changes are kept, and how many bytes of files. */
-export interface TrashLimits {
-  readonly keepMs: number;
-  readonly maxBytes: number;
-}
+import { headerLine, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
 
 /** A change that is being made. All but `next` happens in a turn of the staging directory. */
 export interface DiskChange {
@@ -142,12 +137,12 @@ export function createDiskTrash(
         },
         next: () => ++last,
         note(number, step) {
-          const line = toLine({ number, step });
+          const line = toRecordLine({ number, step });
           if (!isNoted) onChange?.(ownId());
           staging.trash().appendText(recordName(ownId()), isNoted ? line : headerLine(clock(), by) + line);
           isNoted = true;
         },
-        withdraw: (number) => staging.trash().appendText(recordName(ownId()), toLine({ withdrawn: number })),
+        withdraw: (number) => staging.trash().appendText(recordName(ownId()), toRecordLine({ withdrawn: number })),
         leftAt: new Map(),
       };
     },

@@ -2,7 +2,7 @@
 import type { Change } from "../../change.ts";
 import type { DiskAccess, DiskDirectory, DiskInfo } from "../directory.ts";
 import { errorCode } from "../refusal.ts";
-import { itemName, recordName, toLine } from "./trash_directory.ts";
+import { itemName, recordName, toRecordLine } from "./trash_directory.ts";
 
 /** In a turn of the staging directory, so that no step is being made. */
 export function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: Change): void {
@@ -17,7 +17,7 @@ export function settleChange(access: DiskAccess, trash: DiskDirectory, { id, ste
     } else if (item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino) {
       trash.removeFile(name); // a second name of what still is in its place
     } else continue;
-    trash.appendText(recordName(id), toLine({ withdrawn: number }));
+    trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
   }
 }
 

@@ -44,12 +44,12 @@ export function hasTrash(access: DiskAccess): boolean {
 }
 
 /** The text of a line; it begins with a line end, since a full disk may have cut the line before. */
-export function toLine(content: Line): string {
+export function toRecordLine(content: Line): string {
   return `\n${JSON.stringify(content)}\n`;
 }
 
 export function headerLine(at: number, by: ChangeAuthor | null): string {
-  return toLine({ at, by });
+  return toRecordLine({ at, by });
 }
 
 /** The change as its record tells it; `null` when there is none, or none that can be read. */
@@ -90,7 +90,7 @@ export function saveOldVersion(staging: DiskDirectory, name: string): boolean {
   if ((info.nlink ?? 1) > 1) return false; // it has its place already
   const item = trash.statusOf(itemName(id, number));
   if (item !== null && (item.nlink ?? 1) > 1) trash.removeFile(itemName(id, number)); // the file still is in its place
-  if (item === null || (item.nlink ?? 1) > 1) trash.appendText(recordName(id), toLine({ withdrawn: number }));
+  if (item === null || (item.nlink ?? 1) > 1) trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
   return false;
 }
 

@@ -9,7 +9,7 @@ import { removeDiskEntry } from "../remove.ts";
 import { cutDiskFile } from "./cut.ts";
 import type { DiskTrash } from "./disk_trash.ts";
 import { expectationOf, isAsLeft, restoreItem } from "./restore.ts";
-import { itemName, recordName, toLine } from "./trash_directory.ts";
+import { itemName, recordName, toRecordLine } from "./trash_directory.ts";
 
 /** The operations, of which those that change something are steps of the change that `changing` gives. */
 export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk): Trash {
@@ -46,7 +46,7 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
     },
     noteUndone(id, by) {
       disk.staging.alone(() => {
-        if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toLine({ undoneBy: by }));
+        if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
         return success(null);
       });
       return Promise.resolve();
