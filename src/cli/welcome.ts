@@ -1,5 +1,6 @@
 /** The text on the console when the server starts. */
 import type { Config } from "../config/config.ts";
+import { registryAdvice } from "../composition/servicenow_registry.ts";
 import { version } from "../version.ts";
 
 /** Directories, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
@@ -22,6 +23,9 @@ export function welcomeText(options: {
     ...(missing.length === 0 ? [] : [`  without     ${missing.join("; ")}`]),
     "",
   ];
+  if (config.servicenow.missing.length > 0) {
+    lines.push(...registryAdvice(serverUrl, config.servicenow.missing), "");
+  }
   if (setUpLink !== null) {
     lines.push(
       "First, open this link within 10 minutes and choose the owner's passphrase (it works once):",

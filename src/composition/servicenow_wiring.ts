@@ -58,7 +58,7 @@ export async function openServicenow(
 }
 
 /** Under which keys tokens of linked accounts are sealed: the first seals, the others only open. */
-function tokenBoxes(
+export function tokenBoxes(
   { tokenKey: key, previousTokenKey: previousKey }: Pick<Config["servicenow"], "tokenKey" | "previousTokenKey">,
   secrets: SecretBox,
 ): readonly [SecretBox, ...SecretBox[]] {

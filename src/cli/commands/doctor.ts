@@ -8,7 +8,10 @@ export const doctorCommand: CommandWork = {
   usage: ["doctor [--servicenow]"],
   takesNoWords: true,
   flags: {},
-  switches: { servicenow: "connect to the running server as ServiceNow does, step by step" },
+  switches: {
+    servicenow: "after the rest, ask the instance about each API and table, then connect to the running server as " +
+      "ServiceNow does",
+  },
   run: runDoctor,
 };
 
@@ -22,14 +25,18 @@ async function runDoctor({ flags, loadConfig, print }: CommandContext): Promise<
   const { configFile } = config.value;
   const text = `every setting is usable${configFile === undefined ? "" : `; some are from ${configFile}`}`;
   print(line({ name: "configuration", state: "well", text }));
-  const { examine, playServicenow } = await import("../../composition/doctor/examination.ts"); // see action.ts
+  const { examine } = await import("../../composition/doctor/examination.ts"); // see action.ts
+  const { examineServicenowInstance, playServicenow } = await import("../../composition/doctor/both_ways.ts");
   const counts = { well: 1, note: 0, warning: 0, broken: 0 };
-  const checks = flags["servicenow"] === undefined
-    ? examine(config.value, () => performance.now())
-    : playServicenow(config.value);
-  for await (const check of checks) {
-    print(line(check));
-    counts[check.state] += 1;
+  const parts = [
+    examine(config.value, () => performance.now()),
+    ...flags["servicenow"] === undefined ? [] : [examineServicenowInstance(config.value), playServicenow(config.value)],
+  ];
+  for (const checks of parts) {
+    for await (const check of checks) {
+      print(line(check));
+      counts[check.state] += 1;
+    }
   }
   const { well, warning, broken } = counts;
   print(`\nsummary: ${well} ok, ${warning} warn, ${broken} FAIL\n`);

@@ -11,12 +11,11 @@ import { examineDataDirectory, examineWorkspace } from "./places.ts";
 import { examinePort } from "./port.ts";
 import { examinePublicAddress, systemSurroundings } from "./public_address.ts";
 import { examineServicenow } from "./servicenow.ts";
+import { examineInstallation } from "../installation.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { openableDescriptors } from "../../lib/descriptors.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { createOllamaClient } from "../../ollama/client.ts";
-import { playConnection } from "./play/connection.ts";
-import { scopesOf } from "../servicenow_wiring.ts";
 import { missesTrustProxy, serverUrlFor } from "../server_url.ts";
 import { describeWall } from "../../sandbox/describe_wall.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "../../sandbox/permissions.ts";
@@ -73,7 +72,6 @@ function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   const name = "database";
-  const { examineInstallation } = await import("../installation.ts");
   const found = await examineInstallation(config.storage, { clock: systemClock, lookFor: users.key(ownerId) });
   if (!found.ok) return void (yield { name, state: "broken", text: found.error.problem, remedy: found.error.remedy });
   if (found.value.kind === "absent") {
@@ -233,18 +231,4 @@ async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Chec
   } finally {
     client.close();
   }
-}
-
-/** Plays ServiceNow's own client against the running server, up to where a person would sign in. */
-export async function* playServicenow(config: Config): AsyncGenerator<Check> {
-  const { registrationToken } = config.authorizationServer;
-  const steps = playConnection({
-    serverUrl: serverUrlFor(config.http, config.http.port),
-    instanceOrigin: config.servicenow.access?.instance ?? "https://doctor.service-now.com",
-    scopes: scopesOf(config.servicenow),
-    ...(registrationToken === undefined ? {} : { registrationToken }),
-    fetch,
-    timeoutSeconds: fetchTimeoutMs / 1_000,
-  });
-  for await (const { name, ...step } of steps) yield { name: `ServiceNow, ${name}`, ...step };
 }

@@ -11,7 +11,7 @@ const httpsPort = 443;
 const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
 
 /** The world as these checks see it. */
-interface Surroundings {
+export interface Surroundings {
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Rejects where no trusted certificate for the name is shown. */
   readonly shakeHands: (host: string, port: number) => Promise<void>;
@@ -75,7 +75,7 @@ function judgeAddresses(host: string, addresses: readonly string[]): Check {
     };
 }
 
-async function judgeCertificate(host: string, port: number, shake: Surroundings["shakeHands"]): Promise<Check> {
+export async function judgeCertificate(host: string, port: number, shake: Surroundings["shakeHands"]): Promise<Check> {
   const certificate = "certificate";
   try {
     await shake(host, port);

@@ -5,6 +5,7 @@ import { unavailableCauses } from "../../servicenow/failure.ts";
 import { createFetchOnce } from "../../servicenow/fetch_once.ts";
 import { createTransport } from "../../servicenow/transport.ts";
 import { faultWords } from "../../lib/system_fault.ts";
+import { formWords } from "./servicenow_instance.ts";
 import type { Check } from "./check.ts";
 
 const name = "ServiceNow";
@@ -21,7 +22,7 @@ export async function* examineServicenow(
       name,
       state: "warning",
       text: `SERVICENOW_INSTANCE alone offers no tools: ${missing.join(" and ")} are missing`,
-      remedy: "set them, from an OAuth client of the instance (docs/servicenow.md)",
+      remedy: `set them from an OAuth client of the instance; its form: ${formWords(serverUrl)} (docs/servicenow.md)`,
     };
   }
   if (access === undefined) return;
