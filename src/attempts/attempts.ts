@@ -20,6 +20,8 @@ const longestPauseMs = 1_800_000;
 const joinMs = 120_000;
 /** Discovery after so long a pause of a client that went further is another attempt. */
 const retryPauseMs = 5_000;
+/** How long a client's programs take to hand over to one another. */
+const handOverMs = 5_000;
 /** Of the attempts before a step, those that it may belong to. */
 const maxLookedAt = 100;
 
@@ -57,7 +59,8 @@ function createFinder() {
     if (own?.client === null && isRecent(own, step)) return own;
     if (!isBrowsers(step) || known !== undefined) return undefined;
     const waiting = attempts.slice(-maxLookedAt).filter((each) =>
-      each.client === null && each.steps.some(({ kind }) => discovery.has(kind)) && isRecent(each, step, joinMs)
+      (each.client === null || isHidden(step.client)) && each.steps.some(({ kind }) => mayPrecedeBrowser(kind)) &&
+      !each.steps.some(isBrowsers) && isRecent(each, step, joinMs)
     );
     const network = networkOf(step);
     const near = waiting.filter((each) => each.steps.some((other) => networkOf(other) === network));
@@ -69,7 +72,7 @@ function createFinder() {
     const before = anonymousBefore(step, known);
     const isNew = !isRecent(known, step) || (step.kind === "authorization" && hasEnded(known));
     const attempt = isNew ? before ?? begin() : known;
-    attempt.client = client;
+    if (attempt.client === null || !isHidden(client)) attempt.client = client;
     ofClient.set(client, attempt);
     // The client looks at the documents again before it asks for its token.
     if (before !== undefined && before !== attempt) {
@@ -81,9 +84,20 @@ function createFinder() {
     }
     return attempt;
   };
-  const findOfCaller = (step: Step): Attempt | null => {
+  /** Programs of one client differ in their agent: one calls `/mcp`, another signs in. */
+  const begunByOther = (step: Step): Attempt | undefined => {
+    if (step.kind === "stray" || step.kind === "reached" || step.kind === "refused_token") return undefined;
+    const begun = attempts.slice(-maxLookedAt).filter((each) =>
+      each.client === null && each.steps.every(({ kind }) => kind === "reached") && isRecent(each, step, handOverMs)
+    );
+    const network = networkOf(step);
+    const near = begun.filter((each) => each.steps.some((other) => networkOf(other) === network));
+    const [only, ...more] = near.length > 0 ? near.slice(-1) : begun;
+    return more.length === 0 ? only : undefined;
+  };
+  const findOfCaller = (step: Step): Attempt => {
     const known = ofCaller.get(callerOf(step));
-    if (!isRecent(known, step)) return begin();
+    if (!isRecent(known, step)) return begunByOther(step) ?? begin();
     const startsOver = discovery.has(step.kind) && known.client !== null && step.time - known.lastAt > retryPauseMs &&
       !isAwaitingAnswer(known);
     return startsOver || (step.kind === "registration" && known.client !== null) ? begin() : known;
@@ -99,7 +113,6 @@ function createFinder() {
         return step.kind === "authorization" ? begin() : null;
       }
       const attempt = step.client === null ? findOfCaller(step) : findOfClient(step, step.client);
-      if (attempt === null) return null;
       if (isBrowsers(step)) ofBrowser.set(networkOf(step) ?? "", attempt);
       else if (step.address !== null) ofCaller.set(callerOf(step), attempt);
       return attempt;
@@ -108,6 +121,15 @@ function createFinder() {
 }
 
 const discovery: ReadonlySet<string> = new Set(["reached", "handshake", "resource_metadata", "server_metadata"]);
+
+function mayPrecedeBrowser(kind: Step["kind"]): boolean {
+  return discovery.has(kind) || kind === "registration";
+}
+
+/** The log hides an id that no client has, or that was not looked up. */
+function isHidden(client: string | null): boolean {
+  return client?.startsWith("(") === true;
+}
 
 function callerOf(step: Step): string {
   return `${networkOf(step)} ${step.agent}`;

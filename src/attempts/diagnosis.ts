@@ -49,8 +49,11 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const exact = fitting.filter(({ reasons }) => reasons?.includes("*") !== true);
   const causes = (exact.length > 0 ? exact : fitting).slice(0, maxCauses);
   const [first] = causes;
-  if (first?.isNoFault) return { state: "no_fault", causes: [first] };
-  return { state: "fault", causes: causes.filter(({ isNoFault }) => !isNoFault) };
+  const told = first?.isNoFault ? [first] : causes.filter(({ isNoFault }) => !isNoFault);
+  return {
+    state: first?.isNoFault ? "no_fault" : "fault",
+    causes: told.map(({ id, words, remedy }) => ({ id, words, remedy })),
+  };
 }
 
 function fits({ at, reasons, when }: Cause, facts: Facts): boolean {

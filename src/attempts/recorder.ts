@@ -42,6 +42,7 @@ interface RequestInFlight {
   isNoted: boolean;
 }
 
+const unavailable = "status_503";
 const ownAgent = agentFamily(doctorAgent);
 const maxSeenGrants = 10_000;
 const maxInFlight = 1_000;
@@ -59,18 +60,23 @@ const kindOfEvent: ReadonlyMap<string, StepKind> = new Map([
 const goodOutcomes: ReadonlySet<unknown> = new Set(["registered", "asked", "signed_in", "allowed", "issued"]);
 
 export function createAttemptRecorder(
-  { note: noteStep, isOwnHost, scheme }: {
+  { note: noteStep, isOwnHost, scheme, isDiskFull }: {
     readonly note: (step: NewStep) => void;
     /** Whether the server's documents name this host. */
     readonly isOwnHost: (host: string) => boolean;
     /** Of SERVER_URL: `http:` or `https:`. */
     readonly scheme: string;
+    /** Asked where the storage was not available. Never rejects. */
+    readonly isDiskFull: () => Promise<boolean>;
   },
 ): AttemptRecorder {
   const seen = boundedMap<string, number>(maxSeenGrants);
   const inFlight = new Set<RequestInFlight>();
   const note = (step: NewStep): void => {
-    if (step.agent !== ownAgent) noteStep(step);
+    if (step.agent === ownAgent) return;
+    if (step.reason === unavailable) {
+      void isDiskFull().then((isFull) => noteStep(isFull ? { ...step, reason: "disk_full" } : step));
+    } else noteStep(step);
   };
 
   const cameBy = (request: Request): { readonly host: string | null; readonly sign: string | null } => {

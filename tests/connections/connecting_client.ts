@@ -10,7 +10,9 @@ export interface ConnectingClient {
   readonly name: string;
   readonly agent: string;
   readonly headers: Headers;
-  readonly browser: Person;
+  browser: Person;
+  /** Where the client sends its own requests: the server, or a proxy in front of it. */
+  origin: string;
   clientId: string;
   redirectUri: string;
   verifier: string;
@@ -69,6 +71,7 @@ export function createConnectingClient(
     agent,
     headers,
     browser,
+    origin,
     clientId: "",
     redirectUri: "http://127.0.0.1:8976/callback",
     verifier: randomBytes(32).toString("base64url"),
@@ -77,7 +80,7 @@ export function createConnectingClient(
     async send(path, init = {}) {
       const all = new Headers(headers);
       for (const [key, value] of new Headers(init.headers)) all.set(key, value);
-      return await fetch(new URL(path, origin), { redirect: "manual", ...init, headers: all });
+      return await fetch(new URL(path, client.origin), { redirect: "manual", ...init, headers: all });
     },
     async post(method = "initialize", more = {}) {
       const params = method === "initialize"
@@ -135,10 +138,10 @@ export function createConnectingClient(
       for (const [key, value] of Object.entries(values)) if (value !== null) url.searchParams.set(key, value);
       return url;
     },
-    open: (changes) => browser.open(client.authorizationUrl(changes)),
-    signIn: (changes) => openSignedIn(browser, client.authorizationUrl(changes)),
+    open: (changes) => client.browser.open(client.authorizationUrl(changes)),
+    signIn: (changes) => openSignedIn(client.browser, client.authorizationUrl(changes)),
     async allow(changes) {
-      const back = await answerConsent(browser, await client.signIn(changes));
+      const back = await answerConsent(client.browser, await client.signIn(changes));
       return back.searchParams.get("code") ?? "";
     },
     async redeem(code, changes = {}) {

@@ -2,20 +2,12 @@
 import assert from "node:assert/strict";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
-import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
-import { until } from "../fixtures/until.ts";
+import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+import { judgedAttempts } from "./reports.ts";
 import { createConnectingClient } from "./connecting_client.ts";
 import { arrivalFaults, browserFaults, callFaults, type Fault, registrationFaults, tokenFaults } from "./faults.ts";
 
 const bounds = { lifetimes: { refreshGraceSeconds: 0 } };
-
-interface Line {
-  readonly kind: string;
-  readonly name: string;
-  readonly state: string;
-  readonly causes: readonly { readonly id: string; readonly words: string }[];
-  readonly steps: readonly { readonly agent?: string }[];
-}
 
 const faults: readonly Fault[] = [
   ...arrivalFaults,
@@ -40,16 +32,7 @@ Deno.test("connections: the command and the page name the cause of each fault", 
     });
     await run(client);
   }
-  const lines = await until("all attempts have stopped", async () => {
-    const { stdout, stderr } = await runCommand(["connections", "--json"], {
-      env: { ...env, DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, PORT: new URL(server.url).port },
-    });
-    assert.notEqual(stdout, "", stderr);
-    const found = stdout.trim().split("\n").map((line): Line => JSON.parse(line)).filter(({ kind }) =>
-      kind === "attempt"
-    );
-    return found.length > 0 && !found.some(({ state }) => state === "going_on") && found;
-  });
+  const lines = await judgedAttempts(place, { ...env, PORT: new URL(server.url).port });
   const page = await openSignedIn(owner, `${server.url}/console/why`);
   const articles = page.html.split("<article").slice(1);
   for (const { name, cause, isNoFault, agent = name } of faults) {
@@ -61,7 +44,7 @@ Deno.test("connections: the command and the page name the cause of each fault", 
       const [line] = own;
       assert.equal(line?.causes[0]?.id, cause, JSON.stringify(line));
       assert.equal(line?.state, isNoFault ? "no_fault" : "fault");
-      const article = articles.find((each) => each.includes(`<h3>${line?.name}</h3>`));
+      const article = articles.find((each) => each.includes(`<h2>${line?.name}</h2>`));
       assert.ok(article?.includes(line?.causes[0]?.words.replaceAll("'", "&#39;") ?? "?"), `${name}: ${article}`);
     });
   }

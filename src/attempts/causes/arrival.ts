@@ -1,4 +1,5 @@
 /** Causes of attempts that end before the client is known: the way to the server and its documents. */
+import { stepKinds } from "../step.ts";
 import type { Cause, Facts } from "./cause.ts";
 
 const cameBy = (sign: string) => ({ steps }: Facts): boolean => steps.some((step) => step.sign === sign);
@@ -41,21 +42,15 @@ export const arrivalCauses: readonly Cause[] = [
       "Update the client. If a proxy is in front, let it pass /.well-known/ as it is, without adding or removing a prefix.",
   },
   {
+    id: "disk_full",
+    at: stepKinds,
+    reasons: ["disk_full"],
+    words: "The disk of the server's database is full.",
+    remedy: "Free some space: the server goes on by itself.",
+  },
+  {
     id: "database_lost",
-    at: [
-      "reached",
-      "handshake",
-      "resource_metadata",
-      "server_metadata",
-      "registration",
-      "authorization",
-      "sign_in",
-      "consent",
-      "token",
-      "refresh",
-      "refused_token",
-      "call",
-    ],
+    at: stepKinds,
     reasons: ["status_503"],
     words: "The server could not use its database at that moment.",
     remedy:
@@ -63,37 +58,14 @@ export const arrivalCauses: readonly Cause[] = [
   },
   {
     id: "server_fault",
-    at: [
-      "reached",
-      "resource_metadata",
-      "server_metadata",
-      "registration",
-      "authorization",
-      "sign_in",
-      "consent",
-      "token",
-      "refresh",
-      "refused_token",
-      "call",
-    ],
+    at: stepKinds,
     reasons: ["status_500"],
     words: "The server failed: its disk may be full, or this is a bug.",
     remedy: "Run `portcullis doctor`, and look for request_failed in the log.",
   },
   {
     id: "rate_limited",
-    at: [
-      "reached",
-      "registration",
-      "authorization",
-      "sign_in",
-      "consent",
-      "token",
-      "refresh",
-      "call",
-      "handshake",
-      "refused_token",
-    ],
+    at: stepKinds,
     reasons: ["status_429", "rate_limited"],
     words: "The client, or others at its address, sent too many requests, and was told to wait.",
     remedy:

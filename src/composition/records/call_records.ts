@@ -8,6 +8,7 @@ import type { Log } from "../../lib/log/log.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import { type Live, openLive } from "../../live/live.ts";
 import type { TakeAudit } from "../../mcp/audit.ts";
+import type { Storage } from "../../storage/port.ts";
 import type { Bounds } from "../bounds.ts";
 import type { Installation } from "../installation.ts";
 import { mayHaveSeveralInstances } from "../rate_limits.ts";
@@ -45,6 +46,7 @@ export async function openCallRecords(
   const attempts = createAttemptRecorder({
     note: serverUrl === undefined ? () => {} : steps.note,
     isOwnHost: (host) => hosts.has(host),
+    isDiskFull: () => isDiskFull(parts.storage),
     scheme: serverUrl === undefined ? "" : new URL(serverUrl).protocol,
   });
   const log: Log & { close(): void } = {
@@ -71,4 +73,14 @@ export async function openCallRecords(
       await audit.close();
     },
   };
+}
+
+/** What is written is also what the storage writes to find out whether it is back. */
+async function isDiskFull(storage: Storage): Promise<boolean> {
+  try {
+    await storage.commit({ puts: [{ key: ["health", "write"], value: true }] });
+    return false;
+  } catch (error) {
+    return error instanceof Error && /\bfull\b/.test(error.message);
+  }
 }
