@@ -185,11 +185,10 @@ const faults: readonly Fault[] = [
 ];
 
 Deno.test("connections: a fault of the server or of its proxy is named, also after the server has stopped", async (test) => {
-  await using places = new AsyncDisposableStack();
   const left: (readonly [Fault, ServerPlace])[] = [];
   for (const fault of faults) {
     const { run, hasNoOwner, name: _name, cause: _cause, ...options } = fault;
-    const place = places.use(await makeServerPlace());
+    const place = await makeServerPlace();
     left.push([fault, place]);
     await using server = await startServer(place, options);
     const owner = createPerson(server.url);
@@ -199,7 +198,8 @@ Deno.test("connections: a fault of the server or of its proxy is named, also aft
   }
   for (const [{ name, cause, env = {} }, place] of left) {
     await test.step(`connections: ${name}`, async () => {
-      const [attempt, ...more] = await judgedAttempts(place, { ...env, PORT: String(freePort()) });
+      await using gone = place;
+      const [attempt, ...more] = await judgedAttempts(gone, { ...env, PORT: String(freePort()) });
       assert.deepEqual([attempt?.causes[0]?.id, more.length], [cause, 0], JSON.stringify([attempt, ...more]));
     });
   }
