@@ -80,6 +80,11 @@ async function parts(): Promise<readonly Part[]> {
       command: task("test", "tests/end_to_end/agent_jobs_test.ts"),
       env: { AGENT_JOBS: "large" },
     },
+    {
+      name: "ten thousand calls of fifty people with ServiceNow accounts",
+      command: task("test", "tests/servicenow/many_people_test.ts"),
+      env: { MANY_PEOPLE_CALLS: "10000" },
+    },
     { name: "conformance", command: task("conformance"), missing: isInstalled("npm") ? null : "there is no npm" },
     { name: "soak", command: task("soak", "--minutes", "10") },
     { name: "soak of a simulated fleet", command: task("soak:fleet", "--seeds", "500", "--minutes", "10") },
