@@ -37,7 +37,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   resources: ["lib", "mcp", "ollama", "servicenow", "workspace"],
   prompts: ["lib", "mcp"],
   authorization_server: ["lib", "scopes.ts", "storage"],
-  approval: ["lib", "mcp", "storage"],
+  approval: ["lib", "mcp", "storage", "workspace"],
   console: ["approval", "attempts", "audit", "authorization_server", "lib", "live"],
   resource_server: ["lib"],
   http: ["lib", "mcp", "rate_limit", "storage"],
@@ -99,7 +99,11 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     storage: /^src\/storage\/port\.ts$/,
   },
   rate_limit: { storage: /^src\/storage\/port\.ts$/ },
-  approval: { mcp: /^src\/mcp\/(tool|resource)\.ts$/, storage: /^src\/storage\/port\.ts$/ },
+  approval: {
+    mcp: /^src\/mcp\/(tool|resource)\.ts$/,
+    storage: /^src\/storage\/port\.ts$/,
+    workspace: /^src\/workspace\/(file_display|name_folding)\.ts$/, // how names are compared and shown
+  },
   attempts: { storage: /^src\/storage\/port\.ts$/ },
   console: {
     attempts: /\/report\.ts$/,

@@ -4,7 +4,7 @@ import type { Log } from "../lib/log/log.ts";
 import { randomId } from "../lib/random_secret.ts";
 import type { Storage } from "../storage/port.ts";
 import { type HeldCall, heldMs, listHeldCalls, putHeldCall, readHeldCall } from "./held_call.ts";
-import type { Rule } from "./rule.ts";
+import { maxTextCharacters, type Rule } from "./rule.ts";
 import type { RuleStore } from "./rule_store.ts";
 
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
@@ -67,7 +67,7 @@ export function createDecisions(
           expiresAt: now + heldMs,
         };
         if (!await putHeldCall(storage, call, found.version)) continue;
-        if (approves && extent !== "once") await rules.change((all) => [passFor(call, extent, now), ...all]);
+        if (approves && extent !== "once") await rules.change((all) => withPass(all, call, extent, now));
         log.write("audit", "held_call", {
           outcome: approves ? "approved" : "denied",
           extent: approves ? extent : undefined,
@@ -92,15 +92,35 @@ function mayDecide(
   return isAdministrator || (approver === "person" && person === userId);
 }
 
-/** The rule that lets the same kind of call on: for this connection for an hour, or for this client from now on. */
-function passFor(call: HeldCall, extent: Exclude<Extent, "once">, now: number): Rule {
-  return {
+/**
+ * The rules with one that lets such calls on: for this connection for an hour, or for this client from now on. It comes
+ * right before the rule that asked, and reaches no further: what other rules refuse, or ask about, stays so.
+ */
+function withPass(
+  all: readonly Rule[],
+  call: HeldCall,
+  extent: Exclude<Extent, "once">,
+  now: number,
+): readonly Rule[] | null {
+  const index = all.findIndex(({ id }) => id === call.ruleId);
+  const asking = all[index];
+  if (asking === undefined) return null;
+  const pass: Rule = {
     id: randomId(),
     person: call.person,
     clientId: call.clientId,
-    clientName: call.clientName.slice(0, 200),
+    clientName: call.clientName.slice(0, maxTextCharacters),
     tool: call.tool,
+    ...(asking.place === undefined ? {} : { place: asking.place }),
     verdict: "allow",
     ...(extent === "hour" ? { grantId: call.grantId, until: now + hourMs } : {}),
   };
+  const others = all.slice(0, index).filter((rule) => !isSamePass(rule, pass));
+  return [...others, pass, ...all.slice(index)];
+}
+
+function isSamePass(rule: Rule, pass: Rule): boolean {
+  return (["person", "clientId", "grantId", "tool", "place", "verdict"] as const).every((name) =>
+    rule[name] === pass[name]
+  );
 }

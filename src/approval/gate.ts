@@ -6,7 +6,6 @@ import {
   digestOf,
   type HeldCall,
   heldCallId,
-  heldCallKey,
   heldMs,
   listHeldCalls,
   maxHeldCalls,
@@ -15,35 +14,30 @@ import {
   type StoredHeldCall,
   takeHeldCall,
 } from "./held_call.ts";
-import { effectOf, maxEffectCharacters, placesOf } from "./effect.ts";
+import { cutText } from "./cut_text.ts";
+import { effectOf } from "./effect.ts";
+import { type PlaceReader, placesOf } from "./places.ts";
+import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
 import type { RuleStore } from "./rule_store.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { Log } from "../lib/log/log.ts";
-import type { Timers } from "../lib/time/timers.ts";
-import { watchEntries } from "../lib/watch_entries.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../mcp/tool.ts";
+import { showText } from "../workspace/file_display.ts";
 import type { Storage } from "../storage/port.ts";
 
-/** How long a client is kept waiting: less than the 60 seconds after which most give up. */
-const patienceMs = 45_000;
-const progressEveryMs = 5_000;
 const maxArgumentCharacters = 20_000;
+const maxEffectCharacters = 50_000;
+const maxShownPlaces = 20;
+const maxPlaceCharacters = 200;
 /** Calls of one person that wait. */
 const maxWaitingOfPerson = 50;
 
-interface GateOptions {
+interface GateOptions extends WaitOptions {
   readonly rules: RuleStore;
-  readonly storage: Storage;
   readonly clock: Clock;
-  readonly timers: Timers;
-  readonly log: Log;
-  /** Where people decide. */
-  readonly pageUrl: string;
+  readonly placeReader: PlaceReader;
   /** What a client calls itself. */
   nameOfClient(clientId: string): string;
-  /** For tests; otherwise the constant above. */
-  readonly patienceMs?: number;
 }
 
 /** The tool behind the gate. Without rules a call costs a look at the length of a list. */
@@ -55,7 +49,12 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
     run(input, context) {
       if (rules.current.length === 0) return tool.run(input, context);
       const { subject: person, clientId, grantId } = context.principal;
-      const judged: JudgedCall = { person, clientId, grantId, tool: tool.name, changes, places: placesOf(tool, input) };
+      const { name, successor } = tool;
+      const judged: JudgedCall = {
+        ...{ person, clientId, grantId, tool: name, changes },
+        ...(successor === undefined ? {} : { successor }),
+        ...placesOf(tool, input, options.placeReader),
+      };
       const rule = firstFitting(rules.current, judged, options.clock());
       if (rule === null) return tool.run(input, context);
       if (rule.verdict === "allow") return tool.run(input, withoutQuestions(context));
@@ -82,9 +81,9 @@ function denied(): ToolOutcome {
 /** Waits for a decision, then runs the call once, if it would still do what was approved. */
 async function hold(tool: Tool, held: Held, options: GateOptions): Promise<ToolOutcome> {
   const { input, context } = held;
-  const effect = await effectOf(tool, input, context);
-  if (effect !== null && "failure" in effect) return effect.failure;
-  const asked = await ask(tool, held, effect?.text ?? JSON.stringify(input, null, 2), options);
+  const effect = await describe(tool, held);
+  if (typeof effect !== "string") return effect;
+  const asked = await ask(tool, held, effect, options);
   if (asked === null) return tooMany();
   const decided = asked.call.state === "waiting" ? await waitForDecision(asked, context, options) : asked;
   const { log } = options;
@@ -94,11 +93,31 @@ async function hold(tool: Tool, held: Held, options: GateOptions): Promise<ToolO
   if (decided.call.state === "denied") {
     return { ok: false, code: "denied_by_person", message: deniedWords(decided.call) };
   }
-  if (decided.call.effectDigest !== asked.call.effectDigest || !await takeHeldCall(options.storage, decided)) {
-    return waits(options.pageUrl); // another call used the approval, or what was approved has changed
+  const effectNow = decided === asked ? effect : await describe(tool, held);
+  if (typeof effectNow !== "string") return effectNow;
+  if (decided.call.effectDigest !== digestOf(effectNow)) {
+    await ask(tool, held, effectNow, options); // what was approved has changed since: the page shows what it is now
+    return waits(options.pageUrl);
   }
+  const rule = firstFitting(options.rules.current, held.judged, options.clock());
+  if (rule?.verdict === "deny") return denied();
+  if (rule !== null && isStricter(rule, decided.call) || context.signal.aborted) return waits(options.pageUrl);
+  // another call may have used the approval
+  if (!await takeHeldCall(options.storage, decided)) return waits(options.pageUrl);
   log.write("audit", "held_call", { outcome: "runs", by: decided.call.decidedBy, ...fields });
   return await tool.run(input, withoutQuestions(context));
+}
+
+/** What the call would do, or its failure. */
+async function describe(tool: Tool, { input, context }: Held): Promise<string | ToolOutcome> {
+  const effect = await effectOf(tool, input, context);
+  if (effect !== null && "failure" in effect) return effect.failure;
+  return effect?.text ?? JSON.stringify(input, null, 2);
+}
+
+/** Whether the rule wants an administrator where the call was asked of the person. */
+function isStricter(rule: Rule, call: HeldCall): boolean {
+  return rule.verdict === "ask" && rule.approver === "administrator" && call.approver === "person";
 }
 
 /** Where a rule decides, the tool does not ask the client's person once more. */
@@ -127,21 +146,22 @@ async function ask(
   for (;;) {
     const found = await readHeldCall(storage, id);
     if (found !== null && found.call.state === "denied") return found;
-    if (found !== null && found.call.effectDigest === effectDigest) return found;
+    if (found !== null && found.call.effectDigest === effectDigest && !isStricter(rule, found.call)) return found;
     if (found === null && await isFull(storage, judged.person)) return null;
     const now = clock();
     const call: HeldCall = {
       id,
       person: judged.person,
       clientId: judged.clientId,
-      clientName: nameOfClient(judged.clientId),
+      clientName: cutText(showText(nameOfClient(judged.clientId)), maxPlaceCharacters),
       grantId: judged.grantId,
       tool: tool.name,
-      places: [...judged.places],
-      arguments: JSON.stringify(input, null, 2).slice(0, maxArgumentCharacters),
-      effect: effect.slice(0, maxEffectCharacters),
+      places: judged.places.slice(0, maxShownPlaces).map((place) => cutText(showText(place), maxPlaceCharacters)),
+      arguments: cutText(showText(JSON.stringify(input, null, 2)), maxArgumentCharacters),
+      effect: cutText(showText(effect), maxEffectCharacters),
       effectDigest,
       approver: rule.approver ?? "person",
+      ruleId: rule.id,
       createdAt: now,
       expiresAt: now + heldMs,
       state: "waiting",
@@ -157,52 +177,6 @@ async function ask(
 async function isFull(storage: Storage, person: string): Promise<boolean> {
   const all = await listHeldCalls(storage);
   return all.length >= maxHeldCalls || all.filter((call) => call.person === person).length >= maxWaitingOfPerson;
-}
-
-/** The decided call; `null` where the client is told to come again, or has gone. */
-async function waitForDecision(
-  { call }: StoredHeldCall,
-  context: ToolContext,
-  options: GateOptions,
-): Promise<StoredHeldCall | null> {
-  const { storage, timers, log, pageUrl } = options;
-  const { promise, resolve, reject } = Promise.withResolvers<StoredHeldCall | null>();
-  const watch = watchEntries(storage, [heldCallKey(call.id)], async () => {
-    const now = await readHeldCall(storage, call.id);
-    if (now === null || now.call.state !== "waiting") resolve(now);
-  }, { log, timers });
-  const giveUp = (): void => resolve(null);
-  await context.handOut();
-  const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
-  const stopWaiting = timers.after(waitMs, giveUp);
-  const startedAt = timers.elapsed();
-  const url = `${pageUrl}?call=${call.id}`;
-  const message = `Waiting for approval at ${url}`;
-  const tell = (): void => context.progress({ progress: (timers.elapsed() - startedAt) / 1_000, message });
-  const stopTelling = timers.every(progressEveryMs, tell);
-  const signals = [context.signal, context.answerNow];
-  for (const signal of signals) {
-    if (signal.aborted) giveUp();
-    signal.addEventListener("abort", giveUp, { once: true });
-  }
-  tell();
-  watch.look();
-  if (context.supports("url_elicitation")) {
-    const words = `Decide whether ${call.clientName} may use ${call.tool}.`;
-    const page = { method: "elicitation/create", params: { mode: "url", message: words, url } } as const;
-    // Opening the page is all that the client can say yes to: the decision is made there.
-    context.ask({ approval: page }).then((answers) => {
-      if (answers.ok && answers.value.approval.action !== "accept") giveUp();
-    }, reject);
-  }
-  try {
-    return await promise;
-  } finally {
-    watch.stop();
-    stopWaiting();
-    stopTelling();
-    for (const signal of signals) signal.removeEventListener("abort", giveUp);
-  }
 }
 
 function waits(pageUrl: string): ToolOutcome {

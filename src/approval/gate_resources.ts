@@ -1,33 +1,53 @@
-/** Resources behind the same rules: what no tool may read without a person, no resource gives either. */
+/** Resources behind the same rules: what no tool may read without a person, no resource gives, lists or completes. */
+import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { ResourceFamily } from "../mcp/resource.ts";
-import { firstFitting } from "./rule.ts";
+import type { Resource, ResourceFamily } from "../mcp/resource.ts";
+import { firstFitting, type Rule } from "./rule.ts";
 import type { RuleStore } from "./rule_store.ts";
 
-/** What rules call the reading of a resource. */
-const toolName = "resources/read";
+interface ResourceGateOptions {
+  readonly rules: RuleStore;
+  readonly clock: Clock;
+  /** The tool that reads the same. */
+  readonly tool: string;
+  /** The names of the path or table that an address means. */
+  placeOf(uri: string): readonly string[];
+}
 
-/** The family behind the gate; `placeOf` says which path or table an address means. */
-export function gateResources(
-  family: ResourceFamily,
-  { rules, clock, placeOf }: {
-    readonly rules: RuleStore;
-    readonly clock: Clock;
-    placeOf(uri: string): string | null;
-  },
-): ResourceFamily {
+/** The family behind the gate. */
+export function gateResources(family: ResourceFamily, options: ResourceGateOptions): ResourceFamily {
+  const { rules, clock, tool, placeOf } = options;
+  const stopping = ({ subject: person, clientId, grantId }: Principal, names: readonly string[]): Rule | null => {
+    const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
+    const call = { person, clientId, grantId, tool, changes: false, places, otherNames };
+    const rule = firstFitting(rules.current, call, clock());
+    return rule?.verdict === "allow" ? null : rule;
+  };
+  const seen = (principal: Principal, listed: readonly Resource[]): readonly Resource[] =>
+    rules.current.length === 0 ? listed : listed.filter(({ uri }) => stopping(principal, placeOf(uri)) === null);
+  const { listPage, complete } = family;
   return {
     ...family,
+    async list(principal) {
+      return seen(principal, await family.list(principal));
+    },
+    ...listPage === undefined ? {} : {
+      async listPage(principal, position, limit) {
+        const page = await listPage(principal, position, limit);
+        return page === null ? null : { ...page, resources: seen(principal, page.resources) };
+      },
+    },
+    ...complete === undefined ? {} : {
+      async complete(template, variable, value, others, principal) {
+        const values = await complete(template, variable, value, others, principal);
+        if (rules.current.length === 0) return values;
+        return values.filter((each) => stopping(principal, placeOf(filledIn(template, variable, each))) === null);
+      },
+    },
     read(uri, context) {
       if (rules.current.length === 0) return family.read(uri, context);
-      const { subject: person, clientId, grantId } = context.principal;
-      const places = [placeOf(uri)].filter((place) => place !== null);
-      const rule = firstFitting(
-        rules.current,
-        { person, clientId, grantId, tool: toolName, changes: false, places },
-        clock(),
-      );
-      if (rule === null || rule.verdict === "allow") return family.read(uri, context);
+      const rule = stopping(context.principal, placeOf(uri));
+      if (rule === null) return family.read(uri, context);
       return {
         refusal: rule.verdict === "deny"
           ? "The owner of this server does not allow this."
@@ -35,4 +55,9 @@ export function gateResources(
       };
     },
   };
+}
+
+/** The address that a template (RFC 6570) makes of a value. */
+function filledIn(template: string, variable: string, value: string): string {
+  return template.replace(/\{\+?([a-z_]+)\}/, (whole, name: string) => name === variable ? value : whole);
 }

@@ -23,6 +23,8 @@ const heldShape = z.object({
   /** SHA-256 of the whole effect: an approval is for this effect and no other. */
   effectDigest: z.string(),
   approver: z.enum(["person", "administrator"]),
+  /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
+  ruleId: z.string().optional(),
   createdAt: z.number(),
   expiresAt: z.number(),
   state: z.enum(["waiting", "approved", "denied"]),

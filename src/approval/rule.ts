@@ -1,5 +1,6 @@
 /** Rules: which calls go on, which wait for a person, and which are refused. The first that fits decides. */
 import * as z from "zod";
+import { foldedForms } from "../workspace/name_folding.ts";
 
 /** What a rule says. */
 export type Verdict = "allow" | "ask" | "deny";
@@ -10,20 +11,26 @@ export interface JudgedCall {
   readonly clientId: string;
   readonly grantId: string;
   readonly tool: string;
+  /** Of a former name: the tool's name now. */
+  readonly successor?: string;
   /** The tool changes something. */
   readonly changes: boolean;
   /** Paths of the workspace without a leading slash, tables of ServiceNow; empty for a call about none. */
   readonly places: readonly string[];
+  /** What else the places may be called: counts for what a rule stops. */
+  readonly otherNames?: readonly string[];
 }
 
-const maxTextCharacters = 200;
+export const maxTextCharacters = 200;
+/** A client's id may be the address of its metadata document. */
+const maxClientIdCharacters = 4_096;
 const text = z.string().max(maxTextCharacters);
 
 /** A rule. What it leaves out fits every call. */
 export const ruleSchema = z.object({
   id: z.string(),
   person: text.optional(),
-  clientId: text.optional(),
+  clientId: z.string().max(maxClientIdCharacters).optional(),
   /** For people to recognise the client by. */
   clientName: text.optional(),
   /** An approval for a while holds for this grant alone. */
@@ -54,24 +61,41 @@ function fits(rule: Rule, call: JudgedCall, now: number): boolean {
   if (rule.person !== undefined && rule.person !== call.person) return false;
   if (rule.clientId !== undefined && rule.clientId !== call.clientId) return false;
   if (rule.grantId !== undefined && rule.grantId !== call.grantId) return false;
-  if (rule.tool !== undefined && rule.tool !== call.tool && !(rule.tool === everyChange && call.changes)) return false;
+  if (!isAboutTool(rule, call)) return false;
   const { place } = rule;
   if (place === undefined) return true;
   // A call is let on where all of its places are allowed; it is stopped where one of them is not.
-  return rule.verdict === "allow"
-    ? call.places.length > 0 && call.places.every((each) => isWithin(each, place))
-    : call.places.some((each) => isWithin(each, place) || isWithin(place, each));
+  if (rule.verdict === "allow") {
+    return call.places.length > 0 && call.places.every((each) => isWithin(each, place, isSameName));
+  }
+  return [...call.places, ...call.otherNames ?? []].some((each) =>
+    isWithin(each, place, mayBeSameName) || isWithin(place, each, mayBeSameName)
+  );
 }
 
-/** Whether a path is a place, or below it. Case and Unicode form do not hide a file from a rule. */
-function isWithin(path: string, place: string): boolean {
-  const [inner, outer] = [folded(path), folded(place)];
-  return outer === "" || inner === outer || inner.startsWith(`${outer}/`);
+function isAboutTool({ tool }: Rule, call: JudgedCall): boolean {
+  if (tool === undefined || tool === call.tool || tool === call.successor) return true;
+  return tool === everyChange && call.changes;
 }
 
-function folded(path: string): string {
-  return path.normalize("NFC").toLowerCase().split("/").filter((name) => name !== "" && name !== ".").join("/");
+type SameName = (a: string, b: string) => boolean;
+
+function isWithin(path: string, place: string, isSame: SameName): boolean {
+  const [inner, outer] = [namesOf(path), namesOf(place)];
+  return outer.length <= inner.length && outer.every((name, index) => isSame(name, inner[index] ?? ""));
 }
+
+function namesOf(path: string): readonly string[] {
+  return path.split("/").filter((name) => name !== "" && name !== ".");
+}
+
+const isSameName: SameName = (a, b) => a.normalize("NFC") === b.normalize("NFC");
+
+/** Whether any file system takes the two for one name. */
+const mayBeSameName: SameName = (a, b) => {
+  const forms = foldedForms(b);
+  return a === b || foldedForms(a).some((form) => forms.includes(form));
+};
 
 /** A rule in a sentence. */
 export function ruleWords(rule: Rule): string {

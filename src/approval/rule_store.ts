@@ -1,5 +1,6 @@
 /** The rules as they are stored: one entry, so that their order changes at once, and everywhere. */
 import * as z from "zod";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
@@ -15,12 +16,14 @@ export interface RuleStore {
   readonly current: readonly Rule[];
   /** Reads them anew. */
   load(): Promise<void>;
-  /** Replaces them by what `change` makes of them; `null` from it changes nothing. */
+  /** Replaces them by what `change` makes of them; `null` from it, or too many, changes nothing. */
   change(change: (rules: readonly Rule[]) => readonly Rule[] | null): Promise<boolean>;
   close(): void;
 }
 
-export function createRuleStore({ storage, log }: { readonly storage: Storage; readonly log: Log }): RuleStore {
+export function createRuleStore(
+  { storage, clock, log }: { readonly storage: Storage; readonly clock: Clock; readonly log: Log },
+): RuleStore {
   let current: readonly Rule[] = [];
   const read = async () => {
     const entry = await storage.get(key);
@@ -38,11 +41,11 @@ export function createRuleStore({ storage, log }: { readonly storage: Storage; r
     async change(change) {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const { version, rules } = await read();
-        const changed = change(rules);
-        if (changed === null) return false;
-        const kept = changed.slice(0, maxRules);
-        if (await storage.commit({ checks: [{ key, version }], puts: [{ key, value: { rules: kept } }] })) {
-          current = kept;
+        const changed = change(rules.filter(({ until }) => until === undefined || until > clock()));
+        // none is dropped to make room: it may be the one that asks
+        if (changed === null || changed.length > maxRules) return false;
+        if (await storage.commit({ checks: [{ key, version }], puts: [{ key, value: { rules: changed } }] })) {
+          current = changed;
           return true;
         }
       }

@@ -127,12 +127,15 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     clock,
   });
 
+  const clientNames = boundedMap<string, string>(maxRememberedClients);
+  const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
+  const approval = await openApproval({ ...dependencies, nameOfClient });
   const toolbox = await createToolbox(config, {
     ...dependencies,
+    ...approval,
     servicenow,
     transferBy: { serverUrl, secrets, timers, access: authorizationServer.verifier },
   });
-  const clientNames = boundedMap<string, string>(maxRememberedClients);
   const profiles = createProfiles({
     compatibility: config.mcp.compatibility,
     findClient: async (clientId) => {
@@ -144,8 +147,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     toolFailureIsProtocolError: config.mcp.toolFailures === "error",
   });
 
-  const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
-  const approval = await openApproval({ ...dependencies, nameOfClient });
   const tools = [...toolbox.tools, ...dependencies.extraTools ?? []];
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
@@ -154,7 +155,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     serverInfo,
     extensions: [clientCredentialsExtension],
     tools: tools.map((tool) => withIcons(approval.gate(tool), serverUrl)),
-    resources: toolbox.resources.map(approval.gateResources),
+    resources: toolbox.resources,
     prompts: toolbox.prompts,
     noteClient(principal, name) {
       records.attempts.noteName(principal, name);

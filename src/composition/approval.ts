@@ -3,13 +3,13 @@ import { createDecisions, type Decisions } from "../approval/decisions.ts";
 import { gateResources } from "../approval/gate_resources.ts";
 import { gateTool } from "../approval/gate.ts";
 import { createRuleStore, type RuleStore } from "../approval/rule_store.ts";
+import { placeOfResource, placeReader, readingToolOf } from "./approval_places.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { ResourceFamily } from "../mcp/resource.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { parseFileUri } from "../workspace/file_uri.ts";
 import type { Storage } from "../storage/port.ts";
 
 interface Approval {
@@ -39,6 +39,7 @@ export async function openApproval(parts: ApprovalParts): Promise<Approval> {
     ...parts,
     ...parts.bounds.approval,
     rules,
+    placeReader,
     pageUrl: `${parts.serverUrl}/console/decisions`,
     nameOfClient: (id: string) => parts.nameOfClient(id) ?? id,
   };
@@ -46,12 +47,8 @@ export async function openApproval(parts: ApprovalParts): Promise<Approval> {
     rules,
     decisions: createDecisions({ ...parts, rules }),
     gate: (tool) => gateTool(tool, options),
-    gateResources: (family) => gateResources(family, { ...parts, rules, placeOf }),
+    gateResources: (family) =>
+      gateResources(family, { ...parts, rules, tool: readingToolOf(family.name), placeOf: placeOfResource }),
     close: () => rules.close(),
   };
-}
-
-/** A file's path, or the table of a record's address. */
-function placeOf(uri: string): string | null {
-  return parseFileUri(uri)?.text ?? /^servicenow:\/\/([a-z_]+)/.exec(uri)?.[1] ?? null;
 }

@@ -17,6 +17,7 @@ import { serveStdio } from "../stdio/serve_stdio.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { startTelemetry } from "../telemetry/telemetry.ts";
 import { openCallRecords } from "./records/call_records.ts";
+import { openApproval } from "./approval.ts";
 import { systemTimers } from "../lib/time/timers.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
@@ -64,11 +65,18 @@ export async function runStdio(
     });
   }
   const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });
-  const toolbox = await createToolbox(config, { ...parts, servicenow, telemetry }).catch((error) => {
+  const approval = await openApproval({
+    ...{ ...parts, serverUrl, timers: systemTimers, bounds: {} },
+    nameOfClient: () => undefined,
+  });
+  const toolbox = await createToolbox(config, { ...parts, ...approval, servicenow, telemetry }).catch((error) => {
     if (error instanceof UnusableError) return error;
     throw error;
   });
-  if (toolbox instanceof UnusableError) return failure(toolbox);
+  if (toolbox instanceof UnusableError) {
+    approval.close();
+    return failure(toolbox);
+  }
   const records = await openCallRecords(config, {
     ...parts,
     timers: systemTimers,
@@ -79,6 +87,7 @@ export async function runStdio(
   const mcp = createProtocolServer(config, {
     ...parts,
     ...toolbox,
+    tools: toolbox.tools.map(approval.gate),
     tracer,
     log: records.log,
     recordRequest,
@@ -99,6 +108,7 @@ export async function runStdio(
     return success(null);
   } finally {
     await mcp.close();
+    approval.close();
     await records.close();
     servicenow?.close();
     await toolbox.close();

@@ -54,6 +54,8 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly telemetry: Telemetry;
   /** The time of day, for the files of a workspace in the storage. */
   readonly clock: Clock;
+  /** The rules about what is read, for prompts too. */
+  gateResources(family: ResourceFamily): ResourceFamily;
   /** Where there is an HTTP server to move files through. */
   readonly transferBy?: TransferBy;
 }
@@ -80,13 +82,16 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     random: Math.random,
   });
   const models = { model, models: config.ollama.models, embeddingModels: config.ollama.embeddingModels ?? [] };
-  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, config.servicenow);
+  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, {
+    ...config.servicenow,
+    gateResources: dependencies.gateResources,
+  });
   return {
     model,
     workspace,
     resources: [
-      workspaceFilesResource(workspace, watches),
-      llmModelsResource(models),
+      dependencies.gateResources(workspaceFilesResource(workspace, watches)),
+      dependencies.gateResources(llmModelsResource(models)),
       ...(records === null ? [] : [records.resources]),
     ],
     prompts: records === null ? [] : records.prompts,
@@ -131,12 +136,16 @@ function generationMs(toolTimeoutMs: number): number {
 }
 
 /** What is offered of a ServiceNow instance; loaded only where there is one. */
-async function recordsOf(servicenow: ServicenowRecords, workspace: WorkspaceSource, { write }: Config["servicenow"]) {
+async function recordsOf(
+  servicenow: ServicenowRecords,
+  workspace: WorkspaceSource,
+  { write, gateResources }: Pick<Config["servicenow"], "write"> & Pick<ToolboxDependencies, "gateResources">,
+) {
   const { servicenowTools } = await import("../tools/servicenow/servicenow_tools.ts");
   const { workspaceFiles } = await import("../tools/servicenow/files.ts");
   const { servicenowResources } = await import("../resources/servicenow.ts");
   const { servicenowPrompts } = await import("../prompts/servicenow.ts");
-  const resources = servicenowResources(servicenow);
+  const resources = gateResources(servicenowResources(servicenow));
   const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: write });
   return { tools, resources, prompts: servicenowPrompts(resources.read) };
 }

@@ -126,8 +126,12 @@ export interface Tool {
   readonly output?: z.ZodType;
   /** Callable and not listed: a former name. */
   readonly unlisted?: boolean;
+  /** The tool that took its place, whose rules hold for it too. */
+  readonly successor?: string;
   /** What a caller may ask for in one answer, where that is more than clients let pass unasked. */
   readonly maxResultCharacters?: number;
+  /** Files or tables that every call is about, beside those in its parameters; an empty text for all there is. */
+  readonly places?: readonly string[];
   readonly run: (input: never, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>;
   /** What a call would do, in words or as a difference, for a person who decides about it; or its failure. */
   readonly preview?: (input: never, context: ToolContext) => Promise<string | ToolOutcome>;

@@ -86,7 +86,7 @@ Deno.test("the page shows what each change would do, not the arguments", async (
     ["file_write", { filename: "there.txt", content: "is\n" }, ["<del>-was</del>", "<ins>+is</ins>", "4 bytes now"]],
     ["file_write", { filename: "new.txt", content: "is\n", mode: "create" }, ["a new file", "<ins>+is</ins>"]],
     ["file_delete", { path: "old", recursive: true }, ["with 3 entries", "- inner/b.txt"]],
-    ["file_move", { path: "old/a.txt", destination: "there.txt", overwrite: true }, ["replacing a file of 4 bytes"]],
+    ["file_move", { path: "old/a.txt", destination: "there.txt", overwrite: true }, ["replacing a file (4 bytes now"]],
   ] as const;
   for (const [tool, input, words] of shown) {
     assert.ok((await desk.call(tool, input)).isError);

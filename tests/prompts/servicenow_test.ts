@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
+import { gateResources } from "../../src/approval/gate_resources.ts";
+import { placeOfResource, readingToolOf } from "../../src/composition/approval_places.ts";
 import { servicenowPrompts } from "../../src/prompts/servicenow.ts";
+import type { RuleStore } from "../../src/approval/rule_store.ts";
 import { servicenowResources } from "../../src/resources/servicenow.ts";
 import { principalOf } from "../servicenow/principal.ts";
 import { openPlace } from "../servicenow/place.ts";
@@ -57,5 +60,18 @@ Deno.test("a prompt about a record that cannot be read carries the error for the
     const content = record?.content;
     assert.ok(content?.type === "resource");
     assert.equal(JSON.parse(content.resource.text ?? "").error, error);
+  }
+});
+
+Deno.test("a rule about a table, or about reading records, holds for prompts and resources", async () => {
+  await using place = await openPlace();
+  await place.link("one", "ada");
+  const family = servicenowResources(place.servicenow);
+  for (const rule of [{ place: "Incident" }, { tool: "servicenow_get_record" }, { place: "task" }]) {
+    const rules = { current: [{ id: "r", verdict: "deny", ...rule }] } as unknown as RuleStore;
+    const tool = readingToolOf(family.name);
+    const gated = gateResources(family, { rules, clock: Date.now, tool, placeOf: placeOfResource });
+    const rendered = await servicenowPrompts(gated.read)[0]?.render({ incident: "INC0010001" }, context);
+    assert.ok(rendered?.ok === false && rendered.code === "denied_by_rule", JSON.stringify(rule));
   }
 });

@@ -1,5 +1,13 @@
 /** Rules: what goes on, what waits and what is refused, in words; tried on the last day's calls before they hold. */
-import { everyChange, firstFitting, type JudgedCall, type Rule, ruleWords, type Verdict } from "../../approval/rule.ts";
+import {
+  everyChange,
+  firstFitting,
+  type JudgedCall,
+  maxTextCharacters,
+  type Rule,
+  ruleWords,
+  type Verdict,
+} from "../../approval/rule.ts";
 import { maxRules, type RuleStore } from "../../approval/rule_store.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { randomId } from "../../lib/random_secret.ts";
@@ -70,6 +78,7 @@ export function rulesSection(options: RulesOptions): Section {
         confirm: () => "change the rules",
         async run({ form, visitor, now, href }) {
           const rule = ruleFrom(form, await options.clients());
+          if (typeof rule === "string") return { ok: false, error: { problem: rule } };
           if (form.get("trial") !== null) {
             const calls = await options.recentCalls();
             const caught = calls.filter((call) => firstFitting([rule], call, now) !== null).length;
@@ -104,23 +113,24 @@ function raised(all: readonly Rule[], id: string | null): readonly Rule[] | null
 }
 
 const ruleFields = ["person", "clientId", "clientName", "tool", "place"] as const;
-const maxFieldCharacters = 200;
-
 function ruleFrom(
   form: URLSearchParams,
   clients: readonly { readonly id: string; readonly name: string }[],
-): Rule {
+): Rule | string {
   const clientId = form.get("client") ?? "";
   const given: Readonly<Record<(typeof ruleFields)[number], string>> = {
     person: form.get("person") ?? "",
     clientId,
-    clientName: clients.find(({ id }) => id === clientId)?.name ?? "",
+    clientName: clients.find(({ id }) => id === clientId)?.name.slice(0, maxTextCharacters) ?? "",
     tool: form.get("tool") ?? "",
     place: (form.get("place") ?? "").trim(),
   };
-  const texts = ruleFields.flatMap((name) =>
-    given[name] === "" ? [] : [[name, given[name].slice(0, maxFieldCharacters)]]
-  );
+  const texts = ruleFields.flatMap((name) => given[name] === "" ? [] : [[name, given[name]]]);
+  // a rule that is cut, or that waits for a pattern, would fit no call and look as if it did
+  if (given.place.length > maxTextCharacters) return `A place has at most ${maxTextCharacters} characters.`;
+  if (/[*\\]|(?:^|\/)\.\.(?:\/|$)/.test(given.place)) {
+    return "A place is a directory, a file or a table: no pattern, no backslash and no .. in it.";
+  }
   const verdict = verdicts.find((each) => each === form.get("verdict")) ?? "ask";
   return {
     id: randomId(),

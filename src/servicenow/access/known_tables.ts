@@ -242,6 +242,19 @@ export function tableNameOf(text: string): string {
   return byAlias.get(name) ?? (byName.has(name.replace(/s$/, "")) ? name.replace(/s$/, "") : name);
 }
 
+/** What else a table's records may be reached by: its label, the tables that it extends, and those that extend it. */
+export function relatedTables(name: string): readonly string[] {
+  const { label, parents = [] } = knownTable(name) ?? {};
+  const extending = known.filter((each) => each.parents?.includes(name) === true);
+  const group = name.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [];
+  return [
+    ...(label === undefined ? [] : [label]),
+    ...parents,
+    ...group,
+    ...extending.flatMap((each) => [each.name, each.label]),
+  ];
+}
+
 /** The table whose numbers start so; any other number is a task's. */
 export function tableOfNumber(number: string): string {
   const [, prefix = ""] = /^([A-Z]+)\d/.exec(number.toUpperCase()) ?? [];

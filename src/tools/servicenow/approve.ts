@@ -14,6 +14,7 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     aliases: { number: "id", sys_id: "id" },
+    places: ["sysapproval_approver"],
     input: z.object({
       id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),
       decision: z.enum(["approve", "reject"]),

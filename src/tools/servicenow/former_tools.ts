@@ -20,6 +20,8 @@ export function formerReadingTools(servicenow: ServicenowRecords, files: Attachm
     defineTool({
       ...reading,
       name: "servicenow_my_profile",
+      successor: "servicenow_get_record",
+      places: ["sys_user"],
       title: "Read my ServiceNow profile",
       description: "Now servicenow_get_record with id=me.",
       input: z.object({}),
@@ -33,6 +35,7 @@ export function formerReadingTools(servicenow: ServicenowRecords, files: Attachm
     defineTool({
       ...reading,
       name: "servicenow_list_attachments",
+      successor: "servicenow_get_record",
       title: "List attachments of a ServiceNow record",
       description: "Now servicenow_get_record with include=attachments.",
       input: z.object({ table: z.string(), id: z.string() }),
@@ -53,6 +56,8 @@ export function formerReadingTools(servicenow: ServicenowRecords, files: Attachm
     defineTool({
       ...reading,
       name: "servicenow_save_attachment",
+      successor: "servicenow_fetch_attachment",
+      places: [""],
       title: "Save a ServiceNow attachment",
       description: "Now servicenow_fetch_attachment.",
       scopes: ["servicenow:read", "files:write"],
@@ -81,6 +86,7 @@ export function formerWritingTools(
     defineTool({
       ...writing,
       name: "servicenow_add_comment",
+      successor: "servicenow_add_note",
       title: "Comment on a ServiceNow record",
       description: "Now servicenow_add_note.",
       input: z.object({
@@ -100,6 +106,8 @@ export function formerWritingTools(
     defineTool({
       ...writing,
       name: "servicenow_create_incident",
+      successor: "servicenow_create",
+      places: ["incident"],
       title: "Open a ServiceNow incident",
       description: "Now servicenow_create with table=incident.",
       input: z.object({
@@ -114,6 +122,7 @@ export function formerWritingTools(
     defineTool({
       ...writing,
       name: "servicenow_add_attachment",
+      successor: "servicenow_attach",
       title: "Attach a file to a ServiceNow record",
       description: "Now servicenow_attach.",
       scopes: attach.scopes,

@@ -14,6 +14,7 @@ export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
     description: "Orders a catalog item or submits a record producer. Questions: servicenow_describe item.",
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+    places: ["sc_cat_item", "sc_request", "sc_req_item"],
     input: z.object({
       item: z.string().optional().describe("Name, sys_id or link"),
       answers: z.string().optional().describe("As values in servicenow_create; requested_for for another person"),

@@ -1,4 +1,5 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
+import { createHash } from "node:crypto";
 import type { ToolContext } from "../../../mcp/tool.ts";
 import { showName, showText } from "../../../workspace/file_display.ts";
 import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../../workspace/path.ts";
@@ -67,13 +68,17 @@ export async function previewDelete(
   const head = `Deletes ${showName(path.text)}`;
   if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
   const lines: string[] = [];
+  const all = createHash("sha256");
   let count = 0;
   for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
     if (!entry.ok || ++count >= maxCountedEntries) break;
+    all.update(`${entry.value.segments.join("/")}\n`);
     if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
   }
   const more = count > lines.length
-    ? `\n... and ${count - lines.length}${count >= maxCountedEntries ? " or more" : ""} others`
+    ? `\n... and ${count - lines.length}${count >= maxCountedEntries ? " or more" : ""} others (list ${
+      toVersion(all.digest("hex"))
+    })` // an approval is for these entries, also those that are not shown
     : "";
   return count === 0 ? head : `${head} with ${count} entries:\n${lines.join("\n")}${more}`;
 }
@@ -89,10 +94,11 @@ export async function previewMove(
   context: ToolContext,
 ): Promise<string> {
   if (path === undefined) return `Makes the directory ${showName(destination)}`;
+  const workspace = workspaceOf(source, context.principal);
   const to = parseDirectoryPath(destination);
-  const there = to.ok ? await workspaceOf(source, context.principal).stat(to.value) : null;
-  const replaces = there?.ok && there.value.kind === "file"
-    ? `, replacing a file of ${there.value.sizeBytes} bytes`
+  const there = to.ok ? await workspace.stat(to.value) : null;
+  const replaces = to.ok && there?.ok && there.value.kind === "file"
+    ? `, replacing a file (${(await stateOf(workspace, to.value)).what})`
     : "";
   return `${copy ? "Copies" : "Moves"} ${showName(path)} to ${showName(destination)}${replaces}`;
 }

@@ -42,6 +42,7 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
       openWorldHint: false,
     },
     aliases: { id: "change" },
+    places: [""],
     input: z.object({
       change: z.string().optional().describe("From the list, or last; absent to list"),
     }),
@@ -51,20 +52,44 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
       undone_by: z.string().optional().describe("The change that undid it"),
       paths: z.array(z.string()).optional(),
     }),
+    async preview({ change: wanted }: { readonly change?: string }, { principal }) {
+      const { trash } = workspaceOf(source, principal);
+      if (trash === null) return nothingKept;
+      if (wanted === undefined) return "Lists the last changes of this client";
+      const change = await wantedChange(trash, principal, wanted);
+      return "code" in change ? change : previewUndo(change);
+    },
     async run({ change: wanted }, context) {
       const { trash } = workspaceOf(source, context.principal);
-      if (trash === null) return { ok: false, code: "nothing_kept", message: "This server does not keep changes" };
+      if (trash === null) return nothingKept;
       if (wanted === undefined) return await listChanges(trash, context.principal);
-      const change = wanted === "last" ? await lastChange(trash, context.principal) : await trash.find(wanted);
-      if (change === null || !isOwn(change, context.principal)) {
-        const message = wanted === "last"
-          ? "There is no change of yours to undo"
-          : "There is no such change of yours; call file_undo without change for the list";
-        return { ok: false, code: "not_found", message };
-      }
-      return await undo(source, context, trash, change);
+      const change = await wantedChange(trash, context.principal, wanted);
+      return "code" in change ? change : await undo(source, context, trash, change);
     },
   });
+}
+
+const nothingKept = { ok: false, code: "nothing_kept", message: "This server does not keep changes" } as const;
+
+async function wantedChange(
+  trash: Trash,
+  principal: Principal,
+  wanted: string,
+): Promise<Change | Extract<ToolOutcome, { readonly ok: false }>> {
+  const change = wanted === "last" ? await lastChange(trash, principal) : await trash.find(wanted);
+  if (change !== null && isOwn(change, principal)) return change;
+  const message = wanted === "last"
+    ? "There is no change of yours to undo"
+    : "There is no such change of yours; call file_undo without change for the list";
+  return { ok: false, code: "not_found", message };
+}
+
+/** For the person who decides: all that the undo may touch. */
+function previewUndo({ id, at, by, steps }: Change): string {
+  const paths = [...new Set(steps.map(({ step }) => showName(step.path)))];
+  return `Undoes ${by?.tool} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):\n${
+    paths.map((path) => `- ${path}`).join("\n")
+  }`;
 }
 
 async function undo(

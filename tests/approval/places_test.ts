@@ -1,0 +1,132 @@
+/** Which calls a rule about a place stops, whatever the call names it by. */
+import assert from "node:assert/strict";
+import { placesOf } from "../../src/approval/places.ts";
+import { firstFitting, type Rule } from "../../src/approval/rule.ts";
+import { placeReader } from "../../src/composition/approval_places.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
+import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
+import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
+import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
+
+const unused = {} as never;
+const tools: ReadonlyMap<string, Tool> = new Map([
+  fileReadTool(unused),
+  fileEditTool(unused),
+  fileMoveTool(unused),
+  fileUndoTool(unused),
+  llmEmbedTool({ model: unused, workspace: unused, embeddingModels: ["m"] }),
+  llmGenerateTool({ model: unused, workspace: unused, models: ["m"], clock: unused }),
+  ...servicenowTools(unused, { files: unused, writing: true }),
+].map((tool) => [tool.name, tool]));
+
+function fits(rule: Partial<Rule>, name: string, input: Record<string, unknown>): boolean {
+  const tool = tools.get(name);
+  assert.ok(tool, name);
+  const { successor } = tool;
+  const call = {
+    ...{ person: "ada", clientId: "c", grantId: "g", tool: name, changes: true },
+    ...(successor === undefined ? {} : { successor }),
+    ...placesOf(tool, input, placeReader),
+  };
+  return firstFitting([{ id: "r", verdict: "deny", ...rule }], call, 0) !== null;
+}
+
+Deno.test("a rule about a file stops every parameter and spelling that may mean it", () => {
+  const manyEdits = [...Array.from({ length: 600 }, (_, index) => ({ path: `n${index}` })), { path: "secret/a.txt" }];
+  for (
+    const [tool, input] of [
+      ["file_read", { filename: "secret/a.txt:1-9" }],
+      ["file_read", { filename: "b.txt", files: ["secret/a.txt:-3"] }],
+      ["file_read", { filename: "ſecret/a.txt" }],
+      ["file_read", { filename: "se\u200bcret/a.txt" }],
+      ["file_read", { filename: "se\\u{200B}cret/a.txt" }],
+      ["file_read", { filename: "secret./a.txt" }],
+      ["file_read", { filename: "secret/a.txt::$DATA" }],
+      ["file_read", { filename: "secret/A.TXT " }],
+      ["file_edit", { edits: [{ path: "b.txt" }, { path: "secret/a.txt" }] }],
+      ["file_edit", { edits: manyEdits }],
+      ["file_move", { path: "b.txt", destination: "secret/a.txt" }],
+      ["file_move", { path: "secret", destination: "b" }],
+      ["file_undo", { change: "last" }],
+      ["llm_embed", { path: "b.txt", output: "secret/a.txt" }],
+      ["llm_embed", { path: "secret/a.txt:1-400" }],
+      ["llm_generate", { prompt: "p", files: ["secret/a.txt"] }],
+      ["llm_generate", { prompt: "p", messages: [{ role: "user", content: "c", files: ["secret/a.txt:1"] }] }],
+    ] as const
+  ) {
+    assert.ok(fits({ place: "secret/a.txt" }, tool, input), `${tool} ${JSON.stringify(input).slice(0, 100)}`);
+  }
+});
+
+Deno.test("a rule about a file leaves calls about others alone", () => {
+  for (
+    const [tool, input] of [
+      ["file_read", { filename: "secret/a.txt2" }],
+      ["file_edit", { edits: [{ path: "b.txt" }] }],
+      ["file_move", { destination: "new" }],
+      ["llm_generate", { prompt: "secret/a.txt" }],
+      ["servicenow_create_incident", { short_description: "secret/a.txt" }],
+      ["servicenow_order", { item: "secret/a.txt" }],
+    ] as const
+  ) {
+    assert.ok(!fits({ place: "secret/a.txt" }, tool, input), `${tool} ${JSON.stringify(input)}`);
+  }
+});
+
+Deno.test("a rule about a table stops its labels, its numbers, its links and former tools", () => {
+  const id = "0".repeat(32);
+  for (
+    const [tool, input] of [
+      ["servicenow_search", { table: "Change Request" }],
+      ["servicenow_search", { table: "changes" }],
+      ["servicenow_search", { table: " CHANGE_REQUEST " }],
+      ["servicenow_search", { table: "task" }],
+      ["servicenow_get_record", { id: "CHG0030001" }],
+      ["servicenow_get_record", { id: "chg0030001", table: "incident" }],
+      ["servicenow_get_record", { id: `https://x.example/change_request.do?sys_id=${id}`, table: "incident" }],
+      ["servicenow_approve", { id: "CHG0030001", decision: "approve" }],
+      ["servicenow_approve", { id, decision: "approve" }],
+      ["servicenow_save_attachment", { attachment_id: id }],
+    ] as const
+  ) {
+    for (const place of ["change_request", "Change request"]) {
+      assert.ok(fits({ place }, tool, input), `${place}: ${tool} ${JSON.stringify(input)}`);
+    }
+  }
+  assert.ok(fits({ place: "incident" }, "servicenow_create_incident", { short_description: "s" }));
+  assert.ok(fits({ place: "sys_user" }, "servicenow_get_record", { id: "me", table: "incident" }));
+  assert.ok(!fits({ place: "change_request" }, "servicenow_get_record", { id: "INC0010001" }));
+  assert.ok(!fits({ place: "change_request" }, "servicenow_search", { table: "kb_knowledge" }));
+});
+
+Deno.test("a rule about a tool holds for its former names", () => {
+  for (
+    const [now, former] of [
+      ["servicenow_create", "servicenow_create_incident"],
+      ["servicenow_add_note", "servicenow_add_comment"],
+      ["servicenow_attach", "servicenow_add_attachment"],
+      ["servicenow_fetch_attachment", "servicenow_save_attachment"],
+      ["servicenow_get_record", "servicenow_my_profile"],
+      ["servicenow_get_record", "servicenow_list_attachments"],
+    ] as const
+  ) {
+    assert.ok(fits({ tool: now }, former, {}), former);
+  }
+  const former = [...tools.values()].filter(({ unlisted }) => unlisted);
+  for (const { name, successor = "" } of former) assert.ok(tools.has(successor), name);
+});
+
+Deno.test("a rule that lets on reaches the place itself, and no name that only looks alike", () => {
+  const allow = { place: "drafts", verdict: "allow" } as const;
+  assert.ok(fits(allow, "file_read", { filename: "drafts/a.txt" }));
+  assert.ok(fits(allow, "file_read", { filename: "./drafts//a.txt:1-9" }));
+  assert.ok(fits({ ...allow, place: "incident" }, "servicenow_search", { table: "Incident" }));
+  for (const filename of ["Drafts/a.txt", "drafts./a.txt", "draft\u200bs/a.txt", "draftsman/a.txt"]) {
+    assert.ok(!fits(allow, "file_read", { filename }), filename);
+  }
+  assert.ok(!fits(allow, "file_move", { path: "drafts/a", destination: "b" }));
+});
