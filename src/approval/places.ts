@@ -3,7 +3,7 @@ import { isObject } from "../lib/json.ts";
 import type { Tool } from "../mcp/tool.ts";
 
 /** Places as a call names them, and further names that they may have. */
-export interface Places {
+interface Places {
   readonly places: readonly string[];
   readonly otherNames: readonly string[];
 }

@@ -1,5 +1,5 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
-import { openApproval } from "./approval.ts";
+import { openApproval } from "./approval/approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./records/call_records.ts";
 import { createAuthorizationServer } from "../authorization_server/authorization_server.ts";

@@ -17,7 +17,7 @@ import { serveStdio } from "../stdio/serve_stdio.ts";
 import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
 import { startTelemetry } from "../telemetry/telemetry.ts";
 import { openCallRecords } from "./records/call_records.ts";
-import { openApproval } from "./approval.ts";
+import { openApproval } from "./approval/approval.ts";
 import { systemTimers } from "../lib/time/timers.ts";
 import { createToolbox } from "./toolbox.ts";
 import { version } from "../version.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { placesOf } from "../../src/approval/places.ts";
 import { firstFitting, type Rule } from "../../src/approval/rule.ts";
-import { placeReader } from "../../src/composition/approval_places.ts";
+import { placeReader } from "../../src/composition/approval/places.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileEditTool } from "../../src/tools/files/file_edit.ts";
 import { fileMoveTool } from "../../src/tools/files/file_move.ts";

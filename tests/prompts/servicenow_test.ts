@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { gateResources } from "../../src/approval/gate_resources.ts";
-import { placeOfResource, readingToolOf } from "../../src/composition/approval_places.ts";
+import { placeOfResource, readingToolOf } from "../../src/composition/approval/places.ts";
 import { servicenowPrompts } from "../../src/prompts/servicenow.ts";
 import type { RuleStore } from "../../src/approval/rule_store.ts";
 import { servicenowResources } from "../../src/resources/servicenow.ts";

@@ -24,7 +24,7 @@ const work = ["state", "assignment_group", "assigned_to"];
 const ticket = { parents: ["task"], textFields: [...taskText, "cmdb_ci.name"] };
 const title = ["number", "short_description"];
 
-const known: readonly KnownTable[] = [
+export const knownTables: readonly KnownTable[] = [
   {
     name: "incident",
     label: "Incident",
@@ -216,9 +216,9 @@ const known: readonly KnownTable[] = [
   { name: "cmn_location", label: "Location", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
 ];
 
-const byName: ReadonlyMap<string, KnownTable> = new Map(known.map((table) => [table.name, table]));
+const byName: ReadonlyMap<string, KnownTable> = new Map(knownTables.map((table) => [table.name, table]));
 const byAlias: ReadonlyMap<string, string> = new Map(
-  known.flatMap(({ name, label, aliases = [] }) =>
+  knownTables.flatMap(({ name, label, aliases = [] }) =>
     [label.toLowerCase().replaceAll(" ", "_"), ...aliases].flatMap((alias) =>
       [[alias, name], [`${alias}s`, name]] as const
     )
@@ -242,21 +242,8 @@ export function tableNameOf(text: string): string {
   return byAlias.get(name) ?? (byName.has(name.replace(/s$/, "")) ? name.replace(/s$/, "") : name);
 }
 
-/** What else a table's records may be reached by: its label, the tables that it extends, and those that extend it. */
-export function relatedTables(name: string): readonly string[] {
-  const { label, parents = [] } = knownTable(name) ?? {};
-  const extending = known.filter((each) => each.parents?.includes(name) === true);
-  const group = name.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [];
-  return [
-    ...(label === undefined ? [] : [label]),
-    ...parents,
-    ...group,
-    ...extending.flatMap((each) => [each.name, each.label]),
-  ];
-}
-
 /** The table whose numbers start so; any other number is a task's. */
 export function tableOfNumber(number: string): string {
   const [, prefix = ""] = /^([A-Z]+)\d/.exec(number.toUpperCase()) ?? [];
-  return known.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
+  return knownTables.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
 }

@@ -1,16 +1,16 @@
 /** The rules about calls, the gate in front of the tools, and the decisions of people, wired. */
-import { createDecisions, type Decisions } from "../approval/decisions.ts";
-import { gateResources } from "../approval/gate_resources.ts";
-import { gateTool } from "../approval/gate.ts";
-import { createRuleStore, type RuleStore } from "../approval/rule_store.ts";
-import { placeOfResource, placeReader, readingToolOf } from "./approval_places.ts";
-import type { Bounds } from "./bounds.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Log } from "../lib/log/log.ts";
-import type { Timers } from "../lib/time/timers.ts";
-import type { ResourceFamily } from "../mcp/resource.ts";
-import type { Tool } from "../mcp/tool.ts";
-import type { Storage } from "../storage/port.ts";
+import { createDecisions, type Decisions } from "../../approval/decisions.ts";
+import { gateResources } from "../../approval/gate_resources.ts";
+import { gateTool } from "../../approval/gate.ts";
+import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
+import { placeOfResource, placeReader, readingToolOf } from "./places.ts";
+import type { Bounds } from "../bounds.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import type { ResourceFamily } from "../../mcp/resource.ts";
+import type { Tool } from "../../mcp/tool.ts";
+import type { Storage } from "../../storage/port.ts";
 
 interface Approval {
   readonly rules: RuleStore;

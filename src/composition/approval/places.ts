@@ -1,9 +1,10 @@
 /** The names that a file or a table may have in a call, for the rules about calls. */
-import type { PlaceReader } from "../approval/places.ts";
-import { relatedTables, tableNameOf, tableOfNumber } from "../servicenow/access/known_tables.ts";
-import { parseNamedLines } from "../tools/files/read_request.ts";
-import { readName } from "../workspace/file_display.ts";
-import { parseFileUri } from "../workspace/file_uri.ts";
+import type { PlaceReader } from "../../approval/places.ts";
+import { tableNameOf, tableOfNumber } from "../../servicenow/access/known_tables.ts";
+import { relatedTables } from "../../servicenow/access/related_tables.ts";
+import { parseNamedLines } from "../../tools/files/read_request.ts";
+import { readName } from "../../workspace/file_display.ts";
+import { parseFileUri } from "../../workspace/file_uri.ts";
 
 const recordNumber = /^[A-Za-z]{2,10}\d{4,12}$/;
 
