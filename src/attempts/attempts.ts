@@ -84,23 +84,25 @@ function createFinder() {
     }
     return attempt;
   };
-  /** Programs of one client differ in their agent: one calls `/mcp`, another signs in. */
+  /** Programs of one client differ in their agent: one calls `/mcp`, another signs in, and each does its own part. */
   const begunByOther = (step: Step): Attempt | undefined => {
-    if (step.kind === "stray" || step.kind === "reached" || step.kind === "refused_token") return undefined;
+    if (step.kind === "stray" || step.kind === "refused_token") return undefined;
     const begun = attempts.slice(-maxLookedAt).filter((each) =>
-      each.client === null && each.steps.every(({ kind }) => kind === "reached") && isRecent(each, step, handOverMs)
+      each.client === null && isRecent(each, step, handOverMs) &&
+      each.steps.every(({ kind }) => discovery.has(kind) && kind !== step.kind)
     );
     const network = networkOf(step);
     const near = begun.filter((each) => each.steps.some((other) => networkOf(other) === network));
-    const [only, ...more] = near.length > 0 ? near.slice(-1) : begun;
+    const [only, ...more] = near.length > 0 ? near.slice(-1) : step.kind === "reached" ? [] : begun;
     return more.length === 0 ? only : undefined;
   };
   const findOfCaller = (step: Step): Attempt => {
     const known = ofCaller.get(callerOf(step));
     if (!isRecent(known, step)) return begunByOther(step) ?? begin();
-    const startsOver = discovery.has(step.kind) && known.client !== null && step.time - known.lastAt > retryPauseMs &&
-      !isAwaitingAnswer(known);
-    return startsOver || (step.kind === "registration" && known.client !== null) ? begin() : known;
+    if (known.client === null) return known;
+    const startsOver = step.kind === "registration" ||
+      (discovery.has(step.kind) && step.time - known.lastAt > retryPauseMs && !isAwaitingAnswer(known));
+    return startsOver ? begunByOther(step) ?? begin() : known;
   };
   return {
     get attempts(): readonly Attempt[] {

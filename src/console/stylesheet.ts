@@ -20,6 +20,7 @@ nav.console form { margin-left: auto; }
 .tiles li.warn { border-left-color: var(--warn-line); }
 .tiles strong { display: block; }
 .tiles span { font-size: .9rem; overflow-wrap: anywhere; }
+h2, li { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 .scroll:focus-visible { outline-offset: -3px; }
 table { border-collapse: collapse; width: 100%; font-size: .925rem; }

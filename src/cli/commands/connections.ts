@@ -15,15 +15,13 @@ export const connectionsCommand: CommandWork = {
   run: runConnections,
 };
 
-const noReports: readonly AttemptReport[] = [];
-
 /** Exits with 1 where something keeps the server from working. */
 async function runConnections({ flags, loadConfig, print }: CommandContext): Promise<ExitStatus> {
   const asJson = flags["json"] !== undefined;
   const config = loadConfig();
   if (!config.ok) {
     const text = describeProblems(config.error).replace(/^error: /, "").trimEnd();
-    await print(show([], [{ name: "configuration", state: "broken", text }], asJson));
+    await print(show(null, [{ name: "configuration", state: "broken", text }], asJson));
     return 1;
   }
   const { examine } = await import("../../composition/doctor/examination.ts"); // see action.ts
@@ -31,10 +29,13 @@ async function runConnections({ flags, loadConfig, print }: CommandContext): Pro
   const isStorageUsable = !checks.some(({ name, state }) =>
     storageParts.includes(name) && (state === "broken" || state === "warning")
   );
-  const reports = isStorageUsable ? await readReports(config.value, checks) : noReports;
+  const reports = isStorageUsable ? await readReports(config.value, checks) : null;
   await print(show(reports, checks, asJson));
   return checks.some(({ state }) => state === "broken") ? 1 : 0;
 }
+
+/** `null` where the storage cannot be read. */
+type Reports = readonly AttemptReport[] | null;
 
 const storageParts = ["data directory", "database"];
 const checkedParts = [
@@ -48,11 +49,11 @@ const checkedParts = [
   "metadata",
 ];
 
-/** None where the storage cannot be opened after all, which becomes a check. */
+/** `null` where the storage cannot be opened after all, which becomes a check. */
 async function readReports(
   config: Extract<ReturnType<CommandContext["loadConfig"]>, { ok: true }>["value"],
   checks: Check[],
-): Promise<readonly AttemptReport[]> {
+): Promise<Reports> {
   const [{ openInstallation }, { readClientName }, { reportStoredAttempts }] = await Promise.all([
     import("../../composition/installation.ts"),
     import("../../composition/records/client_name.ts"),
@@ -61,7 +62,7 @@ async function readReports(
   const opened = await openInstallation(config.storage, systemClock);
   if (!opened.ok) {
     checks.push({ name: "database", state: "broken", text: opened.error.problem, remedy: opened.error.remedy });
-    return noReports;
+    return null;
   }
   const { storage } = opened.value;
   try {
@@ -74,8 +75,10 @@ async function readReports(
   }
 }
 
-function show(reports: readonly AttemptReport[], checks: readonly Check[], asJson: boolean): string {
-  return asJson ? [...reports.map(jsonOfAttempt), ...checks.map(jsonOfCheck)].join("") : inWords(reports, checks);
+function show(reports: Reports, checks: readonly Check[], asJson: boolean): string {
+  return asJson
+    ? [...(reports ?? []).map(jsonOfAttempt), ...checks.map(jsonOfCheck)].join("")
+    : inWords(reports, checks);
 }
 
 function jsonOfAttempt({ startedAt, lastAt, steps, diagnosis, ...rest }: AttemptReport): string {
@@ -99,9 +102,11 @@ function jsonOfCheck(check: Check): string {
   return `${escapeUnprintable(JSON.stringify({ kind: "check", ...check }))}\n`;
 }
 
-function inWords(reports: readonly AttemptReport[], checks: readonly Check[]): string {
+function inWords(reports: Reports, checks: readonly Check[]): string {
   const found = checks.filter(({ state }) => state === "warning" || state === "broken");
-  const attempts = reports.length === 0
+  const attempts = reports === null
+    ? "What clients did cannot be read.\n"
+    : reports.length === 0
     ? "No client has tried to connect in the last day, as far as is stored.\n"
     : reports.map(attemptInWords).join("\n");
   const own = found.length === 0
@@ -111,7 +116,8 @@ function inWords(reports: readonly AttemptReport[], checks: readonly Check[]): s
         remedy === undefined ? "" : `      hint: ${remedy}\n`
       }`
     ).join("");
-  return `${attempts}\n${own}`;
+  const isBroken = found.some(({ state }) => state === "broken");
+  return `${attempts}\n${isBroken ? "What keeps the server from starting or working:\n" : ""}${own}`;
 }
 
 function attemptInWords(

@@ -97,7 +97,7 @@ function attemptArticle(report: AttemptReport, now: number): Html {
   const { name, redirectHost, addresses, people, steps, lastAt, startedAt } = report;
   const places = addresses.slice(0, maxAddresses).join(", ");
   return html`
-    <article class="card">
+    <article class="held">
       <h2>${name}</h2>
       <p class="quiet">${ago(lastAt, now)}${places !== "" && html`, from ${places}`}${redirectHost !== null &&
         html`, returns to ${redirectHost}`}${people.length > 0 && html`, for ${people.join(", ")}`}</p>

@@ -1,0 +1,248 @@
+/** Attempts put together from steps, and diagnoses that depend on time. */
+import assert from "node:assert/strict";
+import { attemptsOf } from "../../src/attempts/attempts.ts";
+import { diagnose } from "../../src/attempts/diagnosis.ts";
+import { makeStep, type NewStep, type Step } from "../../src/attempts/step.ts";
+
+const start = 1_800_000_000_000;
+const second = 1_000;
+const minute = 60 * second;
+
+type Short = readonly [atMs: number, step: NewStep];
+
+function stepsOf(...given: readonly Short[]): Step[] {
+  return given.map(([atMs, step]) => makeStep(start + atMs, step));
+}
+
+const cloud = { address: "160.79.104.10", agent: "python-httpx/0.28" };
+const caller = { address: "160.79.104.10", agent: "Claude-User" };
+const browser = { address: "198.51.100.7", agent: "browser" };
+const client = "pcc_1";
+
+const reached: NewStep = { kind: "reached", outcome: "ok", ...caller };
+const resourceMetadata: NewStep = { kind: "resource_metadata", outcome: "ok", ...cloud };
+const serverMetadata: NewStep = { kind: "server_metadata", outcome: "ok", ...cloud };
+const registered: NewStep = { kind: "registration", outcome: "ok", ...cloud, client };
+const asked: NewStep = { kind: "authorization", outcome: "ok", ...browser, client, host: "claude.ai" };
+const signedIn: NewStep = { kind: "sign_in", outcome: "ok", ...browser, client, person: "owner" };
+const allowed: NewStep = { kind: "consent", outcome: "ok", ...browser, client, person: "owner" };
+const gotToken: NewStep = { kind: "token", outcome: "ok", ...cloud, client, person: "owner" };
+const called: NewStep = { kind: "call", outcome: "ok", reason: "tools/call", client, person: "owner" };
+
+const upToPage: readonly Short[] = [
+  [0, reached],
+  [100, resourceMetadata],
+  [200, serverMetadata],
+  [300, registered],
+  [2 * second, asked],
+];
+const upToConsent: readonly Short[] = [...upToPage, [20 * second, signedIn], [25 * second, allowed]];
+
+function causeOf(steps: readonly Step[], afterMs: number): readonly [state: string, cause: string | undefined] {
+  const [attempt, ...more] = attemptsOf(steps);
+  assert.deepEqual(more.length, 0, JSON.stringify(more));
+  assert.ok(attempt);
+  const { state, causes } = diagnose(attempt, attempt.lastAt + afterMs);
+  return [state, causes[0]?.id];
+}
+
+Deno.test("an attempt is judged ten seconds after its last request, not before", () => {
+  const steps = stepsOf(...upToPage);
+  assert.deepEqual(causeOf(steps, 9 * second), ["going_on", undefined]);
+  assert.deepEqual(causeOf(steps, 10 * second), ["no_fault", "person_slow"]);
+});
+
+const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs: number, cause: string])[] = [
+  ["the person closed the page", upToPage, 11 * minute, "person_away"],
+  ["the person signed in and left", [...upToPage, [20 * second, signedIn]], 11 * minute, "decision_missing"],
+  [
+    "the code came late",
+    [
+      ...upToConsent,
+      [3 * minute, { ...gotToken, outcome: "refused", reason: "expired_code" }],
+    ],
+    minute,
+    "code_late",
+  ],
+  [
+    "the access expired and was not renewed",
+    [
+      [0, { kind: "refused_token", outcome: "refused", reason: "expired_token", ...caller }],
+    ],
+    minute,
+    "token_expired",
+  ],
+  [
+    "the clock jumped between token and call",
+    [
+      ...upToConsent,
+      [26 * second, gotToken],
+      [27 * second, { kind: "refused_token", outcome: "refused", reason: "expired_token", ...caller }],
+    ],
+    minute,
+    "clock_wrong",
+  ],
+  [
+    "the clock of one instance is ahead",
+    [
+      ...upToConsent,
+      [26 * second, gotToken],
+      [27 * second, { kind: "refused_token", outcome: "refused", reason: "wrong_claims", ...caller }],
+    ],
+    minute,
+    "clock_wrong",
+  ],
+  [
+    "SERVER_URL was changed",
+    [
+      [0, { kind: "refused_token", outcome: "refused", reason: "wrong_issuer", ...caller }],
+    ],
+    minute,
+    "wrong_audience",
+  ],
+  [
+    "the refresh token has ended",
+    [
+      [0, { kind: "refused_token", outcome: "refused", reason: "expired_token", ...caller }],
+      [second, { kind: "refresh", outcome: "refused", reason: "expired_refresh_token", ...caller, client }],
+    ],
+    minute,
+    "refresh_expired",
+  ],
+  [
+    "the client's key has expired",
+    [
+      ...upToConsent,
+      [26 * second, { ...gotToken, outcome: "refused", reason: "invalid_client_assertion" }],
+    ],
+    minute,
+    "client_assertion",
+  ],
+  [
+    "the client's secret has expired",
+    [
+      ...upToConsent,
+      [26 * second, { ...gotToken, outcome: "refused", reason: "expired_client_secret" }],
+    ],
+    minute,
+    "client_secret_expired",
+  ],
+  [
+    "the client's document cannot be fetched",
+    [
+      [0, reached],
+      [100, resourceMetadata],
+      [200, serverMetadata],
+      [second, { ...asked, outcome: "refused", reason: "unexpected_status", client: "https://claude.ai/client" }],
+    ],
+    minute,
+    "client_document_unreachable",
+  ],
+  [
+    "the client's document breaks the rules",
+    [
+      [second, { ...asked, outcome: "refused", reason: "secret_in_document", client: "https://claude.ai/client" }],
+    ],
+    minute,
+    "client_document_unusable",
+  ],
+  [
+    "the server has a bug",
+    [
+      [0, reached],
+      [100, { ...registered, client: null, outcome: "refused", reason: "status_500" }],
+    ],
+    minute,
+    "server_fault",
+  ],
+];
+
+for (const [name, steps, afterMs, cause] of byTime) {
+  Deno.test(`diagnose() names the cause: ${name}`, () => {
+    assert.equal(causeOf(stepsOf(...steps), afterMs)[1], cause);
+  });
+}
+
+Deno.test("what went wrong on the way and was made good is no cause", () => {
+  const steps = stepsOf(
+    [0, { ...serverMetadata, outcome: "refused", reason: "status_404", path: "/.well-known/openid-configuration" }],
+    ...upToConsent.map(([at, step]): Short => [at + 1, step]),
+    [21 * second, { ...signedIn, outcome: "refused", reason: "wrong_passphrase" }],
+    [26 * second, gotToken],
+    [27 * second, { ...called, reason: "tools/list" }],
+    [28 * second, called],
+  ).sort((one, other) => one.time - other.time);
+  assert.deepEqual(causeOf(steps, minute), ["no_fault", "went_well"]);
+});
+
+Deno.test("the documents that a client reads again before its token are of the same attempt", () => {
+  const steps = stepsOf(
+    ...upToConsent,
+    [26 * second, resourceMetadata],
+    [26.1 * second, serverMetadata],
+    [26.2 * second, gotToken],
+    [28 * second, called],
+  );
+  assert.deepEqual(causeOf(steps, minute), ["no_fault", "went_well"]);
+});
+
+Deno.test("a client that tries again after it stopped has two attempts, and so have two clients of one address", () => {
+  const again = stepsOf(
+    ...upToPage,
+    ...upToPage.map(([at, step]): Short => [
+      at + 5 * minute,
+      "client" in step ? { ...step, client: "pcc_2" } : step,
+    ]),
+  );
+  assert.deepEqual(attemptsOf(again).map((attempt) => attempt.client), ["pcc_1", "pcc_2"]);
+  const other = { agent: "cursor/1.2" };
+  const two = stepsOf(
+    [0, { ...reached, agent: "claude-code/2" }],
+    [50, { ...reached, ...other }],
+    [100, { ...resourceMetadata, agent: "claude-code/2" }],
+    [150, { ...resourceMetadata, ...other }],
+    [200, { ...registered, agent: "claude-code/2" }],
+    [250, { ...registered, ...other, client: "pcc_2" }],
+  );
+  assert.deepEqual(attemptsOf(two).map(({ client: id, steps }) => [id, steps.length]), [["pcc_1", 3], ["pcc_2", 3]]);
+});
+
+Deno.test("a returning client and its browser elsewhere are put together while no other client waits", () => {
+  const steps = stepsOf(
+    [0, reached],
+    [100, resourceMetadata],
+    [200, serverMetadata],
+    [3 * second, { ...asked, outcome: "refused", reason: "unknown_client", client: "(8 characters, abcdefgh)" }],
+  );
+  assert.deepEqual(causeOf(steps, minute), ["fault", "unknown_client"]);
+});
+
+Deno.test("every reason for which something is refused has a cause", () => {
+  for (
+    const kind of [
+      "registration",
+      "authorization",
+      "sign_in",
+      "consent",
+      "token",
+      "refresh",
+      "refused_token",
+      "call",
+    ] as const
+  ) {
+    for (const reason of ["anything", "status_500", "status_503", "status_429", "disk_full"]) {
+      const [state, cause] = causeOf(
+        stepsOf([0, { kind: "reached", outcome: "ok", ...cloud }], [1, {
+          kind,
+          outcome: "refused",
+          reason,
+          client,
+          ...cloud,
+        }]),
+        minute,
+      );
+      assert.equal(state, "fault", `${kind} ${reason}`);
+      assert.ok(cause !== undefined);
+    }
+  }
+});

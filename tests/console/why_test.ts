@@ -1,0 +1,56 @@
+/** "Why does it not connect?" in the console: who sees which attempts, and names that strangers chose. */
+import assert from "node:assert/strict";
+import { reportAttempts } from "../../src/attempts/report.ts";
+import { makeStep, type NewStep } from "../../src/attempts/step.ts";
+import { whySection } from "../../src/console/sections/why.ts";
+import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
+
+const hostile = `<img src=x onerror="alert(1)">`;
+const now = 1_800_000_000_000;
+const steps = ([
+  { kind: "registration", outcome: "ok", address: "203.0.113.1", agent: "one", client: "pcc_owner" },
+  { kind: "consent", outcome: "ok", address: "203.0.113.1", agent: "browser", client: "pcc_owner", person: "owner" },
+  { kind: "registration", outcome: "ok", address: "203.0.113.2", agent: "two", client: "pcc_ada" },
+  { kind: "consent", outcome: "ok", address: "203.0.113.2", agent: "browser", client: "pcc_ada", person: "ada" },
+  { kind: "reached", outcome: "ok", address: "203.0.113.3", agent: hostile, host: hostile, path: hostile },
+] as const satisfies readonly NewStep[]).map((step, index) => makeStep(now - 60_000 + index, step));
+
+const section = whySection({
+  attempts: (person, at) =>
+    reportAttempts(steps, { now: at, person, nameOfClient: (id) => Promise.resolve(`${id} ${hostile}`) }),
+  examine: () => Promise.resolve([{ name: "port", state: "warning", text: `it is ${hostile}`, remedy: "look at it" }]),
+});
+
+Deno.test("administrators see every attempt, others only those in which they signed in", async () => {
+  await using harness = await startConsole([section]);
+  const owner = await signInTo(harness);
+  const secret = await invitePerson(harness, owner, "ada");
+  const all = await (await owner.get("/console/why")).text();
+  assert.ok(all.includes("pcc_owner") && all.includes("pcc_ada") && all.includes("203.0.113.3"));
+  const ada = await signInTo(harness, { path: "/console/why", username: "ada", secret });
+  const own = await (await ada.get("/console/why")).text();
+  assert.ok(own.includes("pcc_ada") && !own.includes("pcc_owner") && !own.includes("203.0.113.3"), own);
+  assert.ok(!own.includes("Test this server"));
+});
+
+Deno.test("the tests of the server are for administrators, and what they find is shown with its remedy", async () => {
+  await using harness = await startConsole([section]);
+  const owner = await signInTo(harness);
+  const found = await act(owner, "/console/why", { act: "test" });
+  const text = await found.text();
+  assert.equal(found.status, 200, text);
+  assert.ok(text.includes("look at it") && text.includes("Look at this"), text);
+  const secret = await invitePerson(harness, owner, "ada");
+  const ada = await signInTo(harness, { path: "/console/why", username: "ada", secret });
+  assert.equal((await act(ada, "/console/connections", { act: "test" })).status, 403);
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await (await ada.get("/console/connections")).text())?.[1] ?? "";
+  assert.equal((await ada.post("/console/why", { csrf, act: "test" })).status, 403);
+});
+
+Deno.test("names, hosts and paths that strangers chose are text on the page", async () => {
+  await using harness = await startConsole([section]);
+  const owner = await signInTo(harness);
+  const page = await (await owner.get("/console/why")).text();
+  assert.ok(page.includes("&lt;img src=x"));
+  assert.ok(!page.includes("<img src=x"));
+});
