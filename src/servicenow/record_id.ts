@@ -15,6 +15,14 @@ export function parseSysId(text: string): Result<string, ServicenowFailure> {
     : failure({ reason: "invalid_record_id", expected: "32 hexadecimal digits" });
 }
 
+/**
+ * Whether a stored reference can be a sys_id. People can store any text where one belongs; in a query it would be more
+ * than a value.
+ */
+export function isStoredSysId(text: string): boolean {
+  return /^[\w-]{1,32}$/.test(text);
+}
+
 /** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
 export function parseRecordId({ numberPrefix }: TableDefinition, text: string): Result<RecordId, ServicenowFailure> {
   const sysId = parseSysId(text);

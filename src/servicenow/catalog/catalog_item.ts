@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { locate } from "../records/find_record.ts";
-import { htmlToText, isHtml, plainText } from "../records/plain_text.ts";
+import { oneLine, plainText, wordsOf } from "../records/plain_text.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { CatalogItem, Question } from "./port.ts";
@@ -84,8 +84,8 @@ export async function readItem(
   if (questions.length > maxQuestions) return failure({ reason: "too_large", limitBytes: maxReplyBytes });
   return success({
     sysId: parsed.value.sys_id,
-    name: plainText(name),
-    about: isHtml(about) ? htmlToText(about) : plainText(about),
+    name: oneLine(name),
+    about: wordsOf(about),
     price: plainText(price),
     isProducer: type === "record_producer" || className === "sc_cat_item_producer",
     questions,

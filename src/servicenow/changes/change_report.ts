@@ -4,7 +4,7 @@ import { isSecretField } from "../access/field_access.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
 import { linkTo, nameOf, shownValue } from "../records/shown_record.ts";
-import { cutText } from "../records/plain_text.ts";
+import { cutText, plainText } from "../records/plain_text.ts";
 import type { ChangeReport, FieldChange } from "./port.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 
@@ -12,7 +12,7 @@ const maxShownCharacters = 300;
 const bookkeeping =
   /^(sys_|comments|work_notes|comments_and_work_notes|activity_due|business_|calendar_|task_effective|route_reason|time_worked)/;
 
-const short = (text: string): string => cutText(text, maxShownCharacters);
+const short = (text: string): string => cutText(plainText(text), maxShownCharacters);
 
 /** What would be sent. */
 export function plannedReport(

@@ -31,12 +31,15 @@ async function ownApproval(
     : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
   const found = await parts.tableApi.rows(table, { query: `${target}^${mine}`, limit: maxApprovals }, person);
   if (!found.ok) return found;
-  const [first, second] = found.value.rows;
+  const own = found.value.rows.filter((row) =>
+    storedValue(row, "approver") === person.account.sysId && storedValue(row, "state") === "requested"
+  );
+  const [first, second] = own;
   if (first === undefined) {
     return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval`);
   }
   if (second === undefined) return success(first);
-  const ids = found.value.rows.map((row) => `${storedValue(row, "sys_id")} of ${shownValue(row, "sys_created_on")}`);
+  const ids = own.map((row) => `${storedValue(row, "sys_id")} of ${shownValue(row, "sys_created_on")}`);
   return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
 }
 

@@ -68,7 +68,9 @@ export function columnNamed({ columns }: TableColumns, given: string): Column | 
   const label = given.trim().toLowerCase();
   const labelled = columns.filter((column) => column.label.toLowerCase() === label);
   if (labelled.length === 1) return labelled[0];
-  const [role] = (roles[name] ?? []).flatMap((each) => columns.filter((column) => column.name === each));
+  const [role] = (Object.hasOwn(roles, name) ? roles[name] ?? [] : []).flatMap((each) =>
+    columns.filter((column) => column.name === each)
+  );
   return role;
 }
 

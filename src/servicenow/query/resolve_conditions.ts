@@ -100,7 +100,11 @@ export function createResolveConditions(
     if (!values.ok) return values;
     const labels = distinctChoices(choices).filter((choice) => values.value.includes(choice.value))
       .map(({ label }) => label);
-    return termsOf(path, operator, values.value.map((each) => ({ stored: each, shown: each })), labels);
+    // Where choices are those that occur in records, people can have stored any text.
+    const stored = values.value.map(toQueryValue);
+    const wrong = stored.find((each) => !each.ok);
+    if (wrong?.ok === false) return invalidInput(`${path} ${wrong.error}`);
+    return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), labels);
   };
 
   const referenceTerm = async (found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> => {
@@ -130,7 +134,7 @@ export function createResolveConditions(
       const terms = resolved.value.map(({ sysId }) => `${path}${sign}${sysId}`);
       return success({ term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` });
     }
-    return termsOf(path, operator, resolved.value.map(({ sysId, name }) => ({ stored: sysId, shown: name })), names);
+    return termsOf(path, operator, resolved.value.map(({ sysId }) => sysId), names);
   };
 
   const dateTerm = async (path: string, { operator, value }: Comparison, person: Person): Promise<Term> => {
@@ -167,7 +171,7 @@ export function createResolveConditions(
     const classes = value.split(/[|,]/).map(tableNameOf);
     const closed = classes.find((name) => !access.mayRead(name));
     if (closed !== undefined) return invalidInput(`${path}: the table ${closed.slice(0, 80)} cannot be read here`);
-    return termsOf(path, operator, classes.map((name) => ({ stored: name, shown: name })), classes);
+    return termsOf(path, operator, classes, classes);
   };
 
   const resolveOne = async (columns: TableColumns, condition: Condition, person: Person): Promise<Term> => {
@@ -217,7 +221,7 @@ function textTerm(path: string, operator: Operator, value: string): Term {
     if (!checked.ok) return invalidInput(`${path} ${checked.error}`);
     values.push(checked.value);
   }
-  return termsOf(path, operator, values.map((stored) => ({ stored, shown: stored })), parts.map((part) => part.trim()));
+  return termsOf(path, operator, values, parts.map((part) => part.trim()));
 }
 
 function booleanTerm(path: string, operator: Operator, value: string): Term {
@@ -232,10 +236,10 @@ function booleanTerm(path: string, operator: Operator, value: string): Term {
 function termsOf(
   path: string,
   operator: Operator,
-  values: readonly { readonly stored: string; readonly shown: string }[],
+  values: readonly string[],
   labels: readonly string[],
 ): Term {
-  const checked = values.map(({ stored }) => `${path}${encoded[operator]}${stored}`);
+  const checked = values.map((value) => `${path}${encoded[operator]}${value}`);
   const isNegative = operator === "!=" || operator === "not contains";
   const term = isNegative ? checked.join("^") : anyOf(checked);
   const verb = operator === "=" ? "is" : operator === "!=" ? "is not" : operator;

@@ -133,7 +133,8 @@ async function read(
     );
     if (!found.ok) return found;
     const [record] = found.value.rows;
-    return record === undefined
+    // An instance ignores a condition on a column that the table does not have, and then answers with any record.
+    return record === undefined || storedValue(record, "number").toUpperCase() !== value
       ? { ok: false, error: { reason: "not_found" } }
       : success({ table, sysId: storedValue(record, "sys_id"), record });
   }

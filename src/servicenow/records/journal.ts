@@ -6,7 +6,7 @@ import { displayValue, storedValue } from "../field_values.ts";
 import type { JournalEntry } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
 import type { Person } from "../schema/person_cache.ts";
-import { plainText } from "./plain_text.ts";
+import { oneLine, wordsOf } from "./plain_text.ts";
 
 /** The newest are kept. */
 const maxEntries = 50;
@@ -30,13 +30,13 @@ export async function readJournal(
   if (entries.length > 0) {
     return success(entries.map((entry) => ({
       audience: storedValue(entry, "element") === "comments" ? "caller" : "team",
-      author: plainText(storedValue(entry, "sys_created_by")),
+      author: oneLine(storedValue(entry, "sys_created_by")),
       at: `${storedValue(entry, "sys_created_on")} UTC`,
-      text: plainText(storedValue(entry, "value")).trim(),
+      text: wordsOf(storedValue(entry, "value")),
     })));
   }
   return success(journalFields.flatMap((field): readonly JournalEntry[] => {
-    const text = plainText(displayValue(record, field)).trim();
+    const text = wordsOf(displayValue(record, field));
     return text === "" ? [] : [{ audience: field === "comments" ? "caller" : "team", author: null, at: null, text }];
   }));
 }

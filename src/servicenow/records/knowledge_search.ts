@@ -6,8 +6,8 @@ import type { ServicenowFailure } from "../failure.ts";
 import type { RecordPage, RecordSearch } from "../desk/port.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
-import { htmlToText, plainText } from "./plain_text.ts";
-import { select } from "./selection.ts";
+import { htmlToText, oneLine } from "./plain_text.ts";
+import { parseWords, select } from "./selection.ts";
 import { linkTo } from "./shown_record.ts";
 
 const article = z.object({
@@ -25,6 +25,8 @@ export async function searchArticles(
   person: Person,
 ): Promise<Result<RecordPage, ServicenowFailure>> {
   const { where } = search;
+  const words = parseWords(search.words);
+  if (!words.ok) return words;
   const narrowed = await select(parts, { table: "kb_knowledge", ...(where === undefined ? {} : { where }) }, person);
   if (!narrowed.ok) return narrowed;
   const { query: filter, understood } = narrowed.value;
@@ -32,7 +34,8 @@ export async function searchArticles(
     method: "GET",
     path: "/api/sn_km_api/knowledge/articles",
     query: {
-      query: search.words.trim(),
+      // Words alone: an instance puts them into an encoded query.
+      query: words.value.join(" ").replaceAll("^", " ").trim(),
       language: "all",
       limit: String(search.limit),
       offset: String(search.offset),
@@ -54,11 +57,11 @@ export async function searchArticles(
       return {
         table: "kb_knowledge",
         sysId,
-        name: plainText(number ?? sysId),
+        name: oneLine(number ?? sysId),
         namedBy: ["number"],
         link: linkTo(parts.instance.origin, "kb_knowledge", sysId),
         fields: [
-          { name: "short_description", value: plainText(title ?? "") },
+          { name: "short_description", value: oneLine(title ?? "") },
           { name: "snippet", value: htmlToText(snippet ?? "") },
         ],
       };

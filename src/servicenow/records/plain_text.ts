@@ -1,10 +1,13 @@
 /** Text of records as plain text: no markup, nothing that misleads on a terminal or hides from a reader. */
 
+// No element holds another's `<`: otherwise text of many `<p` would take the square of its length.
 // What reorders, hides or moves what is read (Trojan Source, CVE-2021-42574; tag characters).
 const misleading =
   /(?![\t\n])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
-const blocks = /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|pre|blockquote|section|article)\b[^>]*>/gi;
+const blocks = /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|pre|blockquote|section|article)\b[^<>]*>/gi;
 const withContent = /<(script|style|template|iframe|object|noscript)\b[^]*?(?:<\/\1\s*>|$)/gi;
+const activeElement =
+  /<(?:script|style|iframe|object|embed|(?:a|img|svg|form|input|button|link|meta|base|video|audio)\b[^<>=]*=)/i;
 const entities: Readonly<Record<string, string>> = {
   amp: "&",
   lt: "<",
@@ -20,10 +23,21 @@ export function plainText(text: string): string {
     .replace(misleading, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
 }
 
+/** The words of a field or a journal entry; `[code]` is how journals mark HTML (product documentation "Journal fields"). */
+export function wordsOf(text: string): string {
+  const bare = text.replace(/\[\/?code\]/gi, "");
+  return bare !== text || isHtml(text) ? htmlToText(bare) : plainText(text).trim();
+}
+
+/** A name that cannot pass for more than one line of an answer. */
+export function oneLine(text: string): string {
+  return plainText(text).replace(/\s+/g, " ").trim();
+}
+
 /** The words of an HTML text, a line for each block. Links lose their addresses. */
 export function htmlToText(html: string): string {
   const bare = html.replace(/<!--[^]*?(?:-->|$)/g, "").replace(withContent, "").replace(/\s+/g, " ")
-    .replace(blocks, "\n").replace(/<[a-z/!][^>]*>/gi, "");
+    .replace(blocks, "\n").replace(/<[a-z/!][^<>]*>/gi, "");
   const decoded = bare.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
     if (name !== undefined) return entities[String(name).toLowerCase()] ?? whole;
     const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
@@ -32,9 +46,10 @@ export function htmlToText(html: string): string {
   return plainText(decoded.replace(/ *\n[ \n]*/g, "\n").trim());
 }
 
-/** Whether a text is HTML rather than words with angle brackets in them. */
-export function isHtml(text: string): boolean {
-  return /^\s*<[a-z][^>]*>/i.test(text) && /<\/[a-z]+\s*>|<br\s*\/?>/i.test(text);
+/** Whether a text is HTML rather than words with angle brackets in them: it is made of elements, or has active ones. */
+function isHtml(text: string): boolean {
+  return (/^\s*<[a-z][^<>]*>/i.test(text) && /<\/[a-z]+\s*>|<br\s*\/?>/i.test(text)) ||
+    activeElement.test(text);
 }
 
 /** The first characters of a text, and how many are left. */

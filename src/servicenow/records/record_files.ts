@@ -13,6 +13,7 @@ import {
 import { parseSysId } from "../record_id.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
+import { oneLine } from "./plain_text.ts";
 import { CutFile } from "../transport.ts";
 import type { Found } from "./find_record.ts";
 
@@ -92,7 +93,7 @@ export async function chooseFile(
   const [file, second] = fitting;
   if (file !== undefined && second === undefined) return success(file);
   const among = (fitting.length > 0 ? fitting : listed.value).map(({ fileName, sizeBytes, sysId }) =>
-    `${fileName} (${sizeBytes} bytes, ${sysId})`
+    `${oneLine(fileName)} (${sizeBytes} bytes, ${sysId})`
   );
   return among.length === 0
     ? invalidInput("the record has no attachment that the user may see")

@@ -5,6 +5,7 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
 import type { RelatedRecords } from "../desk/port.ts";
+import { isStoredSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { Found } from "./find_record.ts";
 import { toShownRecord } from "./shown_record.ts";
@@ -53,7 +54,7 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
   }],
   ci: ({ table, sysId, record }) => {
     const ci = isCi(table) ? sysId : storedValue(record, "cmdb_ci");
-    if (ci === "") return [{ table: "cmdb_ci", query: null }];
+    if (!isStoredSysId(ci)) return [{ table: "cmdb_ci", query: null }];
     return [
       ...isCi(table) ? [] : [{ table: "cmdb_ci", query: `sys_id=${ci}` }],
       { table: "cmdb_rel_ci", query: `parent=${ci}^ORchild=${ci}` },
@@ -73,7 +74,7 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
 };
 
 function by(table: string, sysId: string): readonly RelatedQuery[] {
-  return sysId === "" ? [] : [{ table, query: `sys_id=${sysId}` }];
+  return !isStoredSysId(sysId) ? [] : [{ table, query: `sys_id=${sysId}` }];
 }
 
 function isCi(table: string): boolean {

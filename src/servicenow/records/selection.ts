@@ -50,6 +50,18 @@ export async function select(
   return success({ table: table.value, query: terms.join("^"), understood });
 }
 
+/** The words, each as a value of a query. */
+export function parseWords(text: string): Result<readonly string[], ServicenowFailure> {
+  const words = text.split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return invalidInput("words must not be empty");
+  if (words.length > maxWords) return invalidInput(`words: at most ${maxWords}`);
+  // A script may have blanks in it: the whole is looked at too.
+  const values = [text, ...words].map(toQueryValue);
+  const wrong = values.find((value) => !value.ok);
+  if (wrong?.ok === false) return invalidInput(`words ${wrong.error}`);
+  return success(values.slice(1).flatMap((value) => value.ok ? [value.value] : []));
+}
+
 /** Each word has to be in one of the fields, in any order. */
 async function wordTerms(
   { columnsOf }: DeskParts,
@@ -57,9 +69,8 @@ async function wordTerms(
   text: string,
   person: Person,
 ): Promise<Result<readonly string[], ServicenowFailure>> {
-  const words = text.split(/\s+/).filter((word) => word !== "");
-  if (words.length === 0) return invalidInput("words must not be empty");
-  if (words.length > maxWords) return invalidInput(`words: at most ${maxWords}`);
+  const words = parseWords(text);
+  if (!words.ok) return words;
   const known = knownTable(table);
   let fields = known?.name === table ? known.textFields : null;
   if (fields === null) {
@@ -69,11 +80,7 @@ async function wordTerms(
     if (fields.length === 0) return invalidInput(`${table} has no text to search: use where`);
   }
   const terms: string[] = [];
-  for (const word of words) {
-    const value = toQueryValue(word);
-    if (!value.ok) return invalidInput(`words ${value.error}`);
-    terms.push(anyOf(fields.map((field) => `${field}LIKE${value.value}`)));
-  }
+  for (const word of words.value) terms.push(anyOf(fields.map((field) => `${field}LIKE${word}`)));
   return success(terms);
 }
 

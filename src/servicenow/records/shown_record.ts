@@ -4,7 +4,7 @@ import { knownTable, namingFields } from "../access/known_tables.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { ShownField, ShownRecord } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
-import { htmlToText, isHtml, plainText } from "./plain_text.ts";
+import { oneLine, wordsOf } from "./plain_text.ts";
 
 /** Columns that say nothing to a person; they are shown when they are asked for. */
 const noise =
@@ -48,19 +48,17 @@ export function toShownRecord(
 export function shownValue(record: RecordFields, name: string): string {
   const stored = storedValue(record, name);
   if (dateValue.test(stored)) return `${stored} UTC`;
-  const text = displayValue(record, name);
-  return isHtml(text) ? htmlToText(text) : plainText(text).trim();
+  return wordsOf(displayValue(record, name));
 }
 
 /** What people call the record: its number, or its name; of a relation's two descriptors the first ("Depends on"). */
 export function nameOf(table: string, record: RecordFields): string {
-  const parts = namingFields(table).map((field) => displayValue(record, field).replace(/::.*/s, ""))
-    .filter((part) => part !== "");
-  return plainText(
-    displayValue(record, "number") || parts.join(knownTable(table)?.nameSeparator ?? ": ") ||
-      displayValue(record, "name"),
-  ) ||
-    storedValue(record, "sys_id");
+  const parts = namingFields(table).map((field) => {
+    const part = displayValue(record, field);
+    return field === "type" ? part.replace(/::[^]*/, "") : part;
+  }).filter((part) => part !== "");
+  const whole = displayValue(record, "number") || parts.join(knownTable(table)?.nameSeparator ?? ": ");
+  return oneLine(whole || displayValue(record, "name")) || storedValue(record, "sys_id");
 }
 
 /** The record's page for people. */

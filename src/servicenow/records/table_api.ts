@@ -3,10 +3,11 @@ import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { CallAs } from "../calls.ts";
 import type { ServicenowFailure } from "../failure.ts";
-import { recordSchema } from "../field_values.ts";
+import { recordSchema, storedValue } from "../field_values.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { Caller } from "../caller.ts";
 import type { RecordFields } from "../port.ts";
+import { isStoredSysId } from "../record_id.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import { nextOffset } from "./next_offset.ts";
 
@@ -78,6 +79,8 @@ export function createTableApi(
       if (!answer.ok) return answer;
       const parsed = parseResult(answer.value, z.array(recordSchema));
       if (!parsed.ok) return parsed;
+      const sysIds = parsed.value.map((row) => storedValue(row, "sys_id")).filter((sysId) => sysId !== "");
+      if (!sysIds.every(isStoredSysId)) return failure({ reason: "unavailable", because: "bad_reply" });
       const link = answer.value.headers.get("link");
       return success({ rows: parsed.value, nextOffset: nextOffset(link, instance, offset) });
     },

@@ -5,6 +5,8 @@ import type { TableAccess } from "../access/table_access.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
+import { isStoredSysId } from "../record_id.ts";
+import { oneLine } from "../records/plain_text.ts";
 import { anyOf, toQueryValue } from "../query/query_value.ts";
 import type { TableApi } from "../records/table_api.ts";
 import type { Person, Remember } from "./person_cache.ts";
@@ -24,6 +26,8 @@ export interface References {
 
 const maxCandidates = 6;
 const maxGroups = 200;
+/** Words by which the nearest names are looked for. */
+const maxNearWords = 8;
 
 /** What a person is found by, and what tells two of one name apart. */
 const namesOf: Readonly<Record<string, { readonly exact: readonly string[]; readonly shown: readonly string[] }>> = {
@@ -49,10 +53,10 @@ export function createReferences(
     const nameField = isNumber ? "number" : knownTable(table)?.nameField ?? (table === "task" ? "number" : "name");
     const { exact = [nameField], shown = [nameField] } = isNumber ? {} : namesOf[table] ?? {};
     const find = (query: string, fields: readonly string[]) =>
-      tableApi.rows(table, { query, fields, limit: maxCandidates }, person);
+      tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates }, person);
     const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
     if (!found.ok) return found;
-    const rows = preferActive(found.value.rows);
+    const rows = preferActive(found.value.rows.filter((row) => isNamed(row, exact, text)));
     const [first, second] = rows;
     if (first !== undefined && second === undefined) {
       return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, shown) });
@@ -62,7 +66,9 @@ export function createReferences(
         `${field} "${text}" is ambiguous: ${listRows(rows, shown)}. Use one of these user names or sys_ids`,
       );
     }
-    const words = value.value.split(/[\s,]+/).filter((word) => word.length > 1);
+    // Each word is checked by itself: a script may stand after the first.
+    const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
+      .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
     const near = words.length === 0 ? null : await find(anyOf(words.map((word) => `${exact[0]}LIKE${word}`)), shown);
     const candidates = near?.ok === true && near.value.rows.length > 0
       ? `; nearest: ${listRows(near.value.rows, shown)}`
@@ -98,11 +104,22 @@ export function createReferences(
         }, person);
         if (!found.ok) return found;
         return success(
-          found.value.rows.map((row) => ({ sysId: storedValue(row, "group"), name: displayValue(row, "group") }))
-            .filter(({ sysId }) => sysId !== ""),
+          found.value.rows.map((row) => ({
+            sysId: storedValue(row, "group"),
+            name: oneLine(displayValue(row, "group")),
+          }))
+            .filter(({ sysId }) => isStoredSysId(sysId)),
         );
       }),
   };
+}
+
+/** An instance ignores a condition on a column that it does not have, and then answers with any record. */
+function isNamed(row: RecordFields, fields: readonly string[], text: string): boolean {
+  const wanted = text.trim().toLowerCase();
+  return fields.some((field) =>
+    [displayValue(row, field), storedValue(row, field)].some((name) => oneLine(name).toLowerCase() === oneLine(wanted))
+  );
 }
 
 /** Where one of several is active, the others have left. */
@@ -118,7 +135,7 @@ function listRows(rows: readonly RecordFields[], shown: readonly string[]): stri
 
 function describeRow(row: RecordFields, shown: readonly string[]): string {
   const [name = "", ...others] = shown.filter((field) => field !== "active").map((field) => displayValue(row, field))
-    .filter((text) => text !== "");
+    .map(oneLine).filter((text) => text !== "");
   const state = storedValue(row, "active") === "false" ? ["inactive"] : [];
   const details = [...others, ...state].join(", ");
   return details === "" ? `${name} (sys_id ${storedValue(row, "sys_id")})` : `${name} (${details})`;
@@ -126,6 +143,6 @@ function describeRow(row: RecordFields, shown: readonly string[]): string {
 
 /** `Ada Lovelace (ada)`, and for all but people the name alone. */
 function nameOfRow(row: RecordFields, shown: readonly string[]): string {
-  const [name = "", login = ""] = shown.map((field) => displayValue(row, field));
+  const [name = "", login = ""] = shown.map((field) => oneLine(displayValue(row, field)));
   return shown.length > 1 && login !== "" ? `${name} (${login})` : name || storedValue(row, "sys_id");
 }

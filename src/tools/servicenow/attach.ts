@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { showName } from "../../workspace/file_display.ts";
 import type { AttachmentFiles } from "./files.ts";
 import {
   callerOf,
@@ -13,7 +14,7 @@ import {
   toTextOutcome,
 } from "./outcome.ts";
 
-const contentTypes: Readonly<Record<string, string>> = {
+const contentTypes: ReadonlyMap<string, string> = new Map(Object.entries({
   csv: "text/csv",
   gif: "image/gif",
   jpeg: "image/jpeg",
@@ -26,7 +27,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   txt: "text/plain",
   xml: "application/xml",
   zip: "application/zip",
-};
+}));
 
 export function servicenowAttachTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
   return defineTool({
@@ -47,15 +48,15 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
       if (!bytes.ok) return { ok: false, ...bytes.error };
       const fileName = filename.slice(filename.lastIndexOf("/") + 1);
       const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
-      const contentType = contentTypes[extension] ?? "application/octet-stream";
+      const contentType = contentTypes.get(extension) ?? "application/octet-stream";
       const file = { fileName, contentType, bytes: bytes.value };
       const attached = await servicenow.desk.attach({ id, table: given(table), file, dryRun }, callerOf(context));
       if (!attached.ok) return toFailureOutcome(servicenow, attached.error);
       const { record, file: added } = attached.value;
       return toTextOutcome([
         added === null
-          ? `Dry run, nothing sent. ${record} would get ${fileName} (${bytes.value.byteLength} bytes)`
-          : `Attached ${added.fileName} (${added.sizeBytes} bytes) to ${record}`,
+          ? `Dry run, nothing sent. ${record} would get ${showName(fileName)} (${bytes.value.byteLength} bytes)`
+          : `Attached ${showName(added.fileName)} (${added.sizeBytes} bytes) to ${record}`,
       ]);
     },
   });

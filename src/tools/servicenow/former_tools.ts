@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { showName } from "../../workspace/file_display.ts";
 import { reportLines } from "./change_lines.ts";
 import type { AttachmentFiles } from "./files.ts";
 import { saveAttachment } from "./fetch_attachment.ts";
@@ -48,7 +49,7 @@ export function formerReadingTools(servicenow: ServicenowRecords, files: Attachm
           listed.length === 0
             ? ["No attachments"]
             : listed.map(({ sysId, fileName, sizeBytes }) =>
-              `${fileName.replace(/\s+/g, " ")}: ${sizeBytes} bytes, attachment_id ${sysId}`
+              `${showName(fileName)}: ${sizeBytes} bytes, attachment_id ${sysId}`
             ),
         );
       },

@@ -1,6 +1,7 @@
 /** The tool `servicenow_get_record`: one record, its journal and related work. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
+import { showName } from "../../workspace/file_display.ts";
 import type { RecordView } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import {
@@ -63,6 +64,6 @@ function viewLines(
 function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
   if (files.length === 0) return ["attachments: none"];
   const line = ({ fileName, sizeBytes, contentType }: typeof files[number]): string =>
-    `- ${fileName.replace(/\s+/g, " ")} (${sizeBytes} bytes, ${contentType.slice(0, 60)})`;
+    `- ${showName(fileName)} (${sizeBytes} bytes, ${contentType.slice(0, 60)})`;
   return ["attachments:", ...files.map(line)];
 }
