@@ -17,7 +17,7 @@ export const scopeCatalogue: readonly ScopeDefinition[] = [
   { name: "servicenow:read", words: "Read the ServiceNow records that you may see", implies: [] },
   {
     name: "servicenow:write",
-    words: "Comment, attach files and open incidents in ServiceNow in your name",
+    words: "Create, change, comment, order and approve in ServiceNow in your name",
     implies: ["servicenow:read"],
   },
 ];

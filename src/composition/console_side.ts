@@ -18,7 +18,7 @@ import { callsPart, refusedPart, waitingPart } from "../console/sections/overvie
 import { peopleSection } from "../console/sections/people.ts";
 import { rulesSection } from "../console/sections/rules.ts";
 import { whySection } from "../console/sections/why.ts";
-import { servicenowSection } from "../console/sections/servicenow.ts";
+import { ownAccount, servicenowSection } from "../console/sections/servicenow.ts";
 import { settingsSection } from "../console/sections/settings_in_force.ts";
 import type { Live } from "../live/live.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
@@ -59,6 +59,9 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
   const search: SearchAudit = (filter, options) => searchAudit(storage, filter, options);
   const day = createDayOfCalls(search, { tools: parts.tools, clock });
   const health: () => Promise<readonly HealthFact[]> = createConsoleHealth(config, parts);
+  const servicenow = parts.servicenow === null
+    ? null
+    : { ...parts.servicenow.signIn, linkPath: `${new URL(issuer).pathname}servicenow/link` };
   return createConsole({
     issuer,
     visits,
@@ -76,7 +79,12 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
         ],
       }),
       liveSection({ live: parts.live, nameOfClient: (id) => parts.nameOfClient(id) ?? id }),
-      connectionsSection({ administration, usage: day.usage, toolListTokens: createToolListCost(parts.tools) }),
+      connectionsSection({
+        administration,
+        usage: day.usage,
+        toolListTokens: createToolListCost(parts.tools),
+        ...servicenow === null ? {} : { ownAccount: (visit) => ownAccount(servicenow, visit) },
+      }),
       whySection({
         attempts: async (person, now) =>
           await reportAttempts(await parts.steps.read(), {
@@ -102,9 +110,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
         recentCalls: day.calls,
       }),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
-      ...parts.servicenow === null
-        ? []
-        : [servicenowSection({ ...parts.servicenow.signIn, linkPath: `${new URL(issuer).pathname}servicenow/link` })],
+      ...servicenow === null ? [] : [servicenowSection(servicenow)],
       auditSection(search),
       changeSection(createConsoleChanges(parts.workspace)),
       settingsSection(config.inForce),

@@ -13,7 +13,9 @@ function consoleTest(name: string, run: (browser: Browser, server: RunningServer
     ignore: missingBrowser !== null,
     fn: async () => {
       await using place = await makeServerPlace();
-      await using server = await startServer(place);
+      // For the page of ServiceNow: nothing is asked of the instance.
+      const instance = { SERVICENOW_INSTANCE: "http://127.0.0.1:9", SERVICENOW_CLIENT_ID: "x" };
+      await using server = await startServer(place, { env: { ...instance, SERVICENOW_CLIENT_SECRET: "y" } });
       const browser = await launchChromium();
       try {
         await run(browser, server);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { linkKey } from "../../src/servicenow/links/link_record.ts";
+import { resealLinks } from "../../src/servicenow/links/reseal_links.ts";
 import { callerOf, openPlace, patientTimes } from "./place.ts";
 
 const signal = new AbortController().signal;
@@ -63,6 +64,19 @@ Deno.test("health() tells a link that the instance gave nothing to renew with, a
     said: null,
   };
   assert.deepEqual(await links.health("old"), [old]);
+});
+
+Deno.test("resealLinks() keeps whose account a refused link was", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.instance.oauth.endTokensOf("ada");
+  place.advance(2_000);
+  await place.servicenow.reader.me(callerOf("owner"));
+  const to = createSecretBox(new Uint8Array(32).fill(9));
+  for (let round = 0; round < 2; round++) await resealLinks(place.storage, { from: place.secrets, to });
+  const [refused] = await place.another({ secrets: to }).links.health("owner");
+  assert.equal(refused?.account?.userName, "ada");
+  assert.equal((await place.servicenow.links.health("owner"))[0]?.account, null);
 });
 
 Deno.test("no instance's word for a refusal is shown that could hold more than words", async () => {

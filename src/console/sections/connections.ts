@@ -21,6 +21,8 @@ interface ConnectionsOptions {
   usage(): Promise<ReadonlyMap<string, Usage>>;
   /** About how many tokens the list of tools is for a client with these scopes. */
   toolListTokens(scopes: readonly string[]): number;
+  /** What the visitor's clients act with at another system, where there is one. */
+  readonly ownAccount?: (visit: Visit) => Promise<Html>;
 }
 
 type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
@@ -28,7 +30,8 @@ type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
   readonly used: ReadonlyMap<string, Usage>;
 };
 
-export function connectionsSection({ administration, usage, toolListTokens }: ConnectionsOptions): Section {
+export function connectionsSection(options: ConnectionsOptions): Section {
+  const { administration, usage, toolListTokens, ownAccount } = options;
   const listsOf = async (visit: Visit): Promise<LiveParts> => {
     const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
     const [access, used] = await Promise.all([administration.access(of), usage()]);
@@ -47,6 +50,7 @@ export function connectionsSection({ administration, usage, toolListTokens }: Co
           takes effect on its next request.</p>
         ${visit.visitor.isAdministrator && person !== null &&
           html`<p>Only of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>`}
+        ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
         <h2>Clients</h2>
         <div id="grants">${grants}</div>
         <h2>Tokens made at the command line</h2>

@@ -14,15 +14,22 @@ interface ServicenowOptions {
   health(subject: string | null): Promise<readonly LinkHealth[]>;
 }
 
-export function servicenowSection({ origin, linkPath, health }: ServicenowOptions): Section {
-  const live = async (visit: Visit): Promise<LiveParts> => {
-    const { userId, isAdministrator } = visit.visitor;
-    const [own] = await health(userId);
-    return {
-      own: ownLink(own ?? null, linkPath),
-      links: isAdministrator ? linksTable(await health(null), visit) : html``,
-    };
-  };
+/** The visitor's own account, and where to link one. */
+export async function ownAccount({ linkPath, health }: ServicenowOptions, { visitor }: Visit): Promise<Html> {
+  const [own] = await health(visitor.userId);
+  if (own?.state === "linked") {
+    return html`<p>Your account is ${accountName(own)}. <a href="${linkPath}">Change it, or unlink it</a></p>`;
+  }
+  const problem = own === undefined ? "You have linked no account." : linkProblem(own);
+  return html`<p class="note warn">${problem} <a href="${linkPath}">Link your ServiceNow account</a></p>`;
+}
+
+export function servicenowSection(options: ServicenowOptions): Section {
+  const { origin, health } = options;
+  const live = async (visit: Visit): Promise<LiveParts> => ({
+    own: await ownAccount(options, visit),
+    links: visit.visitor.isAdministrator ? linksTable(await health(null), visit) : html``,
+  });
   return {
     name: "servicenow",
     title: "ServiceNow",
@@ -37,14 +44,6 @@ export function servicenowSection({ origin, linkPath, health }: ServicenowOption
       `;
     },
   };
-}
-
-function ownLink(own: LinkHealth | null, linkPath: string): Html {
-  if (own?.state === "linked") {
-    return html`<p>Your account is ${accountName(own)}. <a href="${linkPath}">Change it, or unlink it</a></p>`;
-  }
-  const problem = own === null ? "You have linked no account." : linkProblem(own);
-  return html`<p class="note warn">${problem} <a href="${linkPath}">Link your ServiceNow account</a></p>`;
 }
 
 function linksTable(links: readonly LinkHealth[], visit: Visit): Html {

@@ -1,7 +1,7 @@
 /** Key rotation: seals every stored link anew under another master key, while the server runs. */
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../storage/port.ts";
-import { linkPrefix, openLink, parseLinkRecord, sealLink } from "./link_record.ts";
+import { linkPrefix, openAccount, openLink, parseLinkRecord, sealAccount, sealLink } from "./link_record.ts";
 
 interface ResealReport {
   readonly resealed: number;
@@ -38,7 +38,8 @@ async function resealEntry(
     const { key, version } = entry;
     const subject = key.at(-1) ?? "";
     const record = parseLinkRecord(entry.value);
-    if (record.sealed === null || openLink(to, subject, record.instance, record.sealed) !== null) return "upToDate";
+    if (record.sealed === null) return await resealAccount(storage, entry, { from, to });
+    if (openLink(to, subject, record.instance, record.sealed) !== null) return "upToDate";
     const link = openLink(from, subject, record.instance, record.sealed);
     if (link === null) return "unreadable";
     const value = { ...record, sealed: sealLink(to, subject, record.instance, link) };
@@ -46,4 +47,21 @@ async function resealEntry(
     entry = await storage.get(key); // changed in the meantime
   }
   return "upToDate"; // unlinked in the meantime
+}
+
+/** Whose account a refused link was: without it, the fact of the refusal stays. */
+async function resealAccount(
+  storage: Storage,
+  { key, version, value }: StoredEntry,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<keyof ResealReport> {
+  const subject = key.at(-1) ?? "";
+  const { instance, refused, ...record } = parseLinkRecord(value);
+  const account = refused && openAccount(from, subject, instance, refused.sealedAccount);
+  if (!refused || !account) return "upToDate";
+  const sealedAccount = sealAccount(to, subject, instance, account);
+  const resealed = { ...record, instance, refused: { ...refused, sealedAccount } };
+  // Where it changed in the meantime, the person has just linked an account, under the new key.
+  await storage.commit({ checks: [{ key, version }], puts: [{ key, value: resealed }] });
+  return "upToDate";
 }
