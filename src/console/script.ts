@@ -1,7 +1,7 @@
 /** The one script of the console: puts what the server renders anew into the page that is open. */
 
 /**
- * Elements with `data-live` are replaced by the server's own rendering, which has escaped what callers wrote. One that
+ * Elements that an event names by id get the server's own rendering, which has escaped what callers wrote. One that
  * holds the focus waits until it is left, so that no typing is lost.
  */
 export const consoleScript = `
