@@ -66,7 +66,7 @@ export function createAdministration(
       return changed;
     },
     async invite(invitation, { userId, address }) {
-      const code = await invite(options, invitation);
+      const code = await invite(options, { ...invitation, by: userId });
       const outcome = code.ok ? invitation.kind : "refused";
       log.write("audit", "invitation_made", { outcome, user: invitation.userId.slice(0, 32), by: userId, address });
       return code.ok ? { ok: true, value: `${issuer}/invitation?code=${code.value}` } : code;

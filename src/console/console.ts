@@ -151,7 +151,11 @@ export function createConsole(options: ConsoleOptions): Console {
       return refuse(section, visit, "This page is for the owner and administrators.");
     }
     return visit.query.has("download") && section.download !== undefined
-      ? section.download(visit)
+      ? section.download(visit, async () => {
+        const { userId, isAdministrator } = entered.value;
+        const again = await visits.enter(request, page);
+        return again.ok && again.value.userId === userId && again.value.isAdministrator === isAdministrator;
+      })
       : await show(section, visit);
   };
 

@@ -47,7 +47,10 @@ export interface Section {
   readonly unlisted?: true;
   show(visit: Visit): Promise<Html>;
   live?(visit: Visit): Promise<LiveParts>;
-  /** A file in place of the page, where the address asks for `download`. */
-  download?(visit: Visit): Response;
+  /**
+   * A file in place of the page, where the address asks for `download`. `isStill` says whether the visitor is signed in
+   * with the same rights: asked before each part, since a reader may take hours.
+   */
+  download?(visit: Visit, isStill: () => Promise<boolean>): Response;
   readonly acts?: Readonly<Record<string, Act>>;
 }

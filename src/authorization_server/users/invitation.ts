@@ -11,25 +11,38 @@ import { readBrowserForm } from "../browser/own_form.ts";
 import { pathsOf } from "../browser/interaction.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { setUpPage } from "../pages/set_up_page.ts";
-import type { Stored } from "../records/record_family.ts";
 import { invitations } from "../records/marks.ts";
+import { ownerId, users } from "../records/user.ts";
+import type { Storage } from "../../storage/port.ts";
 import { addUser, existingUserProblem, newUserProblem, resetUser, type UserProblem } from "./manage_users.ts";
 import { minPassphraseCharacters, passphraseProblem } from "./password_hash.ts";
 
 const lifetimeMs = 3 * 86_400_000;
 
-type Invitation = Stored<{ readonly userId: string; readonly kind: "new" | "reset" }>;
+type Invitation = Exclude<Awaited<ReturnType<typeof invitations.read>>, null>;
 
 /** Makes the code of a link: for a name that is free (`new`), or for a user who is there (`reset`). */
 export async function invite(
   { storage, clock }: AdministrationOptions,
-  { userId, kind }: Invitation["value"],
+  { userId, kind, by }: { readonly userId: string; readonly kind: "new" | "reset"; readonly by: string },
 ): Promise<Result<string, UserProblem>> {
   const problem = await (kind === "new" ? newUserProblem : existingUserProblem)({ storage }, userId);
   if (problem !== null) return failure(problem);
   const code = `pci_${randomSecret()}`;
-  await storage.commit({ puts: [invitations.put(hashSecret(code), { userId, kind }, clock() + lifetimeMs)] });
+  const epoch = kind === "reset" ? (await users.read(storage, userId))?.value.epoch : undefined;
+  const invitation = { userId, kind, by, ...(epoch === undefined ? {} : { epoch }) };
+  await storage.commit({ puts: [invitations.put(hashSecret(code), invitation, clock() + lifetimeMs)] });
   return success(code);
+}
+
+/** The invitation of a code, while its maker is an administrator and its user is as they were. */
+async function readInvitation(storage: Storage, code: string): Promise<Invitation | null> {
+  const found = await invitations.read(storage, hashSecret(code));
+  if (found === null) return null;
+  const { userId, by = ownerId, epoch } = found.value;
+  const maker = by === ownerId ? null : await users.read(storage, by);
+  if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return null;
+  return epoch === undefined || (await users.read(storage, userId))?.value.epoch === epoch ? found : null;
 }
 
 export function createInvitationEndpoint(
@@ -47,7 +60,7 @@ export function createInvitationEndpoint(
   return async (request, { address }) => {
     if (request.method === "GET") {
       const code = new URL(request.url).searchParams.get("code") ?? "";
-      const found = await invitations.read(storage, hashSecret(code));
+      const found = await readInvitation(storage, code);
       return found === null ? errorPage("invitation_invalid") : show(code, found);
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
@@ -55,7 +68,7 @@ export function createInvitationEndpoint(
     if (!form.ok) return errorPage(form.error);
     const code = form.value.get("code") ?? "";
     const passphrase = form.value.get("passphrase") ?? "";
-    const found = await invitations.read(storage, hashSecret(code));
+    const found = await readInvitation(storage, code);
     if (found === null) {
       log.write("audit", "invitation", { outcome: "refused", reason: "invitation_invalid", address });
       return errorPage("invitation_invalid");

@@ -43,7 +43,7 @@ export function auditSection(search: SearchAudit): Section {
           <a href="${visit.href("audit", { ...given(visit), download: "audit" })}">Export these as JSON Lines</a></p>
       `;
     },
-    download: (visit) => exportResponse(search, filterOf(visit)),
+    download: (visit, isStill) => exportResponse(search, filterOf(visit), isStill),
   };
 }
 
@@ -147,12 +147,13 @@ function filterLink(name: "person" | "client", value: string | null, visit: Visi
 }
 
 /** The lines as they are found: an export of millions is never in memory. */
-function exportResponse(search: SearchAudit, filter: AuditFilter): Response {
+function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () => Promise<boolean>): Response {
   const encoder = new TextEncoder();
   let cursor: string | null | undefined;
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
       if (cursor === null) return controller.close();
+      if (!await isStill()) return controller.error(new Error("the reader is no longer signed in with these rights"));
       const page = await search(filter, { limit: linesOfExportPage, cursor });
       cursor = page.cursor;
       controller.enqueue(encoder.encode(page.lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
