@@ -78,10 +78,23 @@ function show(hunks: readonly Hunk[], shift: number): string {
     const isCut = hunk.lines.length > maxShownLines || text.length > maxShownCharacters;
     shown.push(
       `@@ -${range(hunk.oldStart + shift, hunk.oldLines)} +${range(hunk.newStart + shift, hunk.newLines)} @@`,
-      isCut ? `${cut(hunk.lines)}\n(cut)` : text,
+      isCut ? someOf(hunk.lines) : text,
     );
   }
   return shown.join("\n");
+}
+
+/** As many removed lines as added ones: of a passage in which all lines change, both sides are seen. */
+function someOf(lines: readonly string[]): string {
+  const removed = lines.filter((line) => line.startsWith("-"));
+  const added = lines.filter((line) => line.startsWith("+"));
+  const shownRemoved = Math.max(maxShownLines / 2, maxShownLines - added.length);
+  const shownAdded = Math.max(maxShownLines / 2, maxShownLines - removed.length);
+  const parts = [removed.slice(0, shownRemoved), added.slice(0, shownAdded)].filter(({ length }) => length > 0);
+  return [
+    ...parts.map((part) => cut(part, maxShownCharacters / parts.length)),
+    `(cut; lines removed: ${removed.length}, added: ${added.length})`,
+  ].join("\n");
 }
 
 /** The beginning of a difference that is too large to be compared line by line. */
@@ -90,7 +103,8 @@ function firstLines(before: string, after: string, shift: number): string {
   const mark = (sign: string, text: string): string[] => headOf(text, some).map((line) => `${sign}${line}`);
   return [
     `@@ -${shift + 1} +${shift + 1} @@`,
-    cut([...mark("-", before), ...mark("+", after)]),
+    cut(mark("-", before), maxShownCharacters / 2),
+    cut(mark("+", after), maxShownCharacters / 2),
     "(the difference is too large to show more of it)",
   ].join("\n");
 }
@@ -101,8 +115,8 @@ function headOf(text: string, lines: number): readonly string[] {
   return text.slice(0, end).replace(/\n$/, "").split("\n");
 }
 
-function cut(lines: readonly string[]): string {
-  return lines.slice(0, maxShownLines).join("\n").slice(0, maxShownCharacters).toWellFormed();
+function cut(lines: readonly string[], characters: number): string {
+  return lines.join("\n").slice(0, characters).toWellFormed();
 }
 
 /** Of no lines, a unified diff names the line before. */
