@@ -42,6 +42,7 @@ for (const [where, env] of Object.entries(places)) {
       const tools = (list.structured as { changes: { tool: string }[] }).changes.map(({ tool }) => tool);
       assert.deepEqual(tools, ["file_delete", "file_move", "file_move", "file_edit", "file_write", "file_write"]);
       assert.match(list.text, /^[0-9a-z]+ \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ file_delete d\n/);
+      assert.match(list.text, /Z file_move d\/b\.txt \(from a\.txt\)\n/);
 
       assert.match(
         await refused("file_undo", { change: idOf(list, 4) }),

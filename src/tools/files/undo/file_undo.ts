@@ -125,7 +125,8 @@ async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutc
     const { id, at, by, undoneBy } = change;
     const paths = [...new Set(change.steps.map(({ step }) => step.path))];
     const isUndone = undoneBy === null ? "" : `, undone by ${undoneBy}`;
-    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${by?.tool} ${shownPaths(paths)}${isUndone}`);
+    const source = shownSource(change);
+    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${by?.tool} ${shownPaths(paths)}${source}${isUndone}`);
     changes.push({
       change: id,
       time: toTimestamp(at),
@@ -174,6 +175,12 @@ async function* ownChanges(trash: Trash, principal: Principal): AsyncGenerator<C
 
 function isOwn({ by }: Change, { subject, clientId }: Principal): boolean {
   return by !== null && by.subject === subject && by.clientId === clientId;
+}
+
+/** Where a move came from. */
+function shownSource({ steps }: Change): string {
+  const moved = steps.find(({ step }) => step.op === "move")?.step;
+  return moved?.op === "move" ? ` (from ${showName(moved.from)})` : "";
 }
 
 function shownPaths(paths: readonly string[]): string {
