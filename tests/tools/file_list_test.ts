@@ -148,6 +148,32 @@ Deno.test("file_list counts files, bytes and lines by extension", () =>
     assert.equal((await answerOf(list, { show: "summary", pattern: "*.ts" })).structured["files"], 2);
   }));
 
+Deno.test("a summary names files whose lines it could not count, and has no lines where it did not look at all files", async () => {
+  await withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a.js`, "1\n");
+    Deno.linkSync(`${root}/a.js`, `${root}/b.js`);
+    Deno.writeTextFileSync(`${root}/c.js`, "1\n2\n");
+    const { text } = await answerOf(fileListTool(workspace), { show: "summary" });
+    assert.deepEqual(text.split("\n"), [
+      "3 files in 0 directories, 8 bytes, 2 lines",
+      ".js: 3 files, 8, 2 lines",
+      "(lines not counted, since they cannot be read: a.js, b.js)",
+    ]);
+  });
+  await withWorkspace(async ({ root, workspace }) => {
+    for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}.js`, "x\n");
+    const { text, structured } = await answerOf(fileListTool(workspace), { show: "summary" });
+    assert.doesNotMatch(text, /\d lines?/);
+    assert.match(text, /\n\(lines were not counted\)\n\(the tree is larger/);
+    assert.equal(structured["lines"], undefined);
+    assert.deepEqual(Object.keys((structured["extensions"] as object[])[0] ?? {}), [
+      "extension",
+      "files",
+      "size_bytes",
+    ]);
+  }, { limits: { maxTreeEntries: 20 } });
+});
+
 Deno.test("file_list finds equal files, and reads only those of one size", () =>
   withWorkspace(async ({ root, workspace }) => {
     const list = fileListTool(workspace);

@@ -52,7 +52,9 @@ const output = z.object({
   directories: z.int().optional(),
   size_bytes: z.int().optional(),
   lines: z.int().optional(),
-  extensions: z.array(z.object({ extension: z.string(), files: z.int(), size_bytes: z.int(), lines: z.int() }))
+  extensions: z.array(
+    z.object({ extension: z.string(), files: z.int(), size_bytes: z.int(), lines: z.int().optional() }),
+  )
     .optional(),
   duplicates: z.array(z.object({ size_bytes: z.int(), names: z.array(z.string()) })).optional(),
 });

@@ -14,6 +14,8 @@ const newline = 0x0a;
 /** Of binary files, which have no lines, a NUL is among the first bytes. */
 const sniffedBytes = 8_192;
 const maxExtensions = 40;
+/** Names that an answer repeats of files that cannot be read. */
+const maxUnreadNames = 5;
 
 interface Total {
   files: number;
@@ -28,6 +30,7 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   if (!collected.ok) return toFailure("list directory", path, collected.error);
   let { isCut } = collected.value;
   const byExtension = new Map<string, Total>();
+  const unread: string[] = [];
   const all: Total = { files: 0, sizeBytes: 0, lines: 0 };
   const nextTurn = createFairTurns();
   const buffer = new Uint8Array(readBytes);
@@ -35,60 +38,72 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
     if (kind !== "file") continue;
     isCut ||= isOver();
     const lines = isCut ? 0 : await countLines(workspace, childPath(path, segments), buffer, isOver);
+    if (lines === null) unread.push(segments.join("/"));
+    isCut ||= isOver();
     const extension = /[^.]\.([^.]{1,12})$/.exec(segments.at(-1) ?? "")?.[1]?.toLowerCase() ?? "";
     const total = byExtension.get(extension) ?? { files: 0, sizeBytes: 0, lines: 0 };
     byExtension.set(extension, total);
     for (const each of [total, all]) {
       each.files++;
       each.sizeBytes += sizeBytes;
-      each.lines += lines;
+      each.lines += lines ?? 0;
     }
     await nextTurn();
   }
   const directories = collected.value.entries.filter(({ kind }) => kind === "directory").length;
   const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
+  // where not all was looked at, a count of lines would be read as that of the tree
+  const linesOf = ({ lines }: Total): string => isCut ? "" : `, ${count(lines, "line")}`;
+  const factOf = ({ lines }: Total): { lines?: number } => isCut ? {} : { lines };
   return wholeTreeAnswer(listing, {
     lines: [
       `${count(all.files, "file")} in ${directories} ${directories === 1 ? "directory" : "directories"}, ${
         toSize(all.sizeBytes)
-      } bytes, ${count(all.lines, "line")}`,
+      } bytes${linesOf(all)}`,
       ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
         `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
           toSize(total.sizeBytes)
-        }, ${count(total.lines, "line")}`
+        }${linesOf(total)}`
       ),
       ...(extensions.length > maxExtensions ? [`(and ${extensions.length - maxExtensions} further extensions)`] : []),
+      ...(isCut ? ["(lines were not counted)"] : unread.length === 0 ? [] : [unreadWords(unread)]),
     ],
     facts: {
       files: all.files,
       directories,
       size_bytes: all.sizeBytes,
-      lines: all.lines,
+      ...factOf(all),
       extensions: extensions.slice(0, maxExtensions).map(([extension, total]) => ({
         extension,
         files: total.files,
         size_bytes: total.sizeBytes,
-        lines: total.lines,
+        ...factOf(total),
       })),
     },
     isCut,
   });
 }
 
-/** Line ends, and a last line without one; 0 for what is binary or cannot be read. */
+/** Files without lines in the sum, such as those with several names (hard links). */
+function unreadWords(names: readonly string[]): string {
+  const shown = names.slice(0, maxUnreadNames).map(showName).join(", ");
+  return `(lines not counted, since they cannot be read: ${shown}${names.length > maxUnreadNames ? ", ..." : ""})`;
+}
+
+/** Line ends, and a last line without one; 0 for what is binary, `null` for what cannot be read. */
 async function countLines(
   workspace: Workspace,
   path: WorkspacePath,
   buffer: Uint8Array,
   isOver: () => boolean,
-): Promise<number> {
+): Promise<number | null> {
   let lines = 0;
   let offsetBytes = 0;
   let isEnded = true;
   let encoding: MarkedEncoding | null = null;
   for (;;) {
     const read = await workspace.readInto(path, buffer, offsetBytes);
-    if (!read.ok) return 0;
+    if (!read.ok) return null;
     const part = buffer.subarray(0, read.value.lengthBytes);
     if (offsetBytes === 0) encoding = markedEncoding(part);
     if (offsetBytes === 0 && encoding === null && part.subarray(0, sniffedBytes).includes(0)) return 0;
