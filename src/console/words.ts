@@ -33,6 +33,11 @@ export function moment(time: number): Html {
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC</time>`;
 }
 
+/** A time of today, to the minute. */
+export function timeOfDay(time: number): string {
+  return `${new Date(time).toISOString().slice(11, 16)} UTC`;
+}
+
 /** How long something took. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;

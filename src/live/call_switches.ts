@@ -8,6 +8,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Timers } from "../lib/time/timers.ts";
+import { changeEntry } from "../lib/change_entry.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
@@ -69,12 +70,8 @@ export function createCallSwitches({ storage, clock, timers, log, onChange }: Sw
   const load = async (): Promise<void> => adopt(parse((await storage.get(key))?.value));
   const watch = watchEntries(storage, [key], load, { log, timers });
   const change = async (next: (before: SwitchState) => SwitchState): Promise<void> => {
-    for (;;) {
-      const entry = await storage.get(key);
-      const value = next(parse(entry?.value));
-      const done = await storage.commit({ checks: [{ key, version: entry?.version ?? null }], puts: [{ key, value }] });
-      if (done) return adopt(value);
-    }
+    const changed = await changeEntry(storage, key, (value) => next(parse(value)));
+    if (changed !== null) adopt(changed);
   };
   return {
     get state() {

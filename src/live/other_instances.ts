@@ -7,6 +7,7 @@ import { createPause } from "../lib/time/pause.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import { changeEntry } from "../lib/change_entry.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import type { EndedCall, LiveCall } from "./call_table.ts";
@@ -75,7 +76,6 @@ const lookMs = 100;
 const lifetimeMs = 180_000;
 const maxQuestions = 20;
 const maxInstances = 100;
-const maxAttempts = 20;
 
 export function createOtherInstances(options: OtherInstancesOptions): OtherInstances {
   const { instance, storage, clock, timers = systemTimers, log, createId, report } = options;
@@ -99,16 +99,10 @@ export function createOtherInstances(options: OtherInstancesOptions): OtherInsta
   const watch = watchEntries(storage, [asksKey], look, { log, timers });
 
   const put = async (asking: z.infer<typeof question>): Promise<void> => {
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const entry = await storage.get(asksKey);
-      const before = questions.safeParse(entry?.value).data ?? [];
-      const value = [...before, asking].slice(-maxQuestions);
-      const done = await storage.commit({
-        checks: [{ key: asksKey, version: entry?.version ?? null }],
-        puts: [{ key: asksKey, value, expiresAt: clock() + lifetimeMs }],
-      });
-      if (done) return;
-    }
+    await changeEntry(storage, asksKey, (value) => {
+      const before = questions.safeParse(value).data ?? [];
+      return [...before, asking].slice(-maxQuestions);
+    }, { expiresAt: clock() + lifetimeMs });
   };
   return {
     async ask(cancel) {

@@ -5,7 +5,7 @@ import { type Html, html } from "../../lib/page/html.ts";
 import { differenceLines } from "../difference.ts";
 import { actFields } from "../frame.ts";
 import type { Section, Visit } from "../section.ts";
-import { ago } from "../words.ts";
+import { ago, timeOfDay } from "../words.ts";
 
 const extents: readonly Extent[] = ["once", "hour", "always"];
 
@@ -62,9 +62,9 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
   return html`
     <article class="held" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
-      <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, waits until ${new Date(
+      <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, waits until ${timeOfDay(
         call.expiresAt,
-      ).toISOString().slice(11, 16)} UTC.${call.places.length > 0 && html`
+      )}.${call.places.length > 0 && html`
         About ${call.places.join(", ")}.
       `}</p>
       <pre class="difference">${differenceLines(call.effect)}</pre>

@@ -2,7 +2,7 @@
 import type { Decisions } from "../../approval/decisions.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { dataTable } from "../table.ts";
-import { ago } from "../words.ts";
+import { ago, timeOfDay } from "../words.ts";
 import type { SearchAudit } from "./audit.ts";
 import type { OverviewPart } from "./overview.ts";
 
@@ -88,7 +88,7 @@ function picture(hours: readonly Bar[]): Html {
 
 function numbers(hours: readonly Bar[]): Html {
   const rows = hours.filter(({ well, bad }) => well + bad > 0)
-    .map(({ hour, well, bad }) => [`${new Date(hour).toISOString().slice(11, 16)} UTC`, well, bad]);
+    .map(({ hour, well, bad }) => [timeOfDay(hour), well, bad]);
   return html`<details><summary>The numbers</summary>${
     dataTable({
       caption: "Calls by hour",

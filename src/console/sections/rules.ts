@@ -13,6 +13,7 @@ import { type Html, html } from "../../lib/page/html.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { actFields } from "../frame.ts";
 import type { Act, Section, Visit } from "../section.ts";
+import { timeOfDay } from "../words.ts";
 
 interface RulesOptions {
   readonly rules: RuleStore;
@@ -91,7 +92,7 @@ export function rulesSection(options: RulesOptions): Section {
             `;
             return { ok: true, value: { show } };
           }
-          return await rules.change((all) => all.length < maxRules ? [rule, ...all] : null)
+          return await rules.change((all) => [rule, ...all])
             ? { ok: true, value: {} }
             : { ok: false, error: { problem: `There are ${maxRules} rules already. Remove one first.` } };
         },
@@ -159,7 +160,7 @@ function ruleItem(rule: Rule, index: number, visit: Visit): Html {
       <button type="submit" class="small plain" aria-label="${label}: ${words}">${label}</button></form>`;
   return html`<li>${words}${
     rule.until !== undefined && html`
-      <span class="quiet">Until ${new Date(rule.until).toISOString().slice(11, 16)} UTC.</span>
+      <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
     `
   }<div class="row">${index > 0 && button("raise", "Move up")}${button("remove", "Remove")}</div></li>`;
 }

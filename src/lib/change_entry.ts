@@ -1,0 +1,31 @@
+/** Changes a stored entry by what it is at that moment, however many processes change it at once. */
+
+interface EntryStorage<Key> {
+  get(key: Key): Promise<{ readonly value: unknown; readonly version: string } | null>;
+  commit(batch: {
+    readonly checks: readonly { readonly key: Key; readonly version: string | null }[];
+    readonly puts: readonly { readonly key: Key; readonly value: unknown; readonly expiresAt?: number }[];
+  }): Promise<boolean>;
+}
+
+const maxAttempts = 20;
+
+/**
+ * Stores what `change` makes of the value (`undefined` where there is none), and gives it. Where `change` gives `null`,
+ * the entry stays as it is. Rejects when other processes were quicker each time.
+ */
+export async function changeEntry<Key, Value>(
+  storage: EntryStorage<Key>,
+  key: Key,
+  change: (value: unknown) => Value | null,
+  { expiresAt }: { readonly expiresAt?: number } = {},
+): Promise<Value | null> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const entry = await storage.get(key);
+    const value = change(entry?.value);
+    if (value === null) return null;
+    const put = expiresAt === undefined ? { key, value } : { key, value, expiresAt };
+    if (await storage.commit({ checks: [{ key, version: entry?.version ?? null }], puts: [put] })) return value;
+  }
+  throw new Error(`Storage contention: ${maxAttempts} attempts of one change were overtaken`);
+}
