@@ -92,12 +92,14 @@ testInEachMode(
   "a target that becomes a directory, or a link that leaves, while the content is written is refused",
   () =>
     inWorkspace(async ({ workspace, root, base }) => {
-      const large = new Uint8Array(900_000);
       for (const swap of [() => Deno.mkdirSync(`${root}/t`), () => Deno.symlinkSync("../outside/new", `${root}/t`)]) {
         const before = fingerprintTree(`${base}/outside`);
-        const writing = workspace.write(path("t"), large);
-        await stagedFileAppears(root);
+        const { content, begun, finish } = heldContent();
+        const writing = workspace.receive(path("t"), content);
+        await begun;
+        assert.equal(unfinished(root).length, 1);
         swap();
+        finish();
         assert.equal((await writing).ok, false);
         Deno.removeSync(`${root}/t`);
         assert.deepEqual(unfinished(root), []);
@@ -141,11 +143,13 @@ testInEachMode("opening a workspace leaves the unfinished files of a living proc
   const scene = makeConfinedBase();
   const first = openDiskWorkspace({ root: scene.root });
   try {
-    const writing = first.write(path("file.txt"), new Uint8Array(900_000));
-    await stagedFileAppears(scene.root);
+    const { content, begun, finish } = heldContent();
+    const writing = first.receive(path("file.txt"), content);
+    await begun;
     assert.equal(stagingNames(scene.root).length, 2, "a lock and a staged file");
     await openDiskWorkspace({ root: scene.root }).close();
     assert.equal(stagingNames(scene.root).length, 2);
+    finish();
     assert.ok((await writing).ok);
   } finally {
     await first.close();
@@ -180,8 +184,17 @@ function path(text: string): WorkspacePath {
   return parsed.value;
 }
 
-async function stagedFileAppears(root: string): Promise<void> {
-  while (unfinished(root).length === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+/** A content of two pieces, of which the second waits: `begun` says that the first was taken. */
+function heldContent(): { content: AsyncIterable<Uint8Array>; begun: Promise<void>; finish: () => void } {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
+  const content = async function* (): AsyncGenerator<Uint8Array> {
+    yield encode("first ");
+    begin();
+    await finished;
+    yield encode("second");
+  };
+  return { content: content(), begun, finish };
 }
 
 function stagingNames(root: string): string[] {
