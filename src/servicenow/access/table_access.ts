@@ -23,6 +23,8 @@ export interface TableAccess {
   classesOf(table: string): readonly string[] | null;
   /** The term of a query that leaves rows about closed tables out; empty where no row can be. */
   openRows(table: string): string;
+  /** The field by which rows of the table are about a task, where only rows about tasks of open tables are read. */
+  taskField(table: string): string | null;
   /** The names that a caller may be shown. */
   readonly names: readonly string[];
 }
@@ -64,6 +66,7 @@ export function createTableAccess(listed: readonly string[]): TableAccess {
         ? ""
         : `${field}.sys_class_nameIN${tasks.join(",")}^OR${field}ISEMPTY`;
     },
+    taskField: (table) => isListed("task") ? null : aboutTasks.get(table) ?? null,
     readable: (text) => choose(text, mayRead, "read"),
     writable: (text) => choose(text, mayWrite, "written"),
     mayRead,

@@ -54,7 +54,11 @@ export function finishedReport(
   const taken = values.filter((value) => isTaken(value, after));
   const names = new Set(values.map(({ name }) => name));
   // Labels as the instance shows them to this person, in their language.
-  const labelled = new Set(values.filter(({ column }) => column.choice !== "none").map(({ name }) => name));
+  const labelled = new Set(
+    values.filter(({ column, stored, shown }) =>
+      column.choice !== "none" || (column.type === "reference" && stored === shown)
+    ).map(({ name }) => name),
+  );
   return {
     ...planned,
     dryRun: false,

@@ -49,8 +49,9 @@ export function createFindColumn(
       path.push(column.name);
       if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
       const target = column.reference;
-      // Rows of a base table may belong to a table that is not open here.
-      if (target === null || !access.mayRead(target) || access.classesOf(target) !== null) {
+      // Rows of a base table may belong to a table that is not open here, unless a search leaves those out.
+      const isNarrowed = index === 0 && column.name === access.taskField(start.table);
+      if (target === null || !access.mayRead(target) || (access.classesOf(target) !== null && !isNarrowed)) {
         return invalidInput(`${step} leads to no table that can be read here`);
       }
       const next = await columnsOf(target, person);

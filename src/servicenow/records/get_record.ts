@@ -29,6 +29,10 @@ export async function getRecord(
     : await chosenFields(parts, found.value.table, fields, person);
   if (!names.ok) return names;
   const paths = names.value?.filter((name) => name.includes(".")) ?? [];
+  const taskField = parts.access.taskField(found.value.table);
+  if (taskField !== null && paths.some((path) => path.startsWith(`${taskField}.`))) {
+    return invalidInput(`read the ${taskField} by its number`);
+  }
   const walked = paths.length === 0
     ? success(record)
     : await parts.tableApi.row(found.value.table, found.value.sysId, person, paths);

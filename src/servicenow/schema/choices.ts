@@ -100,6 +100,8 @@ export function valuesOfChoice(text: string, choices: readonly Choice[]): readon
     ({ value }: Choice) => value.toLowerCase() === word,
     ({ label }: Choice) => label.toLowerCase() === word,
     ({ label }: Choice) => bareLabel(label) === bareLabel(word),
+    // "P1" for "1 - Critical".
+    ({ value, label }: Choice) => word === `p${value}` && label.startsWith(`${value} - `),
   ];
   for (const matches of matching) {
     const values = new Set(choices.filter(matches).map(({ value }) => value));

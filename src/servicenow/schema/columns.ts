@@ -129,7 +129,7 @@ function toColumn(row: RecordFields): Column {
     name,
     label: storedValue(row, "column_label") || name,
     type: storedValue(row, "internal_type") || "string",
-    reference: storedValue(row, "reference") || null,
+    reference: storedValue(row, "reference") || (listsOfPeople.test(name) ? "sys_user" : null),
     mandatory: storedValue(row, "mandatory") === "true",
     hasDefault: storedValue(row, "default_value") !== "",
     readOnly: storedValue(row, "read_only") === "true",
@@ -137,6 +137,8 @@ function toColumn(row: RecordFields): Column {
     display: storedValue(row, "display") === "true",
   };
 }
+
+const listsOfPeople = /^(watch_list|work_notes_list|additional_assignee_list)$/;
 
 /** References that every instance has, for people who may not read the dictionary. */
 const usualReferences: Readonly<Record<string, string>> = {

@@ -28,6 +28,8 @@ const maxCandidates = 6;
 const maxGroups = 200;
 /** Words by which the nearest names are looked for. */
 const maxNearWords = 8;
+/** Letters of a word that was not found anywhere. */
+const minBeginning = 3;
 
 /** What a person is found by, and what tells two of one name apart. */
 const namesOf: Readonly<Record<string, { readonly exact: readonly string[]; readonly shown: readonly string[] }>> = {
@@ -69,10 +71,17 @@ export function createReferences(
     // Each word is checked by itself: a script may stand after the first.
     const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
       .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
-    const near = words.length === 0 ? null : await find(anyOf(words.map((word) => `${exact[0]}LIKE${word}`)), shown);
-    const candidates = near?.ok === true && near.value.rows.length > 0
-      ? `; nearest: ${listRows(near.value.rows, shown)}`
-      : "";
+    const nearest = async (terms: readonly string[]): Promise<readonly RecordFields[]> => {
+      const near = terms.length === 0 ? null : await find(anyOf(terms), shown);
+      return near?.ok === true ? near.value.rows : [];
+    };
+    const likely = await nearest(words.map((word) => `${exact[0]}LIKE${word}`));
+    // A wrong letter late in the word.
+    const beginnings = words.filter((word) => word.length > minBeginning && !word.includes("^"));
+    const near = likely.length > 0 ? likely : await nearest(
+      beginnings.map((word) => `${exact[0]}LIKE${word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))}`),
+    );
+    const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
     return invalidInput(
       `${field}: no ${knownTable(table)?.label.toLowerCase() ?? table} "${text}" that the user may see${candidates}`,
     );

@@ -190,3 +190,11 @@ Deno.test("a change whose token was ended before its time is sent again with a n
   assert.match(text, /^INC0010016 /);
   assert.equal(desk.instance.tables.get("incident")?.size, 16);
 });
+
+Deno.test("people on a watch list go by name, and what a record inherits is told by name", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  await desk.text("servicenow_update", { id: "INC0010002", values: "watch_list=eve, ben" });
+  assert.equal(stored(desk, "incident", sysId("1c", 2))["watch_list"], `${sysId("e5")},${sysId("b2")}`);
+  assert.match(await desk.text("servicenow_search", { table: "incident", where: "watch_list=ben" }), /INC0010002/);
+  assert.match(await desk.text("servicenow_create", { table: "problem", from: "INC0010025" }), /^cmdb_ci: db-01$/m);
+});

@@ -168,3 +168,27 @@ Deno.test("servicenow_search works for people who may not read the dictionary", 
   assert.deepEqual(await find("assignment_group=Network"), ["INC0010001"]);
   assert.match(await desk.text("servicenow_search", { table: "incident", where: "stat=1" }), /did you mean state/);
 });
+
+Deno.test("SLAs and approvals are searched by fields of the tasks that they are about, where those are open", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const breached = { table: "sla", where: "has_breached=true\ntask.assignment_group=Network\ntask.priority=P4" };
+  const found = await desk.text("servicenow_search", breached);
+  assert.match(
+    found,
+    /^task_sla: \d+, has_breached is true, task\.assignment_group is Network, task\.priority is 4 - Low/,
+  );
+  const sla = [...desk.instance.tables.get("task_sla")?.keys() ?? []][0] ?? "";
+  const chosen = { table: "task_sla", id: sla, fields: "task.description" };
+  assert.match(await desk.text("servicenow_get_record", chosen), /^refused.*read the task by its number/);
+  await using closed = await openDesk({ tables: ["task_sla", "problem"], instance: { data: "desk" } });
+  const where = "task.description contains morning";
+  assert.match(await closed.text("servicenow_search", { table: "task_sla", where }), /^task_sla: none/);
+});
+
+Deno.test("a name with a wrong letter is refused with the nearest names", async () => {
+  await using desk = await openDesk();
+  for (const given of ["Netwerk", "Netwrok", "the netwerk"]) {
+    const text = await desk.text("servicenow_search", { table: "incident", where: `assignment_group=${given}` });
+    assert.match(text, /^refused.*no group ".*; nearest: Network/, given);
+  }
+});
