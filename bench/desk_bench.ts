@@ -1,9 +1,11 @@
 /**
  * `deno task bench:desk`: what forty jobs of a service desk cost an agent, in calls and o200k tokens (arguments and answers),
  * through the started server against the stand-in instance; each job's outcome is checked (tests/fixtures/desk_jobs).
+ * Then what a read takes beside a bare fetch of the same record.
  */
 import { deskPractices } from "../tests/fixtures/desk_jobs/jobs.ts";
 import { startDeskWorker } from "../tests/fixtures/desk_jobs/worker.ts";
+import { compareLatency } from "./desk_latency.ts";
 import { median, print } from "./table.ts";
 
 const all: number[] = [];
@@ -18,3 +20,4 @@ for (const { practice, jobs } of deskPractices) {
   }
 }
 print(`\n${all.length} jobs, median ${median(all)} tokens, together ${all.reduce((sum, each) => sum + each, 0)}\n`);
+for (const delayMs of [0, 20, 100]) await compareLatency(delayMs);
