@@ -54,18 +54,21 @@ const kindOfEvent: ReadonlyMap<string, StepKind> = new Map([
   ["client_registration", "registration"],
   ["authorization", "authorization"],
   ["sign_in", "sign_in"],
+  ["servicenow_callback", "sign_in"],
   ["consent", "consent"],
   ["token", "token"],
 ]);
-const goodOutcomes: ReadonlySet<unknown> = new Set(["registered", "asked", "signed_in", "allowed", "issued"]);
+const goodOutcomes: ReadonlySet<unknown> = new Set(["registered", "asked", "allowed", "issued"]);
 
 export function createAttemptRecorder(
-  { note: noteStep, isOwnHost, scheme, isDiskFull }: {
+  { note: noteStep, isOwnHost, scheme, isOpen, isDiskFull }: {
     readonly note: (step: NewStep) => void;
     /** Whether the server's documents name this host. */
     readonly isOwnHost: (host: string) => boolean;
     /** Of SERVER_URL: `http:` or `https:`. */
     readonly scheme: string;
+    /** Whether any client may register by itself. */
+    readonly isOpen: boolean;
     /** Asked where the storage was not available. Never rejects. */
     readonly isDiskFull: () => Promise<boolean>;
   },
@@ -83,8 +86,13 @@ export function createAttemptRecorder(
     const forwardedHost = request.headers.get("x-forwarded-host")?.split(",")[0]?.trim() ?? null;
     const host = shownHost(forwardedHost ?? requestHost(request));
     const proto = request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
+    // A proxy that puts its own upstream's address into Host says nothing of the name that the client used.
+    const isRewritten = forwardedHost === null && host !== null && isAddress(host) && isForwarded(request);
     const isOtherScheme = (proto === "http" || proto === "https") && `${proto}:` !== scheme;
-    return { host, sign: host !== null && !isOwnHost(host) ? "other_host" : isOtherScheme ? "other_scheme" : null };
+    return {
+      host,
+      sign: host !== null && !isRewritten && !isOwnHost(host) ? "other_host" : isOtherScheme ? "other_scheme" : null,
+    };
   };
   const baseOf = (request: Request, { address }: Peer, kind: StepKind): NewStep => ({
     kind,
@@ -121,8 +129,10 @@ export function createAttemptRecorder(
         const { status } = response;
         const isDocument = kind === "resource_metadata" || kind === "server_metadata";
         const about = isDocument ? { ...cameBy(request), path: shownPath(pathname) } : {};
-        if (isDocument && status === 200) note({ ...entry.base, ...about });
-        else if (status >= 400 && !entry.isNoted) {
+        if (isDocument && status === 200) {
+          const isClosed = kind === "server_metadata" && !isOpen;
+          note({ ...entry.base, ...about, ...isClosed ? { sign: "registration_closed" } : {} });
+        } else if (status >= 400 && !entry.isNoted) {
           note({ ...entry.base, ...about, outcome: "refused", reason: `status_${status}` });
         }
         return response;
@@ -154,6 +164,7 @@ export function createAttemptRecorder(
       if (known === allMethods) return;
       const bit = methodBits.get(method) ?? 0;
       const isGood = outcome === "ok" || outcome === "tool_error";
+      if (!isGood && known !== 0) return; // it is connected: what fails now is in the audit
       if (isGood && (bit === 0 || (known & bit) !== 0)) return;
       if (isGood) seen.set(grantId, known | bit);
       const result = isGood
@@ -184,7 +195,7 @@ export function createAttemptRecorder(
       }
       if (request === undefined) return; // a page of its own, or a command
       request.isNoted = true;
-      const isGood = goodOutcomes.has(fields["outcome"]);
+      const isGood = kind === "sign_in" ? fields["outcome"] !== "refused" : goodOutcomes.has(fields["outcome"]);
       const isRefresh = kind === "token" && fields["grantType"] !== "authorization_code";
       const grant = textOf(fields["grant"]);
       if (isGood && grant !== null) seen.delete(grant);
@@ -220,12 +231,21 @@ function kindOfPath(path: string): StepKind | "other" | "unknown" {
     case "/token":
       return "token";
     case "/oauth/sign-in":
+    case "/servicenow/callback":
       return "sign_in";
     case "/oauth/consent":
       return "consent";
     default:
       return "unknown";
   }
+}
+
+function isAddress(host: string): boolean {
+  return /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host);
+}
+
+function isForwarded({ headers }: Request): boolean {
+  return ["x-forwarded-for", "forwarded", "via", "x-real-ip"].some((name) => headers.has(name));
 }
 
 const maxTextCharacters = 200;

@@ -50,7 +50,7 @@ export const stepSchema = z.object({
   path: optionalText,
   /** Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by. */
   host: optionalText,
-  /** What is odd about the address that the client came by: `other_host`, `other_scheme`. */
+  /** What is odd about the address that the client came by: `other_host`, `other_scheme`; or `registration_closed`. */
   sign: optionalText,
 });
 

@@ -82,7 +82,7 @@ export const arrivalFaults: readonly Fault[] = [
       await client.send("/.well-known/oauth-protected-resource/mcp");
     },
   },
-  { name: "no-way-to-register", cause: "registration_closed_for_client", run: (client) => client.discover() },
+  { name: "oauth-path-blocked", cause: "oauth_path_blocked", run: (client) => client.discover() },
   {
     name: "basic-credentials",
     cause: "other_credentials",

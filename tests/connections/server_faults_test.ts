@@ -32,6 +32,7 @@ interface Fault extends StartOptions {
   run(scene: Scene): Promise<unknown>;
 }
 
+const publicPort = freePort();
 const open = { REGISTRATION: "open", PUBLIC_INITIALIZE: "never" };
 
 async function connectUntil(client: ConnectingClient, status: number): Promise<void> {
@@ -45,6 +46,34 @@ const faults: readonly Fault[] = [
     cause: "registration_off",
     env: { ...open, REGISTRATION: "off" },
     run: ({ clientOf }) => connectUntil(clientOf(), 403),
+  },
+  {
+    name: "registration is off, and the client knows",
+    cause: "no_way_to_register",
+    env: { ...open, REGISTRATION: "off" },
+    run: ({ clientOf }) => clientOf().discover(),
+  },
+  {
+    name: "a proxy sends its upstream's address as Host, and passes /mcp alone",
+    cause: "documents_not_reached",
+    env: { ...open, SERVER_URL: "https://mcp.example.com" },
+    args: ["--port", String(publicPort)],
+    hasNoOwner: true,
+    async run({ clientOf }) {
+      assert.equal((await clientOf(`http://127.0.0.1:${publicPort}`).post("tools/list")).status, 401);
+    },
+  },
+  {
+    name: "the client uses the machine's address, and SERVER_URL is a name",
+    cause: "other_address",
+    env: { ...open, SERVER_URL: "https://mcp.example.com" },
+    args: ["--port", String(publicPort)],
+    hasNoOwner: true,
+    async run({ clientOf }) {
+      const client = clientOf(`http://127.0.0.1:${publicPort}`);
+      client.headers.delete("x-forwarded-for");
+      assert.equal((await client.post("tools/list")).status, 401);
+    },
   },
   {
     name: "registration asks for a token",

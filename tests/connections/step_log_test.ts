@@ -137,6 +137,7 @@ Deno.test("of a request neither query, code nor token becomes part of a step", a
     note: (each) => steps.push(each),
     isOwnHost: () => true,
     scheme: "https:",
+    isOpen: true,
     isDiskFull: () => Promise.resolve(false),
   });
   const peer = { address: "203.0.113.1" };
@@ -167,6 +168,7 @@ Deno.test("a client that calls and calls costs no step", () => {
     note: (each) => steps.push(each),
     isOwnHost: () => true,
     scheme: "https:",
+    isOpen: true,
     isDiskFull: () => Promise.resolve(false),
   });
   const call = { subject: "owner", clientId: "pcc_1", grantId: "g", outcome: "ok" };

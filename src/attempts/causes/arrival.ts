@@ -129,12 +129,18 @@ export const arrivalCauses: readonly Cause[] = [
     remedy: "Open SERVER_URL from the client's machine. It must be the address that the client uses, to the letter.",
   },
   {
-    id: "registration_closed_for_client",
+    id: "no_way_to_register",
     at: "server_metadata",
-    words:
-      "The client read the server's documents and did not register: it found no way to, or a proxy keeps it from /oauth/.",
+    when: cameBy("registration_closed"),
+    words: "The client read the server's documents and found no way to register by itself.",
     remedy:
-      "Let the proxy pass /oauth/. If REGISTRATION is not open, make the client with `portcullis clients create` and enter its id.",
+      "Make it by hand with `portcullis clients create` and enter its id in the client, or set REGISTRATION=open.",
+  },
+  {
+    id: "oauth_path_blocked",
+    at: "server_metadata",
+    words: "The client read the server's documents and came no further: a proxy or firewall keeps it from /oauth/.",
+    remedy: "Let the proxy pass /oauth/ as it is, without adding or removing a prefix.",
   },
   {
     id: "pop_up_blocked_known",

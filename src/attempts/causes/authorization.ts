@@ -129,9 +129,16 @@ export const authorizationCauses: readonly Cause[] = [
   {
     id: "wrong_passphrase",
     at: "sign_in",
-    reasons: ["*"],
+    reasons: ["wrong_passphrase", "unknown_user"],
     words: "The person could not sign in: the name or the passphrase was wrong.",
     remedy: "Try again. The owner can reset a passphrase on the People page or with `portcullis users`.",
+  },
+  {
+    id: "sign_in_refused",
+    at: "sign_in",
+    reasons: ["*"],
+    words: "The person could not sign in; the last step says why.",
+    remedy: "Start again from the client. Where people sign in at ServiceNow, run `portcullis doctor`.",
   },
   {
     id: "consent_refused",
@@ -191,6 +198,12 @@ export const authorizationCauses: readonly Cause[] = [
     at: "consent",
     words: "The person allowed access, and the client did not fetch its token: its own return page failed.",
     remedy: "Try again, also in another browser. If it stays, update the client.",
+  },
+  {
+    id: "token_path_blocked",
+    at: "consent",
+    words: "Or a firewall or proxy keeps the client from /oauth/token.",
+    remedy: "Let it pass /oauth/ from the client's network, not only from the person's.",
   },
   {
     id: "window_lost",

@@ -48,6 +48,12 @@ export const registrationCauses: readonly Cause[] = [
     remedy: "Allow pop-ups for the client, or open the address that it shows in a browser by hand.",
   },
   {
+    id: "authorize_path_blocked",
+    at: "registration",
+    words: "Or a firewall or proxy keeps the person's browser from /oauth/authorize.",
+    remedy: "Open the address that the client shows, and let the proxy pass /oauth/.",
+  },
+  {
     id: "registration_answer_refused",
     at: "registration",
     words: "Or the client did not understand the answer to its registration.",

@@ -46,6 +46,7 @@ export async function openCallRecords(
   const attempts = createAttemptRecorder({
     note: serverUrl === undefined ? () => {} : steps.note,
     isOwnHost: (host) => hosts.has(host),
+    isOpen: config.authorizationServer.registration === "open",
     isDiskFull: () => isDiskFull(parts.storage),
     scheme: serverUrl === undefined ? "" : new URL(serverUrl).protocol,
   });
