@@ -7,6 +7,7 @@ import { doctorAgent } from "../lib/doctor_agent.ts";
 import type { Peer } from "../lib/endpoint.ts";
 import type { LogFields } from "../lib/log/log.ts";
 import { requestHost } from "../lib/network/request_host.ts";
+import { cameBy, kindOfPath, type NamedServer } from "./request_signs.ts";
 import { agentFamily, shownHost, shownName, shownPath } from "./shown_text.ts";
 import type { NewStep, StepKind } from "./step.ts";
 
@@ -61,12 +62,8 @@ const kindOfEvent: ReadonlyMap<string, StepKind> = new Map([
 const goodOutcomes: ReadonlySet<unknown> = new Set(["registered", "asked", "allowed", "issued"]);
 
 export function createAttemptRecorder(
-  { note: noteStep, isOwnHost, scheme, isOpen, isDiskFull }: {
+  { note: noteStep, isOpen, isDiskFull, ...server }: NamedServer & {
     readonly note: (step: NewStep) => void;
-    /** Whether the server's documents name this host. */
-    readonly isOwnHost: (host: string) => boolean;
-    /** Of SERVER_URL: `http:` or `https:`. */
-    readonly scheme: string;
     /** Whether any client may register by itself. */
     readonly isOpen: boolean;
     /** Asked where the storage was not available. Never rejects. */
@@ -82,18 +79,6 @@ export function createAttemptRecorder(
     } else noteStep(step);
   };
 
-  const cameBy = (request: Request): { readonly host: string | null; readonly sign: string | null } => {
-    const forwardedHost = request.headers.get("x-forwarded-host")?.split(",")[0]?.trim() ?? null;
-    const host = shownHost(forwardedHost ?? requestHost(request));
-    const proto = request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
-    // A proxy that puts its own upstream's address into Host says nothing of the name that the client used.
-    const isRewritten = forwardedHost === null && host !== null && isAddress(host) && isForwarded(request);
-    const isOtherScheme = (proto === "http" || proto === "https") && `${proto}:` !== scheme;
-    return {
-      host,
-      sign: host !== null && !isRewritten && !isOwnHost(host) ? "other_host" : isOtherScheme ? "other_scheme" : null,
-    };
-  };
   const baseOf = (request: Request, { address }: Peer, kind: StepKind): NewStep => ({
     kind,
     outcome: "ok",
@@ -105,7 +90,7 @@ export function createAttemptRecorder(
     async around(request, peer, answer) {
       const { pathname, searchParams } = new URL(request.url);
       const kind = kindOfPath(pathname);
-      const isAccountPage = searchParams.has("next"); // a sign-in to the server's own pages
+      const isAccountPage = kind === "sign_in" && searchParams.has("next"); // a sign-in to the server's own pages
       if (request.method === "OPTIONS" || request.method === "HEAD" || isAccountPage || kind === "other") {
         return await answer();
       }
@@ -118,7 +103,7 @@ export function createAttemptRecorder(
             outcome: "refused",
             reason: `status_${response.status}`,
           } as const;
-          note({ ...step, path: shownPath(pathname), ...cameBy(request) });
+          note({ ...step, path: shownPath(pathname), ...cameBy(request, server) });
         }
         return response;
       }
@@ -128,7 +113,7 @@ export function createAttemptRecorder(
         const response = await answer();
         const { status } = response;
         const isDocument = kind === "resource_metadata" || kind === "server_metadata";
-        const about = isDocument ? { ...cameBy(request), path: shownPath(pathname) } : {};
+        const about = isDocument ? { ...cameBy(request, server), path: shownPath(pathname) } : {};
         if (isDocument && status === 200) {
           const isClosed = kind === "server_metadata" && !isOpen;
           note({ ...entry.base, ...about, ...isClosed ? { sign: "registration_closed" } : {} });
@@ -146,14 +131,14 @@ export function createAttemptRecorder(
       note({ ...baseOf(request, peer, "stray"), outcome: "refused", reason, host, path });
     },
     noteStranger(request, peer, { status, reason }) {
-      if (status === 200) return note({ ...baseOf(request, peer, "handshake"), ...cameBy(request) });
+      if (status === 200) return note({ ...baseOf(request, peer, "handshake"), ...cameBy(request, server) });
       const isOther = reason === null && request.headers.get("authorization") !== null;
       if (status === 401 && reason === null && !isOther) {
-        return note({ ...baseOf(request, peer, "reached"), ...cameBy(request) });
+        return note({ ...baseOf(request, peer, "reached"), ...cameBy(request, server) });
       }
       const kind = reason === null ? "reached" : "refused_token";
       const why = reason ?? (isOther && status === 401 ? "other_scheme" : `status_${status}`);
-      note({ ...baseOf(request, peer, kind), outcome: "refused", reason: why, ...cameBy(request) });
+      note({ ...baseOf(request, peer, kind), outcome: "refused", reason: why, ...cameBy(request, server) });
     },
     noteRefused({ clientId, subject }, status) {
       note({ kind: "call", outcome: "refused", reason: `status_${status}`, client: clientId, person: subject });
@@ -211,41 +196,6 @@ export function createAttemptRecorder(
       });
     },
   };
-}
-
-/** `other` are routes that no client needs to connect; `unknown` may be none. */
-function kindOfPath(path: string): StepKind | "other" | "unknown" {
-  if (path === "/mcp" || path === "/mcp/") return "other";
-  if (path.includes("/.well-known/")) {
-    if (path.includes("/.well-known/oauth-protected-resource")) return "resource_metadata";
-    return /\/\.well-known\/(oauth-authorization-server|openid-configuration)/.test(path) ? "server_metadata" : "other";
-  }
-  switch (path) {
-    case "/oauth/register":
-    case "/register":
-      return "registration";
-    case "/oauth/authorize":
-    case "/authorize":
-      return "authorization";
-    case "/oauth/token":
-    case "/token":
-      return "token";
-    case "/oauth/sign-in":
-    case "/servicenow/callback":
-      return "sign_in";
-    case "/oauth/consent":
-      return "consent";
-    default:
-      return "unknown";
-  }
-}
-
-function isAddress(host: string): boolean {
-  return /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host);
-}
-
-function isForwarded({ headers }: Request): boolean {
-  return ["x-forwarded-for", "forwarded", "via", "x-real-ip"].some((name) => headers.has(name));
 }
 
 const maxTextCharacters = 200;

@@ -1,0 +1,64 @@
+/** What a request says of the way that it came: which step it is, and by which name of the server. */
+import { requestHost } from "../lib/network/request_host.ts";
+import { shownHost } from "./shown_text.ts";
+import type { StepKind } from "./step.ts";
+
+/** The server as its documents name it. */
+export interface NamedServer {
+  /** Whether the server's documents name this host. */
+  readonly isOwnHost: (host: string) => boolean;
+  /** Of SERVER_URL: `http:` or `https:`. */
+  readonly scheme: string;
+}
+
+/** The host that the client used, and what is odd about it. */
+export function cameBy(
+  request: Request,
+  { isOwnHost, scheme }: NamedServer,
+): { readonly host: string | null; readonly sign: string | null } {
+  const forwardedHost = request.headers.get("x-forwarded-host")?.split(",")[0]?.trim() ?? null;
+  const host = shownHost(forwardedHost ?? requestHost(request));
+  const proto = request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
+  // A proxy that puts its own upstream's address into Host says nothing of the name that the client used.
+  const isRewritten = forwardedHost === null && host !== null && isAddress(host) && isForwarded(request);
+  const isOtherScheme = (proto === "http" || proto === "https") && `${proto}:` !== scheme;
+  return {
+    host,
+    sign: host !== null && !isRewritten && !isOwnHost(host) ? "other_host" : isOtherScheme ? "other_scheme" : null,
+  };
+}
+
+/** `other` are routes that no client needs to connect; `unknown` may be none. */
+export function kindOfPath(path: string): StepKind | "other" | "unknown" {
+  if (path === "/mcp" || path === "/mcp/") return "other";
+  if (path.includes("/.well-known/")) {
+    if (path.includes("/.well-known/oauth-protected-resource")) return "resource_metadata";
+    return /\/\.well-known\/(oauth-authorization-server|openid-configuration)/.test(path) ? "server_metadata" : "other";
+  }
+  switch (path) {
+    case "/oauth/register":
+    case "/register":
+      return "registration";
+    case "/oauth/authorize":
+    case "/authorize":
+      return "authorization";
+    case "/oauth/token":
+    case "/token":
+      return "token";
+    case "/oauth/sign-in":
+    case "/servicenow/callback":
+      return "sign_in";
+    case "/oauth/consent":
+      return "consent";
+    default:
+      return "unknown";
+  }
+}
+
+function isAddress(host: string): boolean {
+  return /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host);
+}
+
+function isForwarded({ headers }: Request): boolean {
+  return ["x-forwarded-for", "forwarded", "via", "x-real-ip"].some((name) => headers.has(name));
+}
