@@ -51,7 +51,7 @@ Deno.test("the server starts without what only another configuration uses", asyn
   const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
   assert.ok(loaded.includes("src/tools/files/file_read.ts"), "the graph was read");
   const unused = [
-    /^src\/servicenow\/(?!port|failure|tables|limits)/,
+    /^src\/servicenow\/(?!port|failure|tables|limits|access\/(known|related)_tables)/,
     /^src\/tools\/servicenow_tools/,
     /^src\/workspace\/store_/,
     /^src\/storage\/(sqlite|postgres|deno_kv)\.ts/,

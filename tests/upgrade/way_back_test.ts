@@ -50,6 +50,7 @@ Deno.test("what is stored is read by 4668edf too: people, clients, grants, token
     "audit_calls",
     "audit_chain",
     "audit_oldest",
+    "connection_steps",
     "mcp_task_result",
     "sign_in_link",
     "workspace change",
