@@ -19,6 +19,8 @@ export interface TestReport {
 }
 
 const shownOfBroken = 40;
+/** A process that takes longer hangs: it is ended, so that the gate can say where. */
+const maxGroupMs = 480_000;
 
 /** Counts what processes of `deno test` printed. */
 export function readReports(
@@ -66,6 +68,7 @@ export async function runTests(groups: TestGroups, jobs: number): Promise<TestRe
       args: ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...files],
       env: { NO_COLOR: "1" },
       stdin: "null",
+      signal: AbortSignal.timeout(maxGroupMs),
     }).output();
     const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
     process.stdout.write(text);
