@@ -25,7 +25,7 @@ const days = 10;
 /** The pages keep some of what they read for 5 s. */
 const coldMs = 6_000;
 const asksOfPage = 20;
-const streamSeconds = 10;
+const streamSeconds = 5;
 const clock = () => Date.now();
 const grantIdOf = (index: number): string => index.toString(16).padStart(32, "0");
 const log = { write: () => {}, flush() {} };
@@ -119,7 +119,7 @@ async function addHeldCalls({ storage }: Installation): Promise<void> {
 }
 
 async function addRules({ storage }: Installation): Promise<void> {
-  const rules = createRuleStore({ storage, log });
+  const rules = createRuleStore({ storage, clock, log });
   await rules.change(() =>
     Array.from({ length: maxRules }, (_, index) => ({
       id: grantIdOf(index),

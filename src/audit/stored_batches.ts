@@ -8,13 +8,14 @@ interface PlacedBatch {
   readonly batch: AuditBatch;
 }
 
-/** Of at most 400 kB each, and of 40 kB as a rule. */
+/** Of at most 400 kB each, and of 40 kB as a rule. Most readers are satisfied with the newest: they come first. */
+const segmentsAtFirst = 2;
 const segmentsAtOnce = 16;
 
 /** The newest entries of a chain; `upTo`: those that begin then or before. */
 export function listSegments(storage: Storage, name: string, upTo?: number): Promise<readonly StoredEntry[]> {
   return storage.list(segmentsKey(name), {
-    limit: segmentsAtOnce,
+    limit: segmentsAtFirst,
     ...(upTo === undefined ? {} : { after: segmentKey(name, upTo + 1) }),
   });
 }
@@ -32,6 +33,7 @@ export async function* batchesOf(
   { upTo, first }: { readonly upTo?: number | undefined; readonly first?: readonly StoredEntry[] } = {},
 ): AsyncGenerator<PlacedBatch | UnreadableSegment> {
   let below = Infinity;
+  let limit = segmentsAtFirst;
   let entries = first ?? await listSegments(storage, name, upTo);
   for (;;) {
     for (const { value } of entries) {
@@ -46,6 +48,7 @@ export async function* batchesOf(
     }
     const last = entries.at(-1);
     if (last === undefined) return;
-    entries = await storage.list(segmentsKey(name), { limit: segmentsAtOnce, after: last.key });
+    limit = Math.min(limit * 2, segmentsAtOnce);
+    entries = await storage.list(segmentsKey(name), { limit, after: last.key });
   }
 }

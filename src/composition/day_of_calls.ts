@@ -9,8 +9,10 @@ import type { Tool } from "../mcp/tool.ts";
 const dayMs = 86_400_000;
 /** Calls that are read; of a busier day, the latest. */
 const maxCalls = 5_000;
-/** Pages of the audit that are read for them. */
-const maxPages = 20;
+/** Lines that are read for them: some are not of calls. */
+const maxLines = 10_000;
+/** Of one page of the audit, at least. */
+const leastLines = 100;
 /** How long what was read serves every page that asks. */
 const keptMs = 5_000;
 
@@ -35,8 +37,10 @@ export function createDayOfCalls(
   const read = async (): Promise<readonly Call[]> => {
     const found: Call[] = [];
     let cursor: string | undefined;
-    for (let page = 0; page < maxPages && found.length < maxCalls; page++) {
-      const { lines, cursor: next } = await search({ since: clock() - dayMs }, { limit: maxCalls, cursor });
+    for (let seen = 0; seen < maxLines && found.length < maxCalls;) {
+      const limit = Math.max(leastLines, maxCalls - found.length);
+      const { lines, cursor: next } = await search({ since: clock() - dayMs }, { limit, cursor });
+      seen += Math.max(leastLines, lines.length); // a page may be empty, and the next one not
       for (const { time, event, person, client, grant, tool, target, outcome } of lines) {
         if (event !== callEvent || tool === null) continue;
         found.push({

@@ -43,7 +43,8 @@ export async function listAccess(
   userId: string | null,
 ): Promise<AccessList> {
   const found = await grantsOf(storage, userId);
-  const isLive = await Promise.all(found.map((grant) => isLiveGrant(users, grant)));
+  const subjects = foundOnce(users);
+  const isLive = await Promise.all(found.map((grant) => isLiveGrant(subjects, grant)));
   const living = found.filter((_, index) => isLive[index]);
   const tokens = await tokensOf({ storage, users }, userId);
   const origins = new Map(
@@ -58,9 +59,21 @@ export async function listAccess(
       ...grant,
       vouching: origins.get(grant.clientId) ?? { by: "none" as const },
       renewedAt: grant.refresh?.lastUsedAt ?? grant.createdAt,
-    })).sort((a, b) => b.renewedAt - a.renewedAt),
+    })).sort((a, b) => b.renewedAt - a.renewedAt || (a.id < b.id ? 1 : -1)),
     tokens,
     isCut: found.length >= maxRead,
+  };
+}
+
+/** Looks each user up once, however many grants they have. */
+function foundOnce(users: UserDirectory): Pick<UserDirectory, "find"> {
+  const found = new Map<string, ReturnType<UserDirectory["find"]>>();
+  return {
+    find(id) {
+      const account = found.get(id) ?? users.find(id);
+      found.set(id, account);
+      return account;
+    },
   };
 }
 

@@ -32,7 +32,7 @@ export interface UserDirectory {
 }
 
 /** Whether a stored grant is alive: its user may sign in and has not changed the passphrase since. */
-export async function isLiveGrant(users: UserDirectory, grant: Grant): Promise<boolean> {
+export async function isLiveGrant(users: Pick<UserDirectory, "find">, grant: Grant): Promise<boolean> {
   return grant.kind === "client" || (await users.find(grant.subject))?.credentialHash === grant.credentialHash;
 }
 

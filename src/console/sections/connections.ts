@@ -25,6 +25,9 @@ interface ConnectionsOptions {
   readonly ownAccount?: (visit: Visit) => Promise<Html>;
 }
 
+/** Rows of one page. */
+const grantsShown = 100;
+
 type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
   readonly access: AccessList;
   readonly used: ReadonlyMap<string, Usage>;
@@ -81,7 +84,12 @@ function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string
 }
 
 function grantsTable({ access: { grants, isCut }, used, toolListTokens }: Lists, visit: Visit): Html {
-  const rows = grants.map((grant) => [
+  const cursor = visit.query.get("after");
+  const isAfter = (grant: ListedGrant): boolean => cursor === null || cursorOf(grant) < cursor;
+  const shown = grants.filter(isAfter).slice(0, grantsShown);
+  const last = shown.at(-1);
+  const hasMore = last !== undefined && grants.some((grant) => cursorOf(grant) < cursorOf(last));
+  const rows = shown.map((grant) => [
     clientCell(grant),
     personCell(grant.subject, visit),
     scopesCell(grant.scopes, toolListTokens),
@@ -107,9 +115,23 @@ function grantsTable({ access: { grants, isCut }, used, toolListTokens }: Lists,
     whenEmpty: "No client has access.",
   });
   return html`${table}${
+    hasMore && html`
+      <p><a href="${visit.href("connections", { ...personOf(visit), after: cursorOf(last) })}">Used before these</a></p>
+    `
+  }${
     isCut && html`<p class="quiet">There are more than are shown here. Choose a person under
     People to see all of theirs.</p>`
   }`;
+}
+
+/** The place of a grant in the list: its last use, and its id among those of the same moment. */
+function cursorOf({ renewedAt, id }: ListedGrant): string {
+  return `${String(renewedAt).padStart(15, "0")}.${id}`;
+}
+
+function personOf({ query }: Visit): Readonly<Record<string, string>> {
+  const person = query.get("person");
+  return person === null ? {} : { person };
 }
 
 function clientCell({ clientName, redirectHost, vouching }: ListedGrant): Html {

@@ -8,6 +8,8 @@ import type { Section, Visit } from "../section.ts";
 import { ago, timeOfDay } from "../words.ts";
 
 const extents: readonly Extent[] = ["once", "hour", "always"];
+/** The oldest come first: what is decided makes room for the next. */
+const callsShown = 20;
 
 export function decisionsSection(decisions: Decisions): Section {
   const callsOf = async (visit: Visit): Promise<Html> => {
@@ -16,7 +18,11 @@ export function decisionsSection(decisions: Decisions): Section {
     const sorted = [...waiting].sort((a, b) => Number(b.id === chosen) - Number(a.id === chosen));
     return sorted.length === 0
       ? html`<p class="quiet">No call waits for you.</p>`
-      : html`${sorted.map((call) => heldCallItem(call, visit))}`;
+      : html`${sorted.slice(0, callsShown).map((call) => heldCallItem(call, visit))}${
+        sorted.length > callsShown && html`
+          <p class="quiet">${sorted.length - callsShown} more wait behind these.</p>
+        `
+      }`;
   };
   return {
     name: "decisions",

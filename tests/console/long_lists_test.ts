@@ -1,0 +1,81 @@
+/** Pages of much: lists end after a page and go on from there, and what waits is shown oldest first. */
+import assert from "node:assert/strict";
+import { createDecisions } from "../../src/approval/decisions.ts";
+import { digestOf, heldCallId, heldMs, putHeldCall } from "../../src/approval/held_call.ts";
+import { createRuleStore } from "../../src/approval/rule_store.ts";
+import { grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
+import { decisionsSection } from "../../src/console/sections/decisions.ts";
+import { connect } from "../authorization_server/harness.ts";
+import { decodeEntities } from "../fixtures/person.ts";
+import { signInTo, startConsole } from "./harness.ts";
+
+Deno.test("connections are listed by cursor: each once, whatever page it is on", async () => {
+  await using harness = await startConsole();
+  await connect(harness, { client_name: "Client 000" });
+  const [{ value: grant } = assert.fail("no grant")] = await grants.list(harness.storage, { limit: 1 });
+  const count = 250;
+  for (let index = 1; index < count; index++) {
+    const id = index.toString(16).padStart(32, "0");
+    const clientName = `Client ${String(index).padStart(3, "0")}`;
+    const createdAt = grant.createdAt - Math.floor(index / 5); // some at the same moment
+    const puts = putsOfGrant({ ...grant, id, clientName, createdAt, refresh: null }, harness.time.now + 1_000_000);
+    assert.ok(await harness.storage.commit({ puts }));
+  }
+  const owner = await signInTo(harness);
+  const seen: string[] = [];
+  let pages = 0;
+  for (let path: string | null = "/console/connections"; path !== null; pages++) {
+    assert.ok(pages < 5);
+    const page: string = await (await owner.get(path)).text();
+    seen.push(...Array.from(page.matchAll(/<strong>(Client \d{3})<\/strong>/g), ([, name = ""]) => name));
+    const next: string | undefined = /href="([^"]+)">Used before these/.exec(page)?.[1];
+    path = next === undefined ? null : decodeEntities(next);
+  }
+  assert.equal(pages, 3);
+  assert.equal(seen.length, count);
+  assert.equal(new Set(seen).size, count);
+});
+
+Deno.test("of many calls that wait, the oldest are shown, and the one that a link names comes first", async () => {
+  await using harness = await startConsole();
+  const { storage, deps: { clock, log } } = harness;
+  const rules = createRuleStore({ storage, clock, log });
+  const decisions = createDecisions({ storage, clock, log, rules });
+  const ids: string[] = [];
+  for (let index = 0; index < 50; index++) {
+    const who = { person: "owner", clientId: "client", grantId: "grant", tool: "file_write" };
+    const id = heldCallId(who, { index });
+    ids.push(id);
+    const call = {
+      ...who,
+      id,
+      clientName: "Client",
+      places: [`file-${index}.txt`],
+      arguments: "{}",
+      effect: "a new file",
+      effectDigest: digestOf("a new file"),
+      approver: "person" as const,
+      createdAt: clock() + index,
+      expiresAt: clock() + heldMs,
+      state: "waiting" as const,
+    };
+    assert.ok(await putHeldCall(storage, call, null));
+  }
+  const visitor = { userId: "owner", name: "owner", isAdministrator: true, signedInAt: clock(), csrf: "" };
+  const shown = async (query = ""): Promise<string> => {
+    const visit = {
+      visitor,
+      query: new URLSearchParams(query),
+      now: clock(),
+      href: (name: string) => `/console/${name}`,
+    };
+    return (await decisionsSection(decisions).show(visit)).markup;
+  };
+  const first = await shown();
+  assert.equal(first.match(/<article/g)?.length, 20);
+  assert.match(first, /30 more wait behind these/);
+  assert.ok(first.includes("file-0.txt") && first.includes("file-19.txt") && !first.includes("file-20.txt"));
+  const linked = await shown(`call=${ids[49]}`);
+  assert.ok(linked.indexOf("file-49.txt") > 0 && linked.indexOf("file-49.txt") < linked.indexOf("file-0.txt"));
+  rules.close();
+});
