@@ -94,9 +94,12 @@ const refused: readonly Row[] = [
   }]],
   ["file_move", { path: "d/README.md", destination: "one.md" }, /choose another, or set overwrite/],
   ["file_move", { path: "d", destination: "d/e" }, /cannot be moved into itself/],
-  ["file_move", { path: "*.md", destination: "d" }, /a path is no pattern: file_list with pattern/, ["file_list", {
-    pattern: "*.md",
-  }]],
+  ["file_move", { path: "*.md", destination: "d" }, /a path is no pattern: file_list and file_search take pattern/, [
+    "file_list",
+    {
+      pattern: "*.md",
+    },
+  ]],
   ["file_edit", { path: "crlf.bat", old_text: "\r\n", new_text: "\n", replace_all: true }, /file_write changes them/, [
     "file_write",
     { filename: "crlf.bat", content: "a\nb\n" },

@@ -59,6 +59,8 @@ Deno.test("file_edit says why a text is not found or a file cannot be edited", (
     assert.equal(await reason("mixed", "a\nb\nc"), "mixed_line_ends");
     assert.equal(await reason("mixed", "z"), "not_there");
     assert.equal(await reason("mixed", ""), "empty_old_text");
+    const toAdd = await failureOf(edit, { path: "mixed", old_text: "", new_text: "n" });
+    assert.match(toAdd.message, /old_text is empty; to add text, give a line that is there and new_text with it/);
     assert.equal(await reason("mixed", "a", "a"), "same_text");
     assert.equal(await reason("mixed", "a", "\ud800"), "invalid_arguments");
     assert.equal(await reason("binary", "a"), "not_text");

@@ -40,6 +40,11 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
       `(0 hits in 0 files; 3 searched; ${passed})`,
     ]);
     assert.deepEqual(await linesOf({ pattern: "*.{md,bin}" }), ["b.md", "c.bin", "(2 files found)"]);
+    // other tools call the text that they search for a pattern
+    assert.deepEqual(await linesOf({ pattern: "zero" }), [
+      "(nothing found)",
+      "(0 files found; pattern is for names, query for text)",
+    ]);
     assert.deepEqual((await linesOf({ query: "o", context: 1, path: "d" })).slice(0, -1), [
       "d/a.txt",
       "1: zero",
@@ -123,6 +128,10 @@ Deno.test("file_search refuses what it cannot search for", () =>
     const search = fileSearchTool(workspace);
     const refusal = async (request: unknown): Promise<string> => (await failureOf(search, request)).message;
     assert.equal(await refusal({}), "Failed to search: give query, pattern or both");
+    assert.match(
+      await refusal({ cursor: "W10" }),
+      /query, pattern or both; a cursor goes with the arguments of the call that gave it$/,
+    );
     assert.equal(await refusal({ query: "" }), "Failed to search: query is empty");
     assert.equal(
       await refusal({ query: "a\nb" }),

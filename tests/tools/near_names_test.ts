@@ -57,6 +57,17 @@ const cases: readonly (readonly [given: string, suggested: string | null])[] = [
   ["made.js", null],
 ];
 
+const absolutePaths: readonly (readonly [given: string, remedy: string])[] = [
+  ["/README.md", "README.md"],
+  ["/home/ada/shop/README.md", "README.md"],
+  ["/home/ada/shop/packages/web/src/price.ts", "packages/web/src/price.ts"],
+  ["C:\\Users\\ada\\shop\\docs\\guide.md", "docs/guide.md"],
+  [`/home/ada/shop/notes/${composed}`, `notes/${composed.normalize("NFD")}`],
+  ["/home/ada/none.md", "home/ada/none.md"],
+  // what is denied is not there
+  ["/home/ada/hidden/secret.txt", "home/ada/hidden/secret.txt"],
+];
+
 const tools: readonly (readonly [(workspace: Workspace) => Tool, (path: string) => unknown, words: RegExp])[] = [
   [fileReadTool, (filename) => ({ filename }), /^Failed to read file: no such file or directory \(/],
   [fileReadTool, (filename) => ({ filename, embed: true }), /^Failed to read file: no such file or directory \(/],
@@ -125,6 +136,25 @@ for (const [kind, open] of Object.entries(kinds)) {
       }
       const { message } = await failureOf(fileReadTool(workspace), { filename: `Notes/${composed.toUpperCase()}` });
       assert.match(message, /did you mean notes\//);
+    } finally {
+      await close();
+    }
+  });
+
+  Deno.test(`an absolute path is refused with the end of it that is there, by every file tool: ${kind}`, async () => {
+    const { workspace, close } = await open();
+    try {
+      for (const [given, remedy] of absolutePaths) {
+        const { message } = await failureOf(fileReadTool(workspace), { filename: given });
+        assert.equal(
+          message,
+          `Invalid filename - path traversal not allowed; paths are relative to the workspace: ${remedy}`,
+        );
+      }
+      for (const [make, input] of tools.filter((_, index) => index !== 1)) {
+        const { message } = await failureOf(make(workspace), input("/home/ada/shop/docs/guide.md"));
+        assert.match(message, /- path traversal not allowed; paths are relative to the workspace: docs\/guide\.md$/);
+      }
     } finally {
       await close();
     }

@@ -87,7 +87,7 @@ function refusalWords(refusal: EditRefusal): { readonly code: string; readonly w
 function wordsOf(refusal: EditRefusal): string {
   switch (refusal.reason) {
     case "empty_old_text":
-      return "old_text is empty";
+      return "old_text is empty; to add text, give a line that is there and new_text with it, or append with file_write";
     case "same_text":
       return "old_text and new_text are the same";
     case "same_line_ends":

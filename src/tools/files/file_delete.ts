@@ -6,7 +6,7 @@ import { parseDirectoryPath, type WorkspacePath } from "../../workspace/path.ts"
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { maxWalkDepth, walk } from "../../workspace/walk.ts";
 import { toTimestamp } from "./input.ts";
-import { inStoredForm, suggestNear } from "./near_names.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { previewDelete } from "./preview/preview.ts";
 import { beginChange, type Changing } from "./undo/changing.ts";
@@ -44,9 +44,9 @@ export function fileDeleteTool(source: WorkspaceSource, { isKept = true }: { rea
     async run({ path: text, recursive }, context) {
       if (text === "") return toPathFailure("path", "empty");
       const parsed = parseDirectoryPath(text);
-      if (!parsed.ok) return toPathFailure("path", parsed.error, text);
       const changing = beginChange(source, context, "file_delete");
       const { workspace } = changing;
+      if (!parsed.ok) return await suggestRelative(workspace, "path", parsed.error, text);
       const path = await inStoredForm(workspace, parsed.value);
       const declined = recursive ? await askFirst(workspace, path, context) : null;
       if (declined !== null) return declined;

@@ -8,8 +8,8 @@ import { passagesOf } from "../../workspace/text/passages.ts";
 import { editAnswer, editRefusal } from "./edit_answer.ts";
 import { planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
 import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
-import { inStoredForm, suggestNear } from "./near_names.ts";
-import { toFailure, toPathFailure } from "./refusal.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { toFailure } from "./refusal.ts";
 import { beginChange } from "./undo/changing.ts";
 
 const action = "edit file";
@@ -83,7 +83,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       const byFile = new Map<string, { readonly path: WorkspacePath; readonly edits: WantedEdit[] }>();
       for (const each of edits) {
         const path = parseFilePath(each.path);
-        if (!path.ok) return toPathFailure("path", path.error, each.path);
+        if (!path.ok) return await suggestRelative(workspace, "path", path.error, each.path);
         const stored = await inStoredForm(workspace, path.value);
         const file = byFile.get(stored.text) ?? { path: stored, edits: [] };
         file.edits.push(each);

@@ -12,8 +12,7 @@ import { listPage } from "./list_page.ts";
 import { listSorted } from "./list_sorted.ts";
 import { summarize } from "./list_summary.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
-import { inStoredForm, suggestNear } from "./near_names.ts";
-import { toPathFailure } from "./refusal.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
@@ -86,7 +85,9 @@ export function fileListTool(
     output,
     async run(request, context) {
       const parsed = parseDirectoryPath(request.path);
-      if (!parsed.ok) return toPathFailure("path", parsed.error, request.path);
+      if (!parsed.ok) {
+        return await suggestRelative(workspaceOf(source, context.principal), "path", parsed.error, request.path);
+      }
       const matches = matcherOf(request.pattern, request.exclude);
       if (matches === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const after = request.cursor === undefined ? undefined : toWalkCursor(request.cursor);

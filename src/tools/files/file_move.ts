@@ -5,7 +5,7 @@ import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
-import { inStoredForm, suggestNear } from "./near_names.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { previewMove } from "./preview/preview.ts";
 import { beginChange } from "./undo/changing.ts";
@@ -49,7 +49,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const workspace = beginChange(source, context, "file_move").workspace;
       if (path === undefined) return await makeDirectory(workspace, to.value);
       const from = path === "" ? parseFilePath("") : parseDirectoryPath(path);
-      if (!from.ok) return toPathFailure("path", from.error, path);
+      if (!from.ok) return await suggestRelative(workspace, "path", from.error, path);
       const pair = { from: await inStoredForm(workspace, from.value), to: to.value };
       const outcome = copy
         ? await copyEntry(workspace, pair, { overwrite, signal: context.signal })

@@ -13,8 +13,7 @@ import { createKeptReads, type KeptReads } from "./reads/kept_reads.ts";
 import { readPath, type ReadRequest } from "./reads/read_path.ts";
 import { readEmbedded } from "./forms/embedded.ts";
 import { linkedRead, linkInput, linkOutput } from "./forms/link.ts";
-import { suggestNear } from "./near_names.ts";
-import { toPathFailure } from "./refusal.ts";
+import { suggestNear, suggestRelative } from "./near_names.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
@@ -183,7 +182,8 @@ function readOne(
     const named = parseNamedLines(name);
     const path = named === null ? parsed : parseFilePath(named.filename);
     if (named === null || !path.ok) {
-      return refusedRead(name, toPathFailure("filename", parsed.error, name).message);
+      return suggestRelative(workspace, "filename", parsed.error, named?.filename ?? name)
+        .then(({ message }) => refusedRead(name, message));
     }
     return readPath(workspace, path.value, textRequest(named.lines));
   }

@@ -15,8 +15,8 @@ import { toSearchCursor } from "./cursor.ts";
 import { showText } from "../../workspace/file_display.ts";
 import { untrustedOutput } from "./input.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
-import { inStoredForm, suggestNear } from "./near_names.ts";
-import { toFailure, toPathFailure } from "./refusal.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { toFailure } from "./refusal.ts";
 import { search } from "./search_run.ts";
 
 const maxExcludes = 20;
@@ -84,8 +84,13 @@ export function fileSearchTool(
     output,
     async run(request, context) {
       const parsed = parseDirectoryPath(request.path);
-      if (!parsed.ok) return toPathFailure("path", parsed.error, request.path);
-      if (request.query === undefined && request.pattern === undefined) return invalid("give query, pattern or both");
+      if (!parsed.ok) {
+        return await suggestRelative(workspaceOf(source, context.principal), "path", parsed.error, request.path);
+      }
+      if (request.query === undefined && request.pattern === undefined) {
+        const again = request.cursor === undefined ? "" : "; a cursor goes with the arguments of the call that gave it";
+        return invalid(`give query, pattern or both${again}`);
+      }
       const matchesName = matcherOf(request.pattern, request.exclude);
       if (matchesName === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const cursor = request.cursor === undefined ? undefined : toSearchCursor(request.cursor);

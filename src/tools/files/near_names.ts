@@ -8,9 +8,10 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
 import { foldName } from "../../workspace/name_folding.ts";
-import { childPath, rootPath, type WorkspacePath } from "../../workspace/path.ts";
+import { childPath, parseDirectoryPath, type PathRule, rootPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { walk } from "../../workspace/walk.ts";
+import { toPathFailure } from "./refusal.ts";
 
 const maxSuggestions = 3;
 /** Names of one directory that are compared. */
@@ -22,6 +23,7 @@ const maxDepth = 32;
 const maxMilliseconds = 300;
 /** Deeper paths are no slip of the pen. */
 const maxSegments = 32;
+const absolute = /^(?:[A-Za-z]:)?[\\/]/;
 const ascii = /^[\x20-\x7e]*$/;
 
 /** The path with its names as their directories have them, where only the Unicode form differs; else the path itself. */
@@ -53,13 +55,35 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
   if (/[*?]/.test(path.text)) {
-    return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list with pattern gives the paths` };
+    return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list and file_search take pattern` };
   }
   const near = await nearPaths(workspace, path, clock);
   const shown = near.map(showName);
   if (shown.length === 0) return outcome;
   const words = shown.length === 1 ? shown[0] : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
   return { ...outcome, message: `${outcome.message}; did you mean ${words}?` };
+}
+
+/**
+ * The failure of a path that breaks a rule. Agents type absolute paths, which lead through directories above the
+ * workspace: the remedy is the longest end of the path that is there.
+ */
+export async function suggestRelative(
+  workspace: Workspace,
+  parameter: string,
+  rule: PathRule,
+  given: string,
+): Promise<ReturnType<typeof toPathFailure>> {
+  const names = given.replaceAll("\\", "/").split("/").slice(1);
+  const isAbsolute = rule === "leaves_workspace" && absolute.test(given);
+  if (!isAbsolute || names.length > maxSegments) return toPathFailure(parameter, rule, given);
+  for (const index of names.keys()) {
+    const path = parseDirectoryPath(names.slice(index).join("/"));
+    if (!path.ok || path.value.text === "") continue;
+    const found = await inStoredForm(workspace, path.value);
+    if ((await workspace.stat(found)).ok) return toPathFailure(parameter, rule, `/${found.text}`);
+  }
+  return toPathFailure(parameter, rule, given);
 }
 
 /** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */

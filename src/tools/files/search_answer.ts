@@ -30,7 +30,7 @@ export function toAnswer(
   const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(next);
   const skipped = skippedParts(ignored);
-  const notice = byName ? `${count(files.length, "file")} found` : searchedWords(result);
+  const notice = byName ? foundWords(files.length) : searchedWords(result);
   const more = cursor !== undefined
     ? `; there may be more: go on with cursor ${cursor}`
     : isCut
@@ -69,6 +69,11 @@ export function toAnswer(
       untrusted: true,
     },
   };
+}
+
+/** Other tools call the text that they search for a pattern. */
+function foundWords(files: number): string {
+  return `${count(files, "file")} found${files === 0 ? "; pattern is for names, query for text" : ""}`;
 }
 
 function searchedWords({ hits, files, searched, passedOver, show }: SearchResult): string {
