@@ -16,7 +16,7 @@ for (const { practice, jobs } of deskPractices) {
   for (const job of jobs) {
     const { calls, tokens } = await worker.work(job);
     all.push(tokens);
-    print(`${`  ${job.name}`.padEnd(76)}${String(calls).padStart(6)}${String(tokens).padStart(8)}\n`);
+    print(`${`  ${job.name}`.padEnd(76)}${String(calls.length).padStart(6)}${String(tokens).padStart(8)}\n`);
   }
 }
 print(`\n${all.length} jobs, median ${median(all)} tokens, together ${all.reduce((sum, each) => sum + each, 0)}\n`);

@@ -1,9 +1,17 @@
 /** Forty jobs of a service desk through MCP, under each person's own rights, looked at in the instance's data. */
 import assert from "node:assert/strict";
+import type { DeskJob } from "../../fixtures/desk_jobs/job.ts";
 import { deskPractices } from "../../fixtures/desk_jobs/jobs.ts";
 import { startDeskWorker } from "../../fixtures/desk_jobs/worker.ts";
 
 const maxCalls = 3;
+const page = await Deno.readTextFile(new URL("../../../docs/servicenow.md", import.meta.url));
+const table = page.replaceAll(/ +/g, " ");
+
+/** The job in the page's table: the tools that it takes, without what their names have in common. */
+function rowOf({ name }: DeskJob, calls: readonly string[]): string {
+  return `| ${name} | ${calls.map((tool) => tool.replace("servicenow_", "")).join(", ")} |`;
+}
 
 Deno.test("there are forty jobs, each of another name", () => {
   const names = deskPractices.flatMap(({ jobs }) => jobs.map(({ name }) => name));
@@ -17,7 +25,8 @@ for (const { practice, jobs } of deskPractices) {
     for (const job of jobs) {
       await test.step(`${job.by}: ${job.name}`, async () => {
         const { calls } = await worker.work(job);
-        assert.ok(calls > 0 && calls <= maxCalls, `${calls} calls`);
+        assert.ok(calls.length > 0 && calls.length <= maxCalls, `${calls.length} calls`);
+        assert.ok(table.includes(rowOf(job, calls)), `docs/servicenow.md has ${rowOf(job, calls)}`);
       });
     }
     assert.deepEqual(worker.instance.crashes, []);
