@@ -126,8 +126,7 @@ async function addRules({ storage }: Installation): Promise<void> {
       tool: tools[index % tools.length] ?? "",
       place: `projects/area-${index}`,
       verdict: "ask" as const,
-    }))
-  );
+    })), { userId: "owner", address: "" });
   rules.close();
 }
 

@@ -67,7 +67,7 @@ export function createDecisions(
           expiresAt: now + heldMs,
         };
         if (!await putHeldCall(storage, call, found.version)) continue;
-        if (approves && extent !== "once") await rules.change((all) => withPass(all, call, extent, now));
+        if (approves && extent !== "once") await rules.change((all) => withPass(all, call, extent, now), decider);
         log.write("audit", "held_call", {
           outcome: approves ? "approved" : "denied",
           extent: approves ? extent : undefined,

@@ -5,11 +5,17 @@ import type { Log } from "../lib/log/log.ts";
 import { changeEntry } from "../lib/change_entry.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { type Rule, ruleSchema } from "./rule.ts";
+import { type Rule, ruleSchema, ruleWords } from "./rule.ts";
 
 export const maxRules = 200;
 const key: StorageKey = ["approval_rules", "current"];
 const storedShape = z.object({ rules: z.array(ruleSchema) });
+
+/** Who changes the rules, from where. */
+interface RuleChanger {
+  readonly userId: string;
+  readonly address: string;
+}
 
 export interface RuleStore {
   /** As last read: of this instance's own changes at once, of others' as soon as the storage tells. */
@@ -17,7 +23,7 @@ export interface RuleStore {
   /** Reads them anew. */
   load(): Promise<void>;
   /** Replaces them by what `change` makes of them; `null` from it, or too many, changes nothing. */
-  change(change: (rules: readonly Rule[]) => readonly Rule[] | null): Promise<boolean>;
+  change(change: (rules: readonly Rule[]) => readonly Rule[] | null, doer: RuleChanger): Promise<boolean>;
   close(): void;
 }
 
@@ -35,16 +41,27 @@ export function createRuleStore(
       return current;
     },
     load,
-    async change(change) {
+    async change(change, { userId, address }) {
+      let before: readonly Rule[] = [];
       const stored = await changeEntry(storage, key, (value) => {
-        const rules = change(parse(value).filter(({ until }) => until === undefined || until > clock()));
+        before = parse(value).filter(({ until }) => until === undefined || until > clock());
+        const rules = change(before);
         // none is dropped to make room: it may be the one that asks
         return rules === null || rules.length > maxRules ? null : { rules };
       });
       if (stored === null) return false;
       current = stored.rules;
+      const what = whatChanged(before, stored.rules);
+      log.write("audit", "rules_changed", { user: userId, address, outcome: "ok", what });
       return true;
     },
     close: () => watch.stop(),
   };
+}
+
+function whatChanged(before: readonly Rule[], after: readonly Rule[]): string {
+  const wordsOf = (rules: readonly Rule[], others: readonly Rule[]): string =>
+    rules.filter(({ id }) => !others.some((other) => other.id === id)).map(ruleWords).join(" ");
+  const [added, removed] = [wordsOf(after, before), wordsOf(before, after)];
+  return added !== "" ? `added: ${added}` : removed !== "" ? `removed: ${removed}` : "their order";
 }

@@ -34,14 +34,16 @@ export function lineOfLog(time: number, event: string, fields: LogFields = {}): 
     return null;
   };
   const { durationMs } = fields;
+  const person = textOf("subject", "user");
+  const by = textOf("by");
   return {
     time,
     event,
-    person: textOf("subject", "user"),
+    person,
     client: textOf("clientId", "client"),
     grant: textOf("grant", "token"),
     tool: textOf("tool"),
-    target: textOf("what"),
+    target: textOf("what") ?? (by === null || by === person ? null : `by ${by}`),
     address: textOf("address"),
     outcome: textOf("outcome"),
     code: textOf("reason", "code"),

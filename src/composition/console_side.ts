@@ -20,6 +20,7 @@ import { rulesSection } from "../console/sections/rules.ts";
 import { whySection } from "../console/sections/why.ts";
 import { ownAccount, servicenowSection } from "../console/sections/servicenow.ts";
 import { settingsSection } from "../console/sections/settings_in_force.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { Live } from "../live/live.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -35,6 +36,9 @@ import { createConsoleHealth } from "./console_health.ts";
 import { createToolListCost } from "./tool_list_cost.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
 
+/** Has no record where the passphrase comes from OWNER_PASSWORD_HASH. */
+const ownerId = "owner";
+
 interface ConsoleParts extends Installation {
   readonly serverUrl: string;
   readonly authorizationServer: AuthorizationServer;
@@ -47,6 +51,7 @@ interface ConsoleParts extends Installation {
   readonly servicenow: Pick<Servicenow, "signIn"> | null;
   readonly tools: readonly Tool[];
   readonly kernel?: KernelAccess | undefined;
+  readonly log: Log;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly steps: StepLog;
@@ -62,6 +67,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
   const servicenow = parts.servicenow === null
     ? null
     : { ...parts.servicenow.signIn, linkPath: `${new URL(issuer).pathname}servicenow/link` };
+  const people = async (): Promise<readonly string[]> => (await administration.users()).map(({ id }) => id);
   return createConsole({
     issuer,
     visits,
@@ -106,13 +112,16 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
           return [...new Map(grants.map(({ clientId, clientName }) => [clientId, clientName]))]
             .map(([id, name]) => ({ id, name }));
         },
-        people: async () => (await administration.users()).map(({ id }) => id),
+        people,
         recentCalls: day.calls,
       }),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
       ...servicenow === null ? [] : [servicenowSection(servicenow)],
       auditSection(search),
-      changeSection(createConsoleChanges(parts.workspace)),
+      changeSection(createConsoleChanges(parts.workspace, {
+        log: parts.log,
+        isUser: async (id) => id === ownerId || (await people()).includes(id),
+      })),
       settingsSection(config.inForce),
     ],
   });

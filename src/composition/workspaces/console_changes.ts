@@ -1,5 +1,6 @@
 /** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
 import type { Principal } from "../../lib/principal.ts";
+import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { ShownChange } from "../../console/sections/change.ts";
 import { toUndoFailure } from "../../tools/files/undo/undo_failure.ts";
@@ -21,11 +22,20 @@ interface ConsoleChanges {
   /** `null` when there is no such change of this person, or it is no longer kept. */
   show(id: string, person: string): Promise<ShownChange | null>;
   /** Undoes it in the name of `by`; what became of it, in words. */
-  undo(id: string, person: string, by: string): Promise<Result<string, string>>;
+  undo(
+    id: string,
+    person: string,
+    by: { readonly userId: string; readonly address: string },
+  ): Promise<Result<string, string>>;
 }
 
-export function createConsoleChanges(source: WorkspaceSource): ConsoleChanges {
+export function createConsoleChanges(
+  source: WorkspaceSource,
+  { log, isUser }: { readonly log: Log; isUser(id: string): Promise<boolean> },
+): ConsoleChanges {
   const find = async (id: string, person: string) => {
+    // each name that is asked for would be opened, and get a directory
+    if (!await isUser(person)) return null;
     const workspace = workspaceOf(source, personOf(person));
     const { trash } = workspace;
     const change = await trash?.find(id) ?? null;
@@ -53,7 +63,7 @@ export function createConsoleChanges(source: WorkspaceSource): ConsoleChanges {
       if (found === null) return failure("This change is no longer kept.");
       const { change, trash } = found;
       let made: string | null = null;
-      const author = { subject: by, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
+      const author = { subject: by.userId, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
       const workspace = found.workspace.begin(author, (own) => {
         made = own;
       });
@@ -64,7 +74,9 @@ export function createConsoleChanges(source: WorkspaceSource): ConsoleChanges {
         return failure(outcome.ok ? "" : outcome.message);
       }
       await trash.noteUndone(change.id, made ?? "");
-      return success(`Undid ${change.by?.tool} of ${undone.value.map(showName).join(", ")}.`);
+      const what = undone.value.map(showName).join(", ");
+      log.write("audit", "change_undone", { user: by.userId, address: by.address, outcome: "ok", what });
+      return success(`Undid ${change.by?.tool} of ${what}.`);
     },
   };
 }

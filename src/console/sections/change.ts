@@ -18,7 +18,11 @@ export interface ShownChange {
 
 interface Changes {
   show(id: string, person: string): Promise<ShownChange | null>;
-  undo(id: string, person: string, by: string): Promise<Result<string, string>>;
+  undo(
+    id: string,
+    person: string,
+    by: { readonly userId: string; readonly address: string },
+  ): Promise<Result<string, string>>;
 }
 
 export function changeSection(changes: Changes): Section {
@@ -48,9 +52,9 @@ export function changeSection(changes: Changes): Section {
     acts: {
       undo: {
         done: "The change was undone.",
-        async run({ visitor, form, href }) {
+        async run({ visitor, address, form, href }) {
           const person = visitor.isAdministrator ? form.get("person") ?? "" : visitor.userId;
-          const undone = await changes.undo(form.get("id") ?? "", person, visitor.userId);
+          const undone = await changes.undo(form.get("id") ?? "", person, { ...visitor, address });
           if (!undone.ok) return { ok: false, error: { problem: undone.error } };
           const show = html`
             <p class="note good" role="status">${undone.value}</p>

@@ -40,8 +40,8 @@ export function rulesSection(options: RulesOptions): Section {
   ): Act => ({
     done,
     confirm: () => "change the rules",
-    async run({ form }) {
-      return await rules.change((all) => change(all, form))
+    async run({ form, visitor, address }) {
+      return await rules.change((all) => change(all, form), { ...visitor, address })
         ? { ok: true, value: {} }
         : { ok: false, error: { problem: "This rule is no longer there, or there are too many." } };
     },
@@ -77,7 +77,7 @@ export function rulesSection(options: RulesOptions): Section {
       add: {
         done: "The rule was added.",
         confirm: () => "change the rules",
-        async run({ form, visitor, now, href }) {
+        async run({ form, visitor, address, now, href }) {
           const rule = ruleFrom(form, await options.clients());
           if (typeof rule === "string") return { ok: false, error: { problem: rule } };
           if (form.get("trial") !== null) {
@@ -92,7 +92,7 @@ export function rulesSection(options: RulesOptions): Section {
             `;
             return { ok: true, value: { show } };
           }
-          return await rules.change((all) => [rule, ...all])
+          return await rules.change((all) => [rule, ...all], { ...visitor, address })
             ? { ok: true, value: {} }
             : { ok: false, error: { problem: `There are ${maxRules} rules already. Remove one first.` } };
         },

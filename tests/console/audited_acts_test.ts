@@ -1,0 +1,38 @@
+/** What people do in the console is in the audit: who did it, and what it changed. */
+import assert from "node:assert/strict";
+import { decodeEntities } from "../fixtures/person.ts";
+import { openSignedIn } from "../fixtures/owner.ts";
+import { until } from "../fixtures/until.ts";
+import { startDesk } from "./desk.ts";
+
+Deno.test("changes of rules, undone changes and what is done to people name their doer in the audit", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  const { owner, server } = desk;
+  await desk.call("file_write", { filename: "u.txt", content: "u" });
+  await desk.rule({ tool: "file_write", place: "secret", verdict: "deny" });
+  await owner.submit(await desk.page("people"), { user: "ada" }, 'value="invite"');
+  const lines = async (): Promise<readonly Record<string, unknown>[]> => {
+    const { html } = await openSignedIn(owner, `${server.url}/console/audit?download=audit`);
+    return html.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
+  };
+  const lineOf = (event: string): Promise<Record<string, unknown>> =>
+    until(`a line of ${event}`, async () => (await lines()).find((line) => line["event"] === event) ?? null);
+  assert.equal((await lineOf("rules_changed"))["target"], "added: Calls of file_write in secret are refused.");
+  assert.equal((await lineOf("rules_changed"))["person"], "owner");
+  assert.equal((await lineOf("invitation_made"))["target"], "by owner");
+
+  const link = await until(
+    "the change has its line",
+    async () => /href="(\/console\/change\?[^"]+)"/.exec((await desk.page("audit")).html)?.[1] ?? null,
+  );
+  const change = await owner.open(new URL(decodeEntities(link), server.url));
+  assert.match((await owner.submit(change, {}, 'value="undo"')).html, /Undid file_write/);
+  const undone = await lineOf("change_undone");
+  assert.deepEqual([undone["person"], undone["target"]], ["owner", "u.txt"]);
+
+  await owner.submit(await desk.page("rules"), {}, 'value="remove"');
+  await until(
+    "the removal has its line",
+    async () => (await lines()).some(({ target }) => target === "removed: Calls of file_write in secret are refused."),
+  );
+});
