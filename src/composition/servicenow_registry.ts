@@ -26,3 +26,8 @@ export function registryAdvice(serverUrl: string, missing: readonly string[]): r
     `Then set ${missing.join(" and ")} from that form.`,
   ];
 }
+
+/** The same on one line. */
+export function formWords(serverUrl: string): string {
+  return registryForm(serverUrl).map(([field, value]) => `${field} ${value}`).join("; ");
+}

@@ -9,6 +9,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import { formWords } from "./servicenow_registry.ts";
 import { scopesOf } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
@@ -61,7 +62,9 @@ export async function runStdio(
   if (config.servicenow.missing.length > 0) {
     log.write("warn", "servicenow_not_configured", {
       problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenow.missing.join(" and ")} are missing`,
-      remedy: "set them; see docs/servicenow.md",
+      remedy: `set them from an OAuth client of the instance; its form: ${
+        formWords(serverUrl)
+      }; see docs/servicenow.md`,
     });
   }
   const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });

@@ -38,4 +38,5 @@ Deno.test("stdio warns of a ServiceNow instance whose other settings are missing
   );
   assert.deepEqual([code, stdout], [0, ""], stderr);
   assert.match(stderr, /servicenow_not_configured.*SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing/);
+  assert.match(stderr, /Redirect URL http[^;]+\/servicenow\/callback; Public Client not ticked/);
 });

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { freePort } from "../fixtures/free_port.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
-import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
+import { openSignedIn, ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, type Person } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow/instance.ts";
@@ -14,6 +14,8 @@ interface Desk extends AsyncDisposable {
   readonly server: RunningServer;
   readonly instance: StandInInstance;
   readonly owner: Person;
+  /** As a decision in another tab does on plain http. */
+  endSession(): void;
   /** A token of the command line, of a person who has linked nothing. */
   readonly token: string;
   /** Goes from the link page through the instance and back. */
@@ -33,7 +35,8 @@ async function startDesk(): Promise<Desk> {
       SERVICENOW_WRITE: "on",
     },
   });
-  const owner = createPerson(server.url);
+  const cookies = new Map<string, string>();
+  const owner = createPerson(server.url, fetch, cookies);
   await setUpOwner(owner, server);
   const made = await runCommand(["token", "create", "--scope", "servicenow:write", "--data-dir", place.dataDir]);
   assert.equal(made.code, 0, made.stderr);
@@ -41,6 +44,9 @@ async function startDesk(): Promise<Desk> {
     server,
     instance,
     owner,
+    endSession() {
+      for (const name of [...cookies.keys()]) if (name.includes("session")) cookies.delete(name);
+    },
     token: made.stdout.trim(),
     async link(userName) {
       const page = await openSignedIn(owner, `${server.url}/servicenow/link`);
@@ -146,6 +152,11 @@ Deno.test("on plain http the offer after consent leads through the instance to t
     ...{ scope: "servicenow:read", code_challenge: "c".repeat(43), code_challenge_method: "S256" },
   })}`;
   const offer = await desk.owner.submit(await openSignedIn(desk.owner, authorize), { decision: "allow" }, "decision");
+  desk.endSession();
+  const lost = await desk.owner.submit(offer, { decision: "link" }, "decision");
+  assert.match(lost.html, /type="password"/, "the way back needs a session");
+  const again = await desk.owner.submit(lost, { passphrase: ownerPassphrase });
+  assert.match(again.html, /Link your ServiceNow account now/);
   const sent = await desk.owner.submit(offer, { decision: "link" }, "decision");
   const url = sent.headers.get("refresh")?.split("url=")[1] ?? "";
   const left = await desk.owner.open(await desk.instance.approve(url, "ada"));

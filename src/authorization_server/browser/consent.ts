@@ -95,6 +95,7 @@ async function decide(
   const approved = approvedScopes(pending, signedIn);
   switch (form.get("decision")) {
     case "link":
+      if (!mayLink) return await showSignIn(options, { kind: "request", waiting: pending });
       return approved === null || options.servicenow === undefined
         ? await showConsent(options, pending, signedIn)
         : await visitInstance({ servicenow: options.servicenow }, pending, signedIn);

@@ -5,7 +5,7 @@ import { unavailableCauses } from "../../servicenow/failure.ts";
 import { createFetchOnce } from "../../servicenow/fetch_once.ts";
 import { createTransport } from "../../servicenow/transport.ts";
 import { faultWords } from "../../lib/system_fault.ts";
-import { formWords } from "./servicenow_instance.ts";
+import { formWords } from "../servicenow_registry.ts";
 import type { Check } from "./check.ts";
 
 const name = "ServiceNow";

@@ -5,7 +5,7 @@
 import type { Config } from "../../config/config.ts";
 import { unavailableCauses } from "../../servicenow/failure.ts";
 import { createTransport, type Transport, type UpstreamRequest } from "../../servicenow/transport.ts";
-import { registryForm } from "../servicenow_registry.ts";
+import { formWords } from "../servicenow_registry.ts";
 import type { Check } from "./check.ts";
 import { judgeCertificate, type Surroundings } from "./public_address.ts";
 
@@ -123,10 +123,6 @@ async function askRedirect(
     const text = "the sign-in page of the instance does not answer";
     return { name, state: "warning", text, remedy: "open the instance in a browser, then run this again" };
   }
-}
-
-export function formWords(serverUrl: string): string {
-  return registryForm(serverUrl).map(([field, value]) => `${field} ${value}`).join("; ");
 }
 
 const apis: readonly (readonly [name: string, path: string, query: Record<string, string>, without: string])[] = [
