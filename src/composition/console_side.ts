@@ -14,7 +14,7 @@ import { connectionsSection } from "../console/sections/connections.ts";
 import { decisionsSection } from "../console/sections/decisions.ts";
 import { liveSection } from "../console/sections/live.ts";
 import { type HealthFact, overviewSection } from "../console/sections/overview.ts";
-import { callsPart, refusedPart, waitingPart } from "../console/sections/overview_parts.ts";
+import { callsPart, connectedPart, refusedPart, waitingPart } from "../console/sections/overview_parts.ts";
 import { peopleSection } from "../console/sections/people.ts";
 import { rulesSection } from "../console/sections/rules.ts";
 import { whySection } from "../console/sections/why.ts";
@@ -80,6 +80,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
         health,
         parts: [
           waitingPart(parts.decisions),
+          connectedPart(day.connected, (id) => parts.nameOfClient(id) ?? id),
           callsPart(() => readCallsOfDay(storage, clock())),
           refusedPart(search),
         ],

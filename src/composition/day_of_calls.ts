@@ -3,6 +3,7 @@ import type { JudgedCall } from "../approval/rule.ts";
 import { callEvent } from "../audit/line.ts";
 import type { SearchAudit } from "../console/sections/audit.ts";
 import type { Usage } from "../console/sections/connections.ts";
+import type { ConnectedClient } from "../console/sections/overview_parts.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool } from "../mcp/tool.ts";
 
@@ -13,6 +14,8 @@ const maxCalls = 5_000;
 const maxLines = 10_000;
 /** Of one page of the audit, at least. */
 const leastLines = 100;
+/** How long after its last call a client counts as connected. */
+const connectedMs = 300_000;
 /** How long what was read serves every page that asks. */
 const keptMs = 5_000;
 
@@ -26,6 +29,8 @@ interface DayOfCalls {
   calls(): Promise<readonly JudgedCall[]>;
   /** By the id of a grant or a token of the command line. */
   usage(): Promise<ReadonlyMap<string, Usage>>;
+  /** Who called something lately, the last first. */
+  connected(): Promise<readonly ConnectedClient[]>;
 }
 
 export function createDayOfCalls(
@@ -72,6 +77,17 @@ export function createDayOfCalls(
         byGrant.set(grantId, { calls: count + 1, errors: errors + (isWell ? 0 : 1), lastAt });
       }
       return byGrant;
+    },
+    async connected() {
+      const since = clock() - connectedMs;
+      const found = new Map<string, ConnectedClient>();
+      for (const { clientId, person, time } of await calls()) {
+        if (time < since) break;
+        const key = JSON.stringify([clientId, person]);
+        const { calls: count = 0, lastAt = time } = found.get(key) ?? {};
+        found.set(key, { clientId, person, calls: count + 1, lastAt });
+      }
+      return [...found.values()];
     },
   };
 }

@@ -127,6 +127,7 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
     for (const look of [1, 2, 3]) assert.match((await b.page("live")).html, /only-on-a\.txt/, `still, look ${look}`);
     await pageWith(b, "audit", /only-on-a\.txt/);
     await pageWith(b, "", /Calls by hour/);
+    await pageWith(b, "", /Clients that called a tool in the last five minutes/);
   },
 
   async "a client that is paused on one, and a stop of everything, are refused by the other"({ a, b }) {

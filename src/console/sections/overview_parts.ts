@@ -9,6 +9,7 @@ import type { OverviewPart } from "./overview.ts";
 const hourMs = 3_600_000;
 const hoursShown = 24;
 const linesShown = 5;
+const clientsShown = 20;
 
 /** Calls of one hour, by outcome. */
 interface HourOfCalls {
@@ -28,6 +29,42 @@ export function waitingPart(decisions: Decisions): OverviewPart {
         ? html`<p class="quiet">No call waits for your decision.</p>`
         : html`<p><a href="${href("decisions")}">${length} ${length === 1 ? "call waits" : "calls wait"}</a> for your
           decision.</p>`;
+    },
+  };
+}
+
+/** A client that called something in the last minutes, for one person. */
+export interface ConnectedClient {
+  readonly clientId: string;
+  readonly person: string;
+  readonly calls: number;
+  /** Milliseconds since the epoch. */
+  readonly lastAt: number;
+}
+
+/** Who is connected now: clients of the visitor, or of everyone. */
+export function connectedPart(
+  connected: () => Promise<readonly ConnectedClient[]>,
+  nameOfClient: (clientId: string) => string,
+): OverviewPart {
+  return {
+    id: "connected",
+    title: "Connected now",
+    async show({ visitor, now, href }) {
+      const all = (await connected()).filter(({ person }) => visitor.isAdministrator || person === visitor.userId);
+      return html`${
+        dataTable({
+          caption: "Clients that called a tool in the last five minutes",
+          columns: [{ title: "Client" }, { title: "Person" }, { title: "Calls", number: true }, { title: "Last" }],
+          rows: all.slice(0, clientsShown).map((client) => [
+            nameOfClient(client.clientId),
+            client.person,
+            client.calls,
+            ago(client.lastAt, now),
+          ]),
+          whenEmpty: "No client called a tool in the last five minutes.",
+        })
+      }${all.length > clientsShown && html`<p><a href="${href("live")}">${all.length - clientsShown} more</a></p>`}`;
     },
   };
 }
