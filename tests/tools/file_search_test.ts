@@ -203,7 +203,7 @@ Deno.test("file_search shows names or counts instead of lines, the last hits, an
       "c",
       "1: hit 1 c",
       "3: hit last c",
-      "(9 hits in 2 files; 3 searched)",
+      "(the last 3 of 9 hits; 3 searched)",
     ]);
     assert.deepEqual((await linesOf({ newest_first: true, show: "files" })).slice(0, 3), ["c", "b", "a"]);
     const { structured } = await answerOf(search, { query: "hit", newest_first: true, limit: 1 });

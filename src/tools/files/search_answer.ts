@@ -77,8 +77,11 @@ function foundWords(files: number): string {
 }
 
 function searchedWords({ hits, files, searched, passedOver, show }: SearchResult): string {
+  const shown = files.reduce((sum, { matches }) => sum + matches.length, 0);
   const found = show === "files"
     ? count(files.length, "file")
+    : show === "lines" && shown < hits
+    ? `the last ${shown} of ${count(hits, "hit")}`
     : `${count(hits, "hit")} in ${count(files.length, "file")}`;
   const reasons = Array.from(
     passedOver,
