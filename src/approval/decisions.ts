@@ -67,10 +67,11 @@ export function createDecisions(
           expiresAt: now + heldMs,
         };
         if (!await putHeldCall(storage, call, found.version)) continue;
-        if (approves && extent !== "once") await rules.change((all) => withPass(all, call, extent, now), decider);
+        const lasts = approves && extent !== "once" &&
+          await rules.change((all) => withPass(all, call, extent, now), decider);
         log.write("audit", "held_call", {
           outcome: approves ? "approved" : "denied",
-          extent: approves ? extent : undefined,
+          extent: lasts ? extent : approves ? "once" : undefined,
           held: id,
           tool: call.tool,
           user: call.person,

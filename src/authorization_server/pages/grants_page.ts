@@ -5,7 +5,7 @@ import { scopeCatalogue } from "../../scopes.ts";
 import type { OperatorTokenSummary } from "../token/operator_token.ts";
 import type { ServicenowStatus } from "../users/servicenow_port.ts";
 import type { Grant } from "../records/grant.ts";
-import { moment } from "../../lib/page/moment.ts";
+import { dateAndTime } from "../../lib/page/date_and_time.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 
 interface GrantsPage {
@@ -55,9 +55,9 @@ function grantItem(grant: Grant, page: GrantsPage): Html {
     <li class="grant">
       <h2 id="grant-${grant.id}">${grant.clientName}</h2>
       ${scopeList(grant.scopes)}
-      <p class="quiet">Allowed on ${moment(grant.createdAt)}${grant.redirectHost !== null &&
+      <p class="quiet">Allowed on ${dateAndTime(grant.createdAt)}${grant.redirectHost !== null &&
         html`, via <span class="mono">${grant.redirectHost}</span>`}.<br>
-        Last requested a token on ${moment(renewed)}${grant.address !== undefined &&
+        Last requested a token on ${dateAndTime(renewed)}${grant.address !== undefined &&
           html`, from <span class="mono">${grant.address}</span>`}.</p>
       ${revokeForm(page, { field: "grant", id: grant.id })}
     </li>
@@ -69,8 +69,8 @@ function tokenItem(token: OperatorTokenSummary, page: GrantsPage): Html {
     <li class="grant">
       <h2 id="token-${token.id}">${token.name === "" ? "Unnamed token" : token.name}</h2>
       ${scopeList(token.scopes)}
-      <p class="quiet">Created at the command line on ${moment(token.createdAt)}.<br>
-        Expires on ${moment(token.expiresAt)}.</p>
+      <p class="quiet">Created at the command line on ${dateAndTime(token.createdAt)}.<br>
+        Expires on ${dateAndTime(token.expiresAt)}.</p>
       ${revokeForm(page, { field: "token", id: token.id })}
     </li>
   `;

@@ -3,7 +3,7 @@ import { type Html, html } from "../../lib/page/html.ts";
 import type { LinkHealth, VisitRefusal } from "../users/servicenow_port.ts";
 import { accountName, linkProblem } from "../users/link_words.ts";
 import { pageResponse } from "../../lib/page/page.ts";
-import { moment } from "../../lib/page/moment.ts";
+import { dateAndTime } from "../../lib/page/date_and_time.ts";
 import { messagePage } from "./message_page.ts";
 
 interface ServicenowLinkPage {
@@ -82,9 +82,9 @@ function healthFacts(health: LinkHealth): Html {
       </div>
     `;
   return html`
-    ${fact("Linked", moment(health.linkedAt))}
-    ${problem === null ? fact("Last renewed", moment(health.renewedAt)) : fact("Problem", problem)}
-    ${health.refusedAt !== null && fact("Refused", moment(health.refusedAt))}
+    ${fact("Linked", dateAndTime(health.linkedAt))}
+    ${problem === null ? fact("Last renewed", dateAndTime(health.renewedAt)) : fact("Problem", problem)}
+    ${health.refusedAt !== null && fact("Refused", dateAndTime(health.refusedAt))}
   `;
 }
 

@@ -1,7 +1,7 @@
 /** A date and a time of day for people, in UTC. */
 import { type Html, html } from "./html.ts";
 
-export function moment(time: number): Html {
+export function dateAndTime(time: number): Html {
   const date = new Date(time);
   const words = date.toLocaleString("en-GB", {
     day: "numeric",

@@ -1,0 +1,73 @@
+/** The list of rules is bounded, and approvals push no rule off its end. */
+import assert from "node:assert/strict";
+import { createDecisions } from "../../src/approval/decisions.ts";
+import { type HeldCall, putHeldCall } from "../../src/approval/held_call.ts";
+import type { Rule } from "../../src/approval/rule.ts";
+import { createRuleStore, maxRules } from "../../src/approval/rule_store.ts";
+import type { LogFields } from "../../src/lib/log/log.ts";
+import { createMemoryStorage } from "../mcp/memory_storage.ts";
+
+const now = 1_000_000;
+const clock = (): number => now;
+const ada = { userId: "ada", isAdministrator: false, address: "::1" };
+const guard: Rule = { id: "guard", tool: "changes", verdict: "ask" };
+const others = (until?: number): readonly Rule[] =>
+  Array.from({ length: maxRules - 1 }, (_, index) => ({
+    id: `r${index}`,
+    tool: "file_read",
+    verdict: "allow",
+    ...(until === undefined ? {} : { until }),
+  }));
+
+const waiting: HeldCall = {
+  id: "call",
+  person: "ada",
+  clientId: "client",
+  clientName: "Client",
+  grantId: "grant",
+  tool: "file_write",
+  places: ["a.txt"],
+  arguments: "{}",
+  effect: "a new file",
+  effectDigest: "digest",
+  ruleId: "guard",
+  approver: "person",
+  createdAt: now,
+  expiresAt: now + 1_000,
+  state: "waiting",
+};
+
+async function approveForAnHour(before: readonly Rule[]) {
+  const storage = createMemoryStorage();
+  const lines: (LogFields | undefined)[] = [];
+  const log = { write: (_level: string, _event: string, fields?: LogFields) => void lines.push(fields), flush() {} };
+  const rules = createRuleStore({ storage, clock, log });
+  assert.ok(await rules.change(() => before, ada));
+  await putHeldCall(storage, waiting, null);
+  const decisions = createDecisions({ storage, clock, log, rules });
+  const decision = { id: "call", effectDigest: "digest", approves: true, extent: "hour", word: "" } as const;
+  assert.equal(await decisions.decide(decision, ada), "decided");
+  rules.close();
+  return { left: rules.current, extent: lines.at(-1)?.["extent"] };
+}
+
+Deno.test("an approval for an hour pushes no rule off a full list: it counts once, and the audit says so", async () => {
+  const before = [...others(), guard];
+  const { left, extent } = await approveForAnHour(before);
+  assert.deepEqual(left, before);
+  assert.equal(extent, "once");
+});
+
+Deno.test("approvals that have ended make room for a new one", async () => {
+  const { left, extent } = await approveForAnHour([...others(now), guard]);
+  assert.deepEqual(left.map(({ tool, verdict }) => [tool, verdict]), [["file_write", "allow"], ["changes", "ask"]]);
+  assert.equal(extent, "hour");
+});
+
+Deno.test("more rules than the list may have change nothing", async () => {
+  const rules = createRuleStore({ storage: createMemoryStorage(), clock, log: { write: () => {}, flush() {} } });
+  assert.ok(await rules.change(() => [guard], ada));
+  assert.equal(await rules.change((all) => [...others(), ...all, guard], ada), false);
+  assert.deepEqual(rules.current, [guard]);
+  rules.close();
+});
