@@ -1,10 +1,10 @@
-/** The checks of what lies between clients and the server: address, port, certificate, proxy, documents. */
+/** The checks of what lies between clients and a running server: address, port, certificate, proxy, documents. */
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Check } from "./check.ts";
 import { examine } from "./examination.ts";
 
-const partsOnTheWay = ["port", "proxy", "connections", "registration", "certificate", "public address", "metadata"];
+const partsOnTheWay = ["proxy", "registration", "certificate", "public address", "metadata"];
 
 /** All of them; made by the server of itself. Where the wall keeps it from asking, a note says so. */
 export async function examineArrival(
