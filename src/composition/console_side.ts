@@ -2,6 +2,7 @@
 import { reportAttempts } from "../attempts/report.ts";
 import type { StepLog } from "../attempts/step_log.ts";
 import type { AuthorizationServer } from "../authorization_server/authorization_server.ts";
+import { ownerId } from "../authorization_server/records/user.ts";
 import type { Config } from "../config/config.ts";
 import { createConsole } from "../console/console.ts";
 import type { Decisions } from "../approval/decisions.ts";
@@ -35,9 +36,6 @@ import type { Installation } from "./installation.ts";
 import { createConsoleHealth } from "./console_health.ts";
 import { createToolListCost } from "./tool_list_cost.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
-
-/** Has no record where the passphrase comes from OWNER_PASSWORD_HASH. */
-const ownerId = "owner";
 
 interface ConsoleParts extends Installation {
   readonly serverUrl: string;
@@ -121,6 +119,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
       auditSection(search),
       changeSection(createConsoleChanges(parts.workspace, {
         log: parts.log,
+        // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
         isUser: async (id) => id === ownerId || (await people()).includes(id),
       })),
       settingsSection(config.inForce),

@@ -1,4 +1,5 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
+import { ownerId } from "../authorization_server/records/user.ts";
 import { type Problem, UnusableError } from "../lib/problem.ts";
 import type { Config } from "../config/config.ts";
 import { warnOfFormerSettings } from "../config/former_settings.ts";
@@ -34,7 +35,7 @@ interface StdioAppDependencies extends Installation {
 
 /** A user who can start the program can read its data directory, and so is the owner already: there is nothing to grant. */
 const owner: Omit<Principal, "scopes"> = {
-  subject: "owner",
+  subject: ownerId,
   clientId: "stdio",
   grantId: "stdio",
   tokenId: "stdio",

@@ -1,4 +1,5 @@
 /** What the owner does with the trash from the command line, beside a running server or without one. */
+import { ownerId } from "../../authorization_server/records/user.ts";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../../config/config.ts";
@@ -38,7 +39,7 @@ export interface OwnerTrash {
   close(): Promise<void>;
 }
 
-const author = { subject: "owner", clientId: "portcullis-trash", grantId: "", tool: "trash restore" };
+const author = { subject: ownerId, clientId: "portcullis-trash", grantId: "", tool: "trash restore" };
 
 /** Opens the trash of all, of which `user` names one, or with a workspace for each user that of `user`. */
 export async function openOwnerTrash(
