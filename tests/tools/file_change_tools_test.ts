@@ -46,6 +46,24 @@ Deno.test("file_write writes several files, none of them where a name is not all
     assert.deepEqual(Array.from(Deno.readDirSync(root), ({ name }) => name).filter((name) => name === "f"), []);
   }));
 
+Deno.test("what file_write adds to Latin-1 is Latin-1, and refused where Latin-1 lacks it", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const write = fileWriteTool(workspace);
+    const file = `${root}/latin`;
+    Deno.writeFileSync(file, Buffer.from("Köln\n", "latin1"));
+    await answerOf(write, { filename: "latin", content: "München\n", mode: "append" });
+    await answerOf(write, { filename: "latin", content: "plain\n", mode: "append" });
+    assert.equal(Buffer.from(Deno.readFileSync(file)).toString("latin1"), "Köln\nMünchen\nplain\n");
+    const refusal = await failureOf(write, { filename: "latin", content: "東京", mode: "append" });
+    assert.equal(refusal.code, "not_encodable");
+    assert.match(refusal.message, /\(latin1\) lacks; write it whole for UTF-8 \(latin\)$/);
+    for (const [name, before] of [["plain", "Rome\n"], ["wide", "Köln\n"], ["none", ""]] as const) {
+      if (before !== "") Deno.writeTextFileSync(`${root}/${name}`, before);
+      await answerOf(write, { filename: name, content: "東京\n", mode: "append" });
+      assert.equal(Deno.readTextFileSync(`${root}/${name}`), `${before}東京\n`);
+    }
+  }));
+
 Deno.test("what file_write puts in place of UTF-16, or adds to it, is UTF-16", () =>
   withWorkspace(async ({ root, workspace }) => {
     const write = fileWriteTool(workspace);

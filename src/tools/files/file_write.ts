@@ -5,7 +5,7 @@ import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, type WorkspaceSource, type WriteOptions, type WrittenFile } from "../../workspace/port.ts";
-import { encodeText, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { decodeBytes, encodeText, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -148,20 +148,32 @@ async function writeOne(
   mode: Mode,
   ifVersion: string | undefined,
 ): Promise<Result<WrittenFile, Failure>> {
-  const encoding = mode === "create" ? "utf-8" : await encodingOf(workspace, path);
+  const encoding = mode === "create" ? "utf-8" : await encodingOf(workspace, path, mode === "append" ? content : "");
   const isMarked = mode === "append" || encoding === "utf-8" || content.startsWith("\ufeff");
-  const bytes = encodeText(isMarked ? content : `\ufeff${content}`, encoding) ?? new Uint8Array();
+  const bytes = encodeText(isMarked ? content : `\ufeff${content}`, encoding);
+  if (bytes === null) return failure(notEncodable(encoding, path));
   const ifMatch = ifVersion === undefined ? undefined : await hashOfVersion(workspace, path, ifVersion);
   if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
   return written.ok ? success(written.value) : failure(toFailure("write file", path, written.error));
 }
 
-/** UTF-16 where the file that is there begins with its byte order mark. */
-async function encodingOf(workspace: Workspace, path: WorkspacePath): Promise<TextEncoding> {
+/** UTF-16 where the file begins with its byte order mark; Latin-1 where text that is added would be garbled in it. */
+async function encodingOf(workspace: Workspace, path: WorkspacePath, added: string): Promise<TextEncoding> {
   const start = new Uint8Array(2);
   const read = await workspace.readInto(path, start, 0);
-  return read.ok ? markedEncoding(start.subarray(0, read.value.lengthBytes)) ?? "utf-8" : "utf-8";
+  if (!read.ok) return "utf-8";
+  const marked = markedEncoding(start.subarray(0, read.value.lengthBytes));
+  if (marked !== null || !beyondAscii.test(added)) return marked ?? "utf-8";
+  const whole = await workspace.read(path);
+  return whole.ok && decodeBytes(whole.value.bytes)?.encoding === "latin1" ? "latin1" : "utf-8";
+}
+
+const beyondAscii = /[^\0-\x7f]/;
+
+function notEncodable(encoding: TextEncoding, path: WorkspacePath): Failure {
+  const words = `the content has characters that the file's encoding (${encoding}) lacks; write it whole for UTF-8`;
+  return { ok: false, code: "not_encodable", message: `Failed to write file: ${words} (${showName(path.text)})` };
 }
 
 /** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
