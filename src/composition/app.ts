@@ -31,6 +31,7 @@ import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createToolbox } from "./toolbox.ts";
+import { createTransferAccess } from "./transfer_access.ts";
 
 export interface App {
   /** Answers any request. */
@@ -121,11 +122,8 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const challenges = createChallenges({ spellingOf, scopes });
-  const guard = createGuard({
-    verifier: authorizationServer.verifier,
-    challenges,
-    clock,
-  });
+  const { verifier } = authorizationServer;
+  const guard = createGuard({ verifier, challenges, clock });
 
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
@@ -134,7 +132,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...dependencies,
     ...approval,
     servicenow,
-    transferBy: { serverUrl, secrets, timers, access: authorizationServer.verifier },
+    transferBy: { serverUrl, secrets, timers, access: createTransferAccess(verifier, records.live) },
   });
   const profiles = createProfiles({
     compatibility: config.mcp.compatibility,
@@ -165,7 +163,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     toolCalls: limits.toolCalls,
     recordRequest: records.recordRequest,
     callWatch: records.live.callWatch,
-    watchToken: authorizationServer.verifier.watch,
+    watchToken: verifier.watch,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
