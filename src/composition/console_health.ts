@@ -2,6 +2,7 @@
 import { systemClock } from "../lib/time/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { HealthFact } from "../console/sections/overview.ts";
+import type { FreeSpace } from "../kernel/free_space.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import { createStorageProbe } from "../http/storage_probe.ts";
 import type { Timers } from "../lib/time/timers.ts";
@@ -13,6 +14,8 @@ import { examineCertificate } from "./doctor/certificate.ts";
 
 const keptMs = 5_000;
 const modelPatienceMs = 2_000;
+/** Less deserves a look. */
+const leastFreeBytes = 1_000_000_000;
 
 interface HealthParts {
   readonly serverUrl: string;
@@ -30,6 +33,7 @@ export function createConsoleHealth(config: Config, parts: HealthParts): () => P
     ...await Promise.all([storageFact(probe), modelFact(config, parts.model)]),
     servicenowFact(config),
     wallFact(config, parts.kernel),
+    ...diskFacts(config, parts.kernel),
     ...certificateFacts(config, parts.serverUrl),
   ];
   return () => {
@@ -75,6 +79,35 @@ function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | 
   return kernel?.available
     ? { name, state: "good", words: `${dir}: ${confinementWords.kernel}` }
     : { name, state: "warn", words: `${dir}: ${confinementWords.checked}` };
+}
+
+/** One for the workspace and one for the data; one for both on the same file system. */
+function diskFacts(
+  { workspace, storage: { database, dataDir } }: Config,
+  kernel: KernelAccess | undefined,
+): readonly HealthFact[] {
+  if (!kernel?.available) return [];
+  const places = [
+    ...workspace.store === "disk" ? [{ what: "workspace", path: workspace.dir }] : [],
+    ...database === undefined ? [{ what: "data", path: dataDir }] : [],
+  ];
+  const facts = places.flatMap(({ what, path }): HealthFact[] => {
+    const space = kernel.freeSpace(path);
+    return space === null ? [] : [diskFact(`Disk of the ${what}`, space)];
+  });
+  const [first, second] = facts;
+  return first !== undefined && first.words === second?.words ? [{ ...first, name: "Disk" }] : facts;
+}
+
+function diskFact(name: string, { free, total }: FreeSpace): HealthFact {
+  const words = `${gigabytes(free)} of ${gigabytes(total)} GB free.`;
+  return free < leastFreeBytes
+    ? { name, state: "warn", words: `${words} Without space nothing can be written: make some.` }
+    : { name, state: "good", words };
+}
+
+function gigabytes(bytes: number): string {
+  return (bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0);
 }
 
 function certificateFacts({ http: { tls } }: Config, serverUrl: string): readonly HealthFact[] {

@@ -1,12 +1,18 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
 import { createCommitWatch, type WatchCommits } from "./commit_watch.ts";
 import { createKernelRoots, type KernelRoots } from "./descriptor.ts";
+import { createFreeSpaceReader, type ReadFreeSpace } from "./free_space.ts";
 import { KernelError, loadLibc } from "./libc.ts";
 import { openFlags } from "./numbers.ts";
 
 /** How files are confined here. */
 export type KernelAccess =
-  | { readonly available: true; readonly roots: KernelRoots; readonly watchCommits: WatchCommits }
+  | {
+    readonly available: true;
+    readonly roots: KernelRoots;
+    readonly watchCommits: WatchCommits;
+    readonly freeSpace: ReadFreeSpace;
+  }
   | {
     readonly available: false;
     /** In words, as it follows "because". */
@@ -27,7 +33,7 @@ export function loadKernel(): KernelAccess {
     if (!(error instanceof KernelError)) throw error;
     return unavailable(`the system refuses openat2 (${error.code}): Linux before 5.6, or a seccomp profile`);
   }
-  return { available: true, roots, watchCommits: createCommitWatch(libc) };
+  return { available: true, roots, watchCommits: createCommitWatch(libc), freeSpace: createFreeSpaceReader(libc) };
 }
 
 function unavailable(reason: string): KernelAccess {

@@ -8,6 +8,7 @@ import { errorNames } from "./numbers.ts";
 const functions = {
   openat2: { name: "syscall", parameters: ["i32", "i32", "buffer", "buffer", "i32"], result: "i32" },
   statx: { parameters: ["i32", "buffer", "i32", "u32", "buffer"], result: "i32" },
+  statfs: { name: "statfs64", parameters: ["buffer", "buffer"], result: "i32" },
   readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "i32" },
   getdents64: { parameters: ["i32", "buffer", "usize"], result: "i32" },
   mkdirat: { parameters: ["i32", "buffer", "u32"], result: "i32" },
