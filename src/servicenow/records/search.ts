@@ -40,7 +40,8 @@ export async function searchRecords(
   if (table === "kb_knowledge" && search.words !== undefined && isPlain) {
     const articles = await searchArticles(parts, { ...search, words: search.words, offset: start.offset }, person);
     if (articles.ok) return articles;
-    if (articles.error.reason !== "not_found" && articles.error.reason !== "rejected") return articles;
+    // Where the Knowledge API is missing or closed, the Table API may answer.
+    if (!["not_found", "rejected", "forbidden"].includes(articles.error.reason)) return articles;
   }
   const names = await chosenFields(parts, table, search.fields, person);
   if (!names.ok) return names;

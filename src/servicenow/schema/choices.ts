@@ -5,6 +5,7 @@ import { displayValue, storedValue } from "../field_values.ts";
 import type { TableApi } from "../records/table_api.ts";
 import type { Column, TableColumns } from "./columns.ts";
 import type { Person, Remember } from "./person_cache.ts";
+import { usualChoices } from "./usual_choices.ts";
 
 interface Choice {
   readonly value: string;
@@ -73,8 +74,10 @@ export function createChoicesOfColumn(
       const query = `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`;
       const found = await tableApi.rows(columns.table, { query, fields: [name], limit: maxRecordsRead }, person);
       if (!found.ok) return found;
-      const seen = new Map(found.value.rows.map((row) => [storedValue(row, name), displayValue(row, name)]));
-      return success([...seen].map(([value, label]) => ({ value, label, language: "" })));
+      const usual = usualChoices(columns.lineage, name).map(({ value, label }) => [value, label] as const);
+      const seen = found.value.rows.map((row) => [storedValue(row, name), displayValue(row, name)] as const);
+      // The instance's own labels first: the first one is shown.
+      return success([...new Map(seen), ...usual].map(([value, label]) => ({ value, label, language: "" })));
     });
   };
 }

@@ -156,10 +156,18 @@ const usualReferences: Readonly<Record<string, string>> = {
   cmdb_ci: "cmdb_ci",
   department: "cmn_department",
   location: "cmn_location",
+  parent_incident: "incident",
+  problem_id: "problem",
+  problem: "problem",
+  rfc: "change_request",
+  change_request: "change_request",
+  request: "sc_request",
+  request_item: "sc_req_item",
+  cat_item: "sc_cat_item",
   kb_knowledge_base: "kb_knowledge_base",
 };
 const usualChoices =
-  /^(state|priority|urgency|impact|category|subcategory|risk|type|approval|close_code|contact_type|stage|workflow_state|request_state)$/;
+  /^(state|priority|urgency|impact|category|subcategory|risk|type|approval|close_code|contact_type|hold_reason|resolution_code|stage|workflow_state|request_state)$/;
 const dates = /(_at|_on|_date|_time|^due_date|^published|^valid_to)$/;
 
 function guessColumn(name: string, value: unknown): Column {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { DeskJob } from "../../fixtures/desk_jobs/job.ts";
 import { deskPractices } from "../../fixtures/desk_jobs/jobs.ts";
+import type { StandInOptions } from "../../fixtures/servicenow/instance.ts";
 import { startDeskWorker } from "../../fixtures/desk_jobs/worker.ts";
 
 const maxCalls = 3;
@@ -31,5 +32,22 @@ for (const { practice, jobs } of deskPractices) {
     }
     assert.deepEqual(worker.instance.crashes, []);
     assert.deepEqual(worker.instance.scripts, []);
+  });
+}
+
+/** Instances that keep tables of names, or an API, from people who are not administrators. */
+const closedWays: readonly (readonly [way: string, habits: StandInOptions["habits"], practices: readonly string[]])[] =
+  [
+    ["names of fields and choices", { metadata: "admin_only" }, ["problem", "approvals", "people and CI"]],
+    ["the Knowledge API", { closedApis: ["sn_km_api/knowledge"] }, ["knowledge"]],
+  ];
+
+for (const [way, habits, practices] of closedWays) {
+  Deno.test(`the jobs are done too where an instance closes ${way}`, async (test) => {
+    for (const { practice, jobs } of deskPractices) {
+      if (!practices.includes(practice)) continue;
+      await using worker = await startDeskWorker(habits);
+      for (const job of jobs) await test.step(`${job.by}: ${job.name}`, async () => void await worker.work(job));
+    }
   });
 }
