@@ -20,6 +20,7 @@ import { type PlaceReader, placesOf } from "./places.ts";
 import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
 import type { RuleStore } from "./rule_store.ts";
+import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../mcp/tool.ts";
 import { showText } from "../workspace/file_display.ts";
@@ -36,6 +37,8 @@ interface GateOptions extends WaitOptions {
   readonly rules: RuleStore;
   readonly clock: Clock;
   readonly placeReader: PlaceReader;
+  /** Whether the caller still has the access with which the call began. */
+  isLive(principal: Principal): Promise<boolean>;
   /** What a client calls itself. */
   nameOfClient(clientId: string): string;
 }
@@ -102,6 +105,7 @@ async function hold(tool: Tool, held: Held, options: GateOptions): Promise<ToolO
   const rule = firstFitting(options.rules.current, held.judged, options.clock());
   if (rule?.verdict === "deny") return denied();
   if (rule !== null && isStricter(rule, decided.call) || context.signal.aborted) return waits(options.pageUrl);
+  if (!await options.isLive(context.principal)) return accessEnded;
   // another call may have used the approval
   if (!await takeHeldCall(options.storage, decided)) return waits(options.pageUrl);
   log.write("audit", "held_call", { outcome: "runs", by: decided.call.decidedBy, ...fields });
@@ -184,6 +188,12 @@ function waits(pageUrl: string): ToolOutcome {
     "Tell them, then call again with these same arguments.";
   return { ok: false, code: "approval_pending", message };
 }
+
+const accessEnded: ToolOutcome = {
+  ok: false,
+  code: "access_ended",
+  message: "Nothing was done: the access of this connection ended while the call waited.",
+};
 
 function tooMany(): ToolOutcome {
   const message = "Nothing was done: too many calls wait for approval. Try again after some were decided.";

@@ -72,6 +72,7 @@ export async function runStdio(
   const approval = await openApproval({
     ...{ ...parts, serverUrl, timers: systemTimers, bounds: {} },
     nameOfClient: () => undefined,
+    isLive: () => Promise.resolve(true),
   });
   const toolbox = await createToolbox(config, { ...parts, ...approval, servicenow, telemetry }).catch((error) => {
     if (error instanceof UnusableError) return error;

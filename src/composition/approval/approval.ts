@@ -6,6 +6,7 @@ import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
 import { placeOfResource, placeReader, readingToolOf } from "./places.ts";
 import type { Bounds } from "../bounds.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import type { Principal } from "../../lib/principal.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { ResourceFamily } from "../../mcp/resource.ts";
@@ -29,6 +30,7 @@ interface ApprovalParts {
   readonly log: Log;
   readonly bounds: Bounds;
   nameOfClient(clientId: string): string | undefined;
+  isLive(principal: Principal): Promise<boolean>;
 }
 
 /** Reads the rules before the first call can come. */
