@@ -59,6 +59,6 @@ details > summary { cursor: pointer; padding: .3rem 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
-@media print { nav.console, form, .skip { display: none; } main { border: 0; box-shadow: none; } }
+@media print { nav.console, form, form.row, .skip { display: none; } main { border: 0; box-shadow: none; } }
 @media (max-width: 26rem) { nav.console form { margin-left: 0; } }
 `;

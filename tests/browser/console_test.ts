@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchChromium, missingBrowser } from "./chromium.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { accessibilityProblems, assertFits } from "./page_checks.ts";
@@ -27,6 +27,14 @@ function consoleTest(name: string, run: (browser: Browser, server: RunningServer
 }
 
 const hostileName = `"><script>document.title="taken"</script><b>\u202eeman`;
+
+/** In which every page is looked at. 400 % of 1,280 by 1,024 leaves a quarter of each (WCAG 2.2, 1.4.10). */
+const looks: Readonly<Record<string, BrowserContextOptions>> = {
+  light: { colorScheme: "light" },
+  dark: { colorScheme: "dark" },
+  forced: { forcedColors: "active" },
+  zoomed: { viewport: { width: 320, height: 256 }, deviceScaleFactor: 4 },
+};
 
 /** As a new owner: the printed link, the passphrase, the link to the console. */
 async function setUpAndOpenConsole(page: Page, server: RunningServer): Promise<void> {
@@ -101,7 +109,7 @@ consoleTest("every page of the console works without script", async (browser, se
 });
 
 consoleTest(
-  "the console's pages are accessible, narrow, dark, and safe from hostile names",
+  "the console's pages are accessible narrow, dark, zoomed, in forced colours and print, and safe from hostile names",
   async (browser, server) => {
     const token = await createToken(server, hostileName.slice(0, 60).replace("\u202e", ""));
     const first = await openPage(browser);
@@ -117,19 +125,29 @@ consoleTest(
     abandon(callTools(server, token));
     await first.goto(`${server.url}/console/decisions`);
     await first.getByRole("button", { name: "Approve" }).first().waitFor();
-    for (const colorScheme of ["light", "dark"] as const) {
-      const page = await openPage(browser, { colorScheme, bypassCSP: true, viewport: { width: 320, height: 800 } });
+    for (const [look, options] of Object.entries(looks)) {
+      const page = await openPage(browser, { bypassCSP: true, viewport: { width: 320, height: 800 }, ...options });
       await page.goto(`${server.url}/console`);
       await typePassphrase(page);
       await page.getByRole("heading", { name: "Overview" }).waitFor();
       for (const path of paths) {
         await page.goto(path);
         await page.getByRole("heading", { level: 1 }).waitFor();
-        assert.deepEqual(await accessibilityProblems(page), [], `${path} ${colorScheme}`);
+        assert.deepEqual(await accessibilityProblems(page), [], `${path} ${look}`);
         await assertFits(page);
         assert.doesNotMatch(await page.title(), /taken/);
-        await picture(page, `console-320-${new URL(path).pathname.replaceAll("/", "-")}-${colorScheme}`);
+        await picture(page, `console-320-${new URL(path).pathname.replaceAll("/", "-")}-${look}`);
       }
+    }
+    const printed = await openPage(browser, { viewport: { width: 718, height: 1_000 } }); // A4 within its margins
+    await printed.goto(`${server.url}/console`);
+    await typePassphrase(printed);
+    await printed.getByRole("heading", { name: "Overview" }).waitFor();
+    await printed.emulateMedia({ media: "print" });
+    for (const path of paths) {
+      await printed.goto(path);
+      assert.ok(await printed.getByRole("heading", { level: 1 }).isVisible(), path);
+      assert.equal(await printed.locator("nav:visible, form:visible").count(), 0, path);
     }
   },
 );
