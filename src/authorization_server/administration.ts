@@ -1,7 +1,7 @@
 /** What the console's pages see and change of people and of what has access. */
 import type { Log } from "../lib/log/log.ts";
 import type { Result } from "../lib/result.ts";
-import { type AccessList, endAccess, idIn, listAccess } from "./browser/access_list.ts";
+import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./browser/access_list.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { invite } from "./users/invitation.ts";
 import {
@@ -27,6 +27,8 @@ export type UserChange = "disable" | "enable" | "promote" | "demote";
 export interface Administration {
   /** What has access: in the name of one user, or of everyone (`null`). */
   access(userId: string | null): Promise<AccessList>;
+  /** Who vouches for the names of these clients, by their ids. */
+  vouchingFor(clientIds: readonly string[]): Promise<ReadonlyMap<string, Vouching>>;
   /** Ends a grant or a token; others' only for administrators. `false` when there is none that the doer may end. */
   end(what: { readonly grant: string | null; readonly token: string | null }, doer: Doer): Promise<boolean>;
   users(): Promise<readonly UserSummary[]>;
@@ -50,6 +52,7 @@ export function createAdministration(
   };
   return {
     access: (userId) => listAccess(options, userId),
+    vouchingFor: (clientIds) => vouchingFor(options.storage, clientIds),
     end: ({ grant, token }, { userId, isAdministrator, address }) =>
       endAccess(options, {
         grantId: idIn(grant),

@@ -11,7 +11,7 @@ import { isLiveGrant, type UserDirectory } from "../users/user_directory.ts";
 const maxRead = 1_000;
 
 /** How far the name of a client can be trusted: as it says itself, as the owner of a domain says, or the operator. */
-type Vouching =
+export type Vouching =
   | { readonly by: "none" }
   | { readonly by: "domain"; readonly domain: string }
   | { readonly by: "operator" };
@@ -20,7 +20,6 @@ type Vouching =
 export interface ListedGrant
   extends
     Pick<Grant, "id" | "subject" | "clientId" | "clientName" | "redirectHost" | "scopes" | "createdAt" | "address"> {
-  readonly vouching: Vouching;
   /** When it was last used to get a token. */
   readonly renewedAt: number;
 }
@@ -47,19 +46,11 @@ export async function listAccess(
   const isLive = await Promise.all(found.map((grant) => isLiveGrant(subjects, grant)));
   const living = found.filter((_, index) => isLive[index]);
   const tokens = await tokensOf({ storage, users }, userId);
-  const origins = new Map(
-    await Promise.all(
-      [...new Set(living.map(({ clientId }) => clientId))].map(async (id) =>
-        [id, vouchingOf(id, (await clients.read(storage, id))?.value.origin)] as const
-      ),
-    ),
-  );
   return {
-    grants: living.map((grant) => ({
-      ...grant,
-      vouching: origins.get(grant.clientId) ?? { by: "none" as const },
-      renewedAt: grant.refresh?.lastUsedAt ?? grant.createdAt,
-    })).sort((a, b) => b.renewedAt - a.renewedAt || (a.id < b.id ? 1 : -1)),
+    grants: living.map((grant) => ({ ...grant, renewedAt: grant.refresh?.lastUsedAt ?? grant.createdAt })).sort((
+      a,
+      b,
+    ) => b.renewedAt - a.renewedAt || (a.id < b.id ? 1 : -1)),
     tokens,
     isCut: found.length >= maxRead,
   };
@@ -82,6 +73,19 @@ async function grantsOf(storage: Storage, userId: string | null): Promise<Grant[
   const index = await subjectGrants.list(storage, { below: [userId], limit: maxRead });
   const stored = await Promise.all(index.map(({ value }) => grants.read(storage, value.grantId)));
   return stored.flatMap((entry) => entry === null ? [] : [entry.value]);
+}
+
+/** Who vouches for the names of these clients, by their ids. */
+export async function vouchingFor(
+  storage: Storage,
+  clientIds: readonly string[],
+): Promise<ReadonlyMap<string, Vouching>> {
+  const ids = [...new Set(clientIds)];
+  return new Map(
+    await Promise.all(
+      ids.map(async (id) => [id, vouchingOf(id, (await clients.read(storage, id))?.value.origin)] as const),
+    ),
+  );
 }
 
 function vouchingOf(clientId: string, origin: string | undefined): Vouching {

@@ -1,6 +1,6 @@
 /** Connections: every client with its grant, and the tokens of the command line; one click ends one. */
 import type { Administration } from "../../authorization_server/administration.ts";
-import type { AccessList, ListedGrant } from "../../authorization_server/browser/access_list.ts";
+import type { AccessList, ListedGrant, Vouching } from "../../authorization_server/browser/access_list.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { actFields } from "../frame.ts";
 import type { LiveParts, Section, Visit } from "../section.ts";
@@ -38,8 +38,10 @@ export function connectionsSection(options: ConnectionsOptions): Section {
   const listsOf = async (visit: Visit): Promise<LiveParts> => {
     const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
     const [access, used] = await Promise.all([administration.access(of), usage()]);
+    const page = pageOf(access.grants, visit);
+    const vouching = await administration.vouchingFor(page.shown.map(({ clientId }) => clientId));
     const lists = { access, used, toolListTokens };
-    return { grants: grantsTable(lists, visit), tokens: tokensTable(lists, visit) };
+    return { grants: grantsTable(lists, page, vouching, visit), tokens: tokensTable(lists, visit) };
   };
   return {
     name: "connections",
@@ -83,14 +85,28 @@ function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string
   `;
 }
 
-function grantsTable({ access: { grants, isCut }, used, toolListTokens }: Lists, visit: Visit): Html {
-  const cursor = visit.query.get("after");
-  const isAfter = (grant: ListedGrant): boolean => cursor === null || cursorOf(grant) < cursor;
-  const shown = grants.filter(isAfter).slice(0, grantsShown);
+/** The rows of one page, and the cursor of the next. */
+interface GrantsPage {
+  readonly shown: readonly ListedGrant[];
+  readonly next: string | null;
+}
+
+function pageOf(grants: readonly ListedGrant[], { query }: Visit): GrantsPage {
+  const cursor = query.get("after");
+  const rest = grants.filter((grant) => cursor === null || cursorOf(grant) < cursor);
+  const shown = rest.slice(0, grantsShown);
   const last = shown.at(-1);
-  const hasMore = last !== undefined && grants.some((grant) => cursorOf(grant) < cursorOf(last));
+  return { shown, next: last === undefined || rest.length <= grantsShown ? null : cursorOf(last) };
+}
+
+function grantsTable(
+  { access: { isCut }, used, toolListTokens }: Lists,
+  { shown, next }: GrantsPage,
+  vouching: ReadonlyMap<string, Vouching>,
+  visit: Visit,
+): Html {
   const rows = shown.map((grant) => [
-    clientCell(grant),
+    clientCell(grant, vouching.get(grant.clientId) ?? { by: "none" }),
     personCell(grant.subject, visit),
     scopesCell(grant.scopes, toolListTokens),
     moment(grant.createdAt),
@@ -115,8 +131,8 @@ function grantsTable({ access: { grants, isCut }, used, toolListTokens }: Lists,
     whenEmpty: "No client has access.",
   });
   return html`${table}${
-    hasMore && html`
-      <p><a href="${visit.href("connections", { ...personOf(visit), after: cursorOf(last) })}">Used before these</a></p>
+    next !== null && html`
+      <p><a href="${visit.href("connections", { ...personOf(visit), after: next })}">Used before these</a></p>
     `
   }${
     isCut && html`<p class="quiet">There are more than are shown here. Choose a person under
@@ -134,7 +150,7 @@ function personOf({ query }: Visit): Readonly<Record<string, string>> {
   return person === null ? {} : { person };
 }
 
-function clientCell({ clientName, redirectHost, vouching }: ListedGrant): Html {
+function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouching): Html {
   const badge = vouching.by === "none"
     ? html`<span class="badge warn">Name not verified</span>`
     : html`<span class="badge good">${
