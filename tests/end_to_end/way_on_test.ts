@@ -152,7 +152,7 @@ needing("workspace directory").test(
       assert.match(await text("README.md:9-"), /it has 1 line, so there is nothing at line 9/);
       assert.match(await text("large.txt:300001-"), /nothing from line 300001 on/);
       const found = await done("file_search", { query: "größe", path: "wide.txt", last: true, limit: 1 });
-      assert.match(found.text, /^wide\.txt\n60000: zeile größe\n\(60000 hits/);
+      assert.match(found.text, /^wide\.txt\n60000: zeile größe\n\(the last 1 of 60000 hits/);
       for (const pattern of ["*résumé*", "**/re\u0301sum?.md", "{x,résumé.md}", "r[éè]sumé.md"]) {
         for (const tool of ["file_list", "file_search"]) {
           assert.match((await done(tool, { pattern })).text, /sume\u0301\.md/);
