@@ -1,5 +1,6 @@
 /** `file_delete` asks about large directories, where the client can ask. */
 import assert from "node:assert/strict";
+import { placeReader } from "../../src/composition/approval/places.ts";
 import { gateTool } from "../../src/approval/gate.ts";
 import { failure, success } from "../../src/lib/result.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
@@ -71,6 +72,7 @@ Deno.test("file_delete asks nothing where a rule about the call has decided", ()
         log: { write: () => {} },
         pageUrl: "",
         nameOfClient: () => "",
+        placeReader,
       } as unknown as Parameters<typeof gateTool>[1],
     );
     const { outcome, asked } = await deleteWith(workspace, "decline", tool);

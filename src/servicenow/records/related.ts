@@ -43,15 +43,20 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
         return [{ table: "task", query: `parent=${sysId}` }];
     }
   },
-  items: ({ table, sysId }) => [
-    { table: "sc_req_item", query: table === "sc_request" ? `request=${sysId}` : null },
-  ],
-  approvals: ({ table, sysId }) => [{
-    table: "sysapproval_approver",
-    query: table === "sc_request"
-      ? `sysapproval=${sysId}^ORsysapproval.ref_sc_req_item.request=${sysId}`
-      : `sysapproval=${sysId}^ORdocument_id=${sysId}`,
-  }],
+  items: ({ table, sysId }) => {
+    if (table === "sc_request") return [{ table: "sc_req_item", query: `request=${sysId}` }];
+    return table === "sys_user" ? [{ table: "sc_req_item", query: `request.requested_for=${sysId}^active=true` }] : [];
+  },
+  approvals: ({ table, sysId, record }) => {
+    const approvers = (query: string): RelatedQuery => ({ table: "sysapproval_approver", query });
+    if (table === "sc_request") {
+      return [approvers(`sysapproval=${sysId}^ORsysapproval.ref_sc_req_item.request=${sysId}`)];
+    }
+    // An item is often approved with its whole request.
+    const request = table === "sc_req_item" ? storedValue(record, "request") : "";
+    const others = isStoredSysId(request) ? `^ORsysapproval=${request}` : "";
+    return [approvers(`sysapproval=${sysId}^ORdocument_id=${sysId}${others}`)];
+  },
   ci: ({ table, sysId, record }) => {
     const ci = isCi(table) ? sysId : storedValue(record, "cmdb_ci");
     if (!isStoredSysId(ci)) return [{ table: "cmdb_ci", query: null }];
@@ -65,13 +70,19 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
     return [{ table: "task", query: `${column}=${sysId}^active=true` }];
   },
   slas: ({ sysId }) => [{ table: "task_sla", query: `task=${sysId}` }],
-  members: ({ table, sysId }) => [
-    { table: "sys_user_grmember", query: table === "sys_user_group" ? `group=${sysId}` : `user=${sysId}` },
-  ],
-  on_call: ({ table, sysId }) => [
-    { table: "cmn_rota_member", query: table === "sys_user_group" ? `roster.rota.group=${sysId}` : `member=${sysId}` },
-  ],
+  members,
+  groups: members,
+  on_call: ({ table, sysId }) => {
+    if (table === "sys_user_group") return [{ table: "cmn_rota_member", query: `roster.rota.group=${sysId}` }];
+    return table === "sys_user" ? [{ table: "cmn_rota_member", query: `member=${sysId}` }] : [];
+  },
 };
+
+/** Of a group its members, of a person their groups. */
+function members({ table, sysId }: Found): readonly RelatedQuery[] {
+  if (table === "sys_user_group") return [{ table: "sys_user_grmember", query: `group=${sysId}` }];
+  return table === "sys_user" ? [{ table: "sys_user_grmember", query: `user=${sysId}` }] : [];
+}
 
 function by(table: string, sysId: string): readonly RelatedQuery[] {
   return !isStoredSysId(sysId) ? [] : [{ table, query: `sys_id=${sysId}` }];
@@ -94,6 +105,8 @@ export async function readRelated(
       `include takes journal, attachments, ${Object.keys(kinds).join(", ")}, not ${kind.slice(0, 40)}`,
     );
   }
+  // Said to be none, it would be taken for the truth.
+  if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
   const records: RelatedRecords["records"][number][] = [];
   let isCut = false;
   for (const { table, query } of queries) {

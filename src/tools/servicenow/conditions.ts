@@ -3,8 +3,8 @@ import * as z from "zod";
 import { given } from "./outcome.ts";
 
 export const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
-  "Conditions, one a line, in labels: state=New|In Progress; assigned_to=me; assignment_group=my groups; " +
-    "opened_at>=last week; cmdb_ci is empty; short_description contains vpn",
+  "Conditions, one a line, in labels:\nstate=New|In Progress\nassigned_to=me\nassignment_group=my groups\n" +
+    "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 );
 
 const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true });

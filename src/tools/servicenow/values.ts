@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { given } from "./outcome.ts";
 
 export const valuesParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
-  "name=value lines, in labels: state=Resolved, assigned_to=ada; or a JSON object for texts of several lines",
+  'One name=value a line, in labels, or a JSON object: {"state": "Resolved", "assigned_to": "ada"}',
 );
 
 const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true });
