@@ -113,6 +113,8 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
     Deno.writeTextFileSync(`${root}/a.txt`, "x".repeat(60));
     Deno.writeFileSync(`${root}/huge.png`, new Uint8Array([...png, ...new Uint8Array(2_000_000).fill(0xff)]));
     Deno.writeTextFileSync(`${root}/big.log`, "x".repeat(2_000_000));
+    Deno.writeTextFileSync(`${root}/lines.log`, "a line\n".repeat(40));
+    Deno.writeTextFileSync(`${root}/many.log`, "many lines here\n".repeat(100_000));
     Deno.writeTextFileSync(`${outside}/secret`, "s");
     Deno.symlinkSync(`${outside}/secret`, `${root}/link`);
     using it = toolFor(ollama, workspace, { maxPromptBytes: 100 });
@@ -129,6 +131,10 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
         /more than 100 bytes of text: name lines, such as a\.txt:1-200/,
       ],
       [{ files: ["big.log"] }, "invalid_request", /more than 100 bytes of text: name lines/],
+      // cut at the end of a line, what is left would fit
+      ...["lines.log", "lines.log:1-40", "lines.log:5-40", "lines.log:-40", "many.log", "many.log:-90000"].map((name) =>
+        [{ files: [name] }, "invalid_request", /more than 100 bytes of text: name lines/] as const
+      ),
       [
         { files: ["a.txt"], messages: [{ role: "user", content: "", files: ["a.txt"] }] },
         "invalid_request",

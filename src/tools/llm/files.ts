@@ -15,7 +15,7 @@ import {
 } from "../../workspace/port.ts";
 import { suggestNear } from "../files/near_names.ts";
 import { type LineRequest, parseNamedLines } from "../files/read_request.ts";
-import { readTextPart, selectText } from "../files/read_text.ts";
+import { readTextPart, selectText, type TextPart } from "../files/read_text.ts";
 import { toFailure, toPathFailure } from "../files/refusal.ts";
 import type { ToolFailure } from "./model_call.ts";
 
@@ -77,7 +77,8 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       return failure(whole.ok ? notText(path) : refused(path, whole.error)); // an image may be too large
     }
     textBytes += read.value.contentBytes;
-    if (textBytes > maxTextBytes) return failure(tooMuchText(path, maxTextBytes));
+    // A text that was cut must not pass for the whole: the model would answer about a part of it.
+    if (textBytes > maxTextBytes || isCut(read.value, lines)) return failure(tooMuchText(path, maxTextBytes));
     const { content: text, startLine } = read.value;
     return success({ text, file: showName(path.text), startLine });
   };
@@ -114,6 +115,11 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     if (images > maxImages) return failure(invalid(`A call may hold ${maxImages} images; leave some out.`));
     return success(loaded);
   };
+}
+
+/** Whether less was read than the lines ask for; the end of a file is cut at its beginning. */
+function isCut({ next, lines, startLine }: TextPart, { tail }: LineRequest): boolean {
+  return next !== null || (tail !== undefined && lines < tail && startLine !== 1);
 }
 
 /** The prompt after the texts, each in a tag that none of them closes. */
