@@ -20,6 +20,7 @@ import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createProfiles } from "../mcp/sessions/profile.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { createConsoleSide } from "./console_side.ts";
+import { createStorageProbe } from "../http/storage_probe.ts";
 import { createHttpSide } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createChallenges } from "../resource_server/challenge.ts";
@@ -167,8 +168,10 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 
+  const probeStorage = createStorageProbe({ storage, timers }); // one for /health and the console
   const consolePages = createConsoleSide(config, {
     ...dependencies,
+    probeStorage,
     ...approval,
     live: records.live,
     nameOfClient,
@@ -182,6 +185,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const http = createHttpSide(config, {
     ...dependencies,
     consoleRoutes: consolePages.routes,
+    probeStorage,
     attempts: records.attempts,
     authorizationServer,
     mcp,

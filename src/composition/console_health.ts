@@ -4,11 +4,9 @@ import type { Config } from "../config/config.ts";
 import type { HealthFact } from "../console/sections/overview.ts";
 import type { FreeSpace } from "../kernel/free_space.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
-import { createStorageProbe } from "../http/storage_probe.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import { describeModels } from "../ollama/models_report.ts";
 import type { LocalModel } from "../ollama/port.ts";
-import type { Storage } from "../storage/port.ts";
 import { confinementWords } from "./confinement.ts";
 import { examineCertificate } from "./doctor/certificate.ts";
 
@@ -19,7 +17,8 @@ const leastFreeBytes = 1_000_000_000;
 
 interface HealthParts {
   readonly serverUrl: string;
-  readonly storage: Storage;
+  /** Rejects when the storage takes no write. */
+  readonly probeStorage: () => Promise<void>;
   readonly model: LocalModel;
   readonly kernel?: KernelAccess | undefined;
   readonly timers: Timers;
@@ -27,10 +26,9 @@ interface HealthParts {
 
 export function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<readonly HealthFact[]> {
   const { timers } = parts;
-  const probe = createStorageProbe(parts);
   let last: { readonly at: number; readonly facts: Promise<readonly HealthFact[]> } | null = null;
   const look = async (): Promise<readonly HealthFact[]> => [
-    ...await Promise.all([storageFact(probe), modelFact(config, parts.model)]),
+    ...await Promise.all([storageFact(parts.probeStorage), modelFact(config, parts.model)]),
     servicenowFact(config),
     wallFact(config, parts.kernel),
     ...diskFacts(config, parts.kernel),

@@ -40,6 +40,7 @@ import { createDayOfCalls } from "./day_of_calls.ts";
 interface ConsoleParts extends Installation {
   readonly serverUrl: string;
   readonly authorizationServer: AuthorizationServer;
+  readonly probeStorage: () => Promise<void>;
   readonly model: LocalModel;
   readonly workspace: WorkspaceSource;
   readonly live: Live;

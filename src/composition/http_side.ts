@@ -18,17 +18,14 @@ import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp/mcp_en
 import { knownNames } from "../http/origin.ts";
 import { createRouter } from "../http/router.ts";
 import { createServerCardEndpoints } from "../http/server_card.ts";
-import { createStorageProbe } from "../http/storage_probe.ts";
 import { traceRequests } from "../http/traced_requests.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log/log.ts";
-import type { Timers } from "../lib/time/timers.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
 import type { ServerInfo } from "../mcp/revisions/revision.ts";
 import type { createProfiles } from "../mcp/sessions/profile.ts";
 import type { createChallenges } from "../resource_server/challenge.ts";
 import type { createGuard } from "../resource_server/guard.ts";
-import type { Storage } from "../storage/port.ts";
 import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { transferPath } from "../transfer/transfers.ts";
@@ -50,13 +47,12 @@ interface HttpSideParts {
   readonly transfers: Transfers | null;
   readonly mcp: McpServer;
   readonly consoleRoutes: readonly Route[];
+  readonly probeStorage: () => Promise<void>;
   readonly profiles: ReturnType<typeof createProfiles>;
   readonly guard: ReturnType<typeof createGuard>;
   readonly challenges: ReturnType<typeof createChallenges>;
   readonly limits: RateLimits;
   readonly bounds: Bounds;
-  readonly storage: Storage;
-  readonly timers: Timers;
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly telemetry: Telemetry;
@@ -73,7 +69,7 @@ interface HttpSide {
 
 export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
   const { serverUrl, spellings, serverInfo, authorizationServer, resourceMetadata, transfers, mcp, profiles } = parts;
-  const { guard, challenges, limits, bounds, storage, timers, log, metrics, telemetry } = parts;
+  const { guard, challenges, limits, bounds, log, metrics, telemetry } = parts;
   const resource = `${serverUrl}/mcp`;
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
@@ -97,7 +93,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
   let draining = false;
   const health: HealthOptions = {
     version,
-    probeStorage: createStorageProbe({ storage, timers }),
+    probeStorage: parts.probeStorage,
     isDraining: () => draining,
   };
   const pages = {

@@ -1,8 +1,8 @@
 /** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
 import type { Principal } from "../../lib/principal.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { failure, type Result, success } from "../../lib/result.ts";
-import type { ShownChange } from "../../console/sections/change.ts";
+import { failure, success } from "../../lib/result.ts";
+import type { Changes } from "../../console/sections/change.ts";
 import { toUndoFailure } from "../../tools/files/undo/undo_failure.ts";
 import type { Change, NumberedStep } from "../../workspace/change.ts";
 import { showName, showText } from "../../workspace/file_display.ts";
@@ -18,21 +18,10 @@ const maxTextBytes = 1_048_576;
 /** Who the trash says undid a change from the console. */
 const consoleClientId = "portcullis-console";
 
-interface ConsoleChanges {
-  /** `null` when there is no such change of this person, or it is no longer kept. */
-  show(id: string, person: string): Promise<ShownChange | null>;
-  /** Undoes it in the name of `by`; what became of it, in words. */
-  undo(
-    id: string,
-    person: string,
-    by: { readonly userId: string; readonly address: string },
-  ): Promise<Result<string, string>>;
-}
-
 export function createConsoleChanges(
   source: WorkspaceSource,
   { log, isUser }: { readonly log: Log; isUser(id: string): Promise<boolean> },
-): ConsoleChanges {
+): Changes {
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory
     if (!await isUser(person)) return null;

@@ -7,7 +7,7 @@ import type { Section, Visit } from "../section.ts";
 import { moment } from "../words.ts";
 
 /** A change as the page shows it. */
-export interface ShownChange {
+interface ShownChange {
   readonly tool: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -16,8 +16,11 @@ export interface ShownChange {
   readonly isUndone: boolean;
 }
 
-interface Changes {
+/** The changes of everyone's files. */
+export interface Changes {
+  /** `null` when there is no such change of this person, or it is no longer kept. */
   show(id: string, person: string): Promise<ShownChange | null>;
+  /** Undoes it in the name of `by`; what became of it, in words. */
   undo(
     id: string,
     person: string,
