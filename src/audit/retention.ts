@@ -36,9 +36,13 @@ interface StoredChain {
   readonly chain: Chain;
 }
 
-/** Removes what is over the limits, and gives the count of lines removed. */
-export async function trimAudit(parts: AuditParts, { keepMs, maxBytes }: AuditSettings): Promise<number> {
-  const { storage, clock } = parts;
+/** Removes what is over the limits at `now` (without one, by size alone), and gives the count of lines removed. */
+export async function trimAudit(
+  parts: AuditParts,
+  { keepMs, maxBytes, now }: AuditSettings & { readonly now: number | null },
+): Promise<number> {
+  const { storage } = parts;
+  const before = now === null ? -Infinity : now - keepMs;
   let removed = 0;
   for (let run = 0; run < maxRemovals; run++) {
     const chains = await readChains(parts);
@@ -50,7 +54,7 @@ export async function trimAudit(parts: AuditParts, { keepMs, maxBytes }: AuditSe
     const [next] = oldest.filter(({ froms }) => froms.length > 0)
       .sort((a, b) => (a.froms[0] ?? 0) - (b.froms[0] ?? 0));
     if (next === undefined) return removed;
-    const count = await trimChain(parts, next, { overBytes, before: clock() - keepMs });
+    const count = await trimChain(parts, next, { overBytes, before });
     if (count === 0) return removed;
     removed += Math.max(count, 0);
   }

@@ -81,8 +81,8 @@ const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credent
 export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
   const { clock, timers = systemTimers, bounds = {} } = given;
   const wallClock = watchWallClock({ clock, timers, log: given.log });
-  const { isSteady } = wallClock;
-  const records = await openCallRecords(config, { ...given, timers, bounds, isSteady });
+  const { steadyNow } = wallClock;
+  const records = await openCallRecords(config, { ...given, timers, bounds, steadyNow });
   const { log } = records;
   const agreedClock = createAgreedClock(clock, timers);
   const dependencies = { ...given, log, timers, agreedClock, bounds };
@@ -200,8 +200,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   });
 
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
-    if (!isSteady()) return;
-    const sweeping = [storage.sweep(), toolbox.tidy()];
+    const now = steadyNow();
+    if (now === null) return;
+    const sweeping = [storage.sweep(now), toolbox.tidy(now)];
     for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
   });
   return {

@@ -85,7 +85,7 @@ export async function runStdio(
   const records = await openCallRecords(config, {
     ...parts,
     timers: systemTimers,
-    isSteady: () => true,
+    steadyNow: parts.clock,
     bounds: {},
   });
   const { live: { callWatch }, recordRequest } = records;

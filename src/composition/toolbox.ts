@@ -42,7 +42,7 @@ interface Toolbox {
   /** Serves the links that the tools make; `null` where there is no address to make them of. */
   readonly transfers: Transfers | null;
   /** Drops what the workspaces keep for too long. */
-  tidy(): Promise<void>;
+  tidy(now: number): Promise<void>;
   close(): Promise<void>;
 }
 

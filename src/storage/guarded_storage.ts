@@ -64,7 +64,7 @@ export function guardStorage(storage: Storage, options: GuardOptions): GuardedSt
       }
     },
     watch: storage.watch,
-    sweep: () => writes.run(() => storage.sweep()),
+    sweep: (now) => writes.run(() => storage.sweep(now)),
     close: () => storage.close(),
     refuseWrites({ problem, remedy }) {
       writes.breakForGood(

@@ -83,8 +83,8 @@ export interface Storage {
    * Only the families of watched_families.ts can be watched; `TypeError` for others. Fit for thousands of keys.
    */
   watch(key: StorageKey, onChange: () => void): () => void;
-  /** Deletes expired entries and says how many. */
-  sweep(): Promise<number>;
+  /** Deletes the entries that had expired at `now`, in milliseconds, and says how many. */
+  sweep(now: number): Promise<number>;
   /** Ends the connection and all watches; the store is not used afterwards. */
   close(): Promise<void>;
 }

@@ -236,8 +236,8 @@ export interface Trash {
   /** Leaves only the beginning of a file that is as it was left. */
   cutBack(path: WorkspacePath, sizeBytes: number, expecting: Expecting): Promise<Outcome<null>>;
   noteUndone(id: string, by: string): Promise<void>;
-  /** Drops what is kept for too long, or is too much. */
-  tidy(): Promise<void>;
+  /** Drops what at `now` is kept for too long, and what is too much. */
+  tidy(now: number): Promise<void>;
 }
 
 /** One workspace for all, or one for each principal. */

@@ -105,7 +105,7 @@ export function testStoredAudit(driver: string, makePlace: () => Promise<OpenPla
     const [kept] = await auditHeads(storage);
     place.advance(3_600_000);
     await place.write(recorder, numbers(50).map((at) => ({ target: `${50 + at}` })));
-    const removed = await trimAudit(place.parts, { keepMs: 3_600_000, maxBytes: 1e9 });
+    const removed = await trimAudit(place.parts, { keepMs: 3_600_000, maxBytes: 1e9, now: place.parts.clock() });
     assert.ok(removed >= 40 && removed <= 50, `removed ${removed}`);
     assert.equal((await place.search()).length, 100 - removed);
     assert.deepEqual(await verified(storage), sound);
@@ -119,14 +119,14 @@ export function testStoredAudit(driver: string, makePlace: () => Promise<OpenPla
   test("retention by size removes the oldest lines of all chains", async (place, storage) => {
     const recorders = numbers(2).map((at) => place.recorder(`instance ${at}`));
     for (const at of numbers(100)) await place.write(recorders[at % 2] ?? assert.fail(), [{ target: `${at}` }]);
-    await trimAudit(place.parts, { keepMs: 1e12, maxBytes: 10_000 });
+    await trimAudit(place.parts, { keepMs: 1e12, maxBytes: 10_000, now: place.parts.clock() });
     const left = await place.search();
     const { length } = left;
     assert.ok(length > 10 && length < 70, `${length} lines are left`);
     assert.equal(left[0]?.target, "99");
     await Promise.all(recorders.map((each) => each.close()));
     assert.deepEqual(await verified(storage), sound);
-    await trimAudit(place.parts, { keepMs: 1e12, maxBytes: 0 });
+    await trimAudit(place.parts, { keepMs: 1e12, maxBytes: 0, now: place.parts.clock() });
     assert.deepEqual(await place.search(), []);
     assert.deepEqual(await verified(storage), sound);
   });

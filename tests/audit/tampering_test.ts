@@ -44,7 +44,7 @@ async function writeAudit(): Promise<Written> {
   };
   const lineAt = (at: number, name: string) => ({ ...emptyLine, event: "call", outcome: "ok", target: `${at}${name}` });
   await write(0, 40);
-  await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 0 });
+  await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 0, now: place.parts.clock() });
   await write(40, 50);
   const earlier = await headOf(storage);
   await write(90, 10);
@@ -210,7 +210,7 @@ Deno.test("retention signs no checkpoint for lines that were changed before with
   await put(written.storage, withLines(first(written), 3, (lines) => lines.slice(1)));
   const place = auditPlace(written.storage);
   place.advance(10_000_000);
-  await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 1e9 });
+  await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 1e9, now: place.parts.clock() });
   assert.deepEqual(place.logged.map(({ event }) => event), ["audit_chain_changed"]);
   const { problems } = await verifyAudit({ storage: written.storage, secrets });
   assert.match(problems.join(), /had been changed before retention/);

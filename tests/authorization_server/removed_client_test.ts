@@ -33,7 +33,7 @@ function removingBefore(harness: Harness, family: string, clientId: string): Har
     consume: (key) => harness.storage.consume(key),
     changeCount: () => harness.storage.changeCount(),
     watch: (key, onChange) => harness.storage.watch(key, onChange),
-    sweep: () => harness.storage.sweep(),
+    sweep: (now) => harness.storage.sweep(now),
     close: () => harness.storage.close(),
     async commit(batch: Batch) {
       if (!isRemoved && batch.puts?.some(({ key }) => key[0] === family)) {

@@ -123,7 +123,7 @@ Deno.test("a lost database counts as a storage error, a caller's mistake does no
     () => lost.list(["a"], { limit: 1 }),
     () => lost.commit({}),
     () => lost.consume(["a"]),
-    () => lost.sweep(),
+    () => lost.sweep(0),
     () => lost.changeCount(),
   ];
   for (const operation of operations) await assert.rejects(async () => await operation(), /connection lost/);
@@ -145,7 +145,7 @@ Deno.test("a storage's spans name operation, family and failure, never a key or 
   await storage.list(["grant"], { limit: 1 });
   await storage.consume(["grant", "SECRET"]);
   await storage.changeCount();
-  await storage.sweep();
+  await storage.sweep(0);
   await assert.rejects(storage.commit({ puts: [{ key: ["grant", "\ud800"], value: 1 }] }), TypeError);
   await storage.close();
   assert.deepEqual(spans.map(({ name, failure }) => [name, failure]), [

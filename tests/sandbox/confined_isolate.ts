@@ -12,7 +12,7 @@ const seen = {
   heldBefore,
   heldAfter: heldWhole(),
   stored: (await storage.value.get(["made"]))?.value,
-  swept: await storage.value.sweep(),
+  swept: await storage.value.sweep(Date.now()),
   read: nameOf(() => Deno.readTextFileSync("/etc/passwd")),
   write: nameOf(() => Deno.writeTextFileSync(`${directory}/planted`, "")),
   run: nameOf(() => new Deno.Command(Deno.execPath()).outputSync()),

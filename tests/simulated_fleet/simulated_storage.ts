@@ -79,7 +79,7 @@ export function openSimulatedStorage(options: SimulatedStorageOptions): Storage 
     list: (prefix, listOptions) => operate(false, () => database.list(prefix, listOptions, host.clock())),
     commit: (batch: Batch) => operate(true, () => database.commit(batch, host.clock())),
     consume: (key) => operate(true, () => database.consume(key, host.clock())),
-    sweep: () => operate(true, () => database.sweep(host.clock())),
+    sweep: (now) => operate(true, () => database.sweep(now)),
     changeCount: () => options.asksForChangeCount ? operate(false, () => database.changeCount) : database.changeCount,
     watch(key: StorageKey, onChange) {
       if (!isWatchable(key)) throw new TypeError(`${key[0]} cannot be watched`);
@@ -105,7 +105,7 @@ export function openCalmStorage(database: SimulatedDatabase, clock: () => number
     list: (prefix, listOptions) => Promise.resolve(database.list(prefix, listOptions, clock())),
     commit: (batch) => Promise.resolve(database.commit(batch, clock())),
     consume: (key) => Promise.resolve(database.consume(key, clock())),
-    sweep: () => Promise.resolve(database.sweep(clock())),
+    sweep: (now) => Promise.resolve(database.sweep(now)),
     changeCount: () => database.changeCount,
     watch: () => () => {},
     close: () => Promise.resolve(),

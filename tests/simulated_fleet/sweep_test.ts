@@ -37,3 +37,33 @@ Deno.test("a wall clock that is 400 days ahead for half an hour deletes no grant
   assert.equal(grants(), 0);
   await app.close();
 });
+
+Deno.test("a deletion that is delayed until the wall clock has jumped deletes by the time at which it began", async () => {
+  const { snapshot } = await prepareState(2);
+  const database = new SimulatedDatabase(snapshot);
+  const timers = virtualTimers();
+  const wall = { ahead: 0 };
+  const clock = (): number => wallStart + timers.elapsed() + wall.ahead;
+  const storage = openCalmStorage(database, clock);
+  const delayed = Promise.withResolvers<void>();
+  const swept: Promise<number>[] = [];
+  const app = await startInstance({
+    storage: {
+      ...storage,
+      sweep(now) {
+        swept.push(delayed.promise.then(() => storage.sweep(now)));
+        return swept.at(-1) ?? assert.fail();
+      },
+    },
+    timers,
+    clock,
+    onLine: () => {},
+  });
+  timers.advance(2 * minute);
+  wall.ahead = 400 * day;
+  delayed.resolve();
+  assert.ok(swept.length > 0);
+  await Promise.all(swept);
+  assert.equal(database.list(["grant"], { limit: 10 }, wallStart).length, 2);
+  await app.close();
+});

@@ -77,7 +77,7 @@ async function perform(step: Operation, storage: Storage, place: StoragePlace, m
   } else if (step.kind === "advance") place.advance(step.milliseconds);
   else {
     const expired = [...model.values()].filter((entry) => !live(entry));
-    assert.equal(await storage.sweep(), expired.length);
+    assert.equal(await storage.sweep(place.now()), expired.length);
     for (const entry of expired) model.delete(JSON.stringify(entry.key));
   }
 }

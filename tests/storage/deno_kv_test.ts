@@ -38,10 +38,10 @@ Deno.test("deno_kv storage: sweep() leaves no chunk, index or entry behind", asy
   await storage.commit({ deletes: [["deleted"]] });
   await put(storage, ["kept"], large);
   place.advance(10);
-  assert.equal(await storage.sweep(), 1);
+  assert.equal(await storage.sweep(place.now()), 1);
   assert.equal((await storage.get(["kept"]))?.value, large);
   await storage.commit({ deletes: [["kept"]] });
-  assert.equal(await storage.sweep(), 0);
+  assert.equal(await storage.sweep(place.now()), 0);
   await storage.close();
   using kv = await Deno.openKv(place.path);
   const keys = (await Array.fromAsync(kv.list({ prefix: [] }))).map(({ key }) => key);
@@ -62,7 +62,7 @@ Deno.test("deno_kv storage: a large value that is replaced while it is read is r
   });
   for (let round = 0; round < 40; round++) {
     await put(writer, ["below", "k"], values[round % 2]);
-    await writer.sweep();
+    await writer.sweep(place.now());
   }
   writing = false;
   await Promise.all(readers);
@@ -131,7 +131,7 @@ Deno.test("deno_kv storage: records in the form of earlier versions are read, ex
   assert.equal((await storage.get(["brief"]))?.value, "old");
   place.advance(5);
   assert.equal(await storage.get(["brief"]), null);
-  assert.equal(await storage.sweep(), 1);
+  assert.equal(await storage.sweep(place.now()), 1);
   const found = await storage.get(["small"]);
   assert.ok(
     await storage.commit({
@@ -142,7 +142,7 @@ Deno.test("deno_kv storage: records in the form of earlier versions are read, ex
       }],
     }),
   );
-  assert.equal(await storage.sweep(), 0);
+  assert.equal(await storage.sweep(place.now()), 0);
   await storage.close();
   using kv = await Deno.openKv(place.path);
   const entries = await Array.fromAsync(kv.list({ prefix: [] }));

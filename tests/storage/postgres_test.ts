@@ -299,7 +299,7 @@ function testServer(cluster: PostgresCluster): void {
       const instance = instances[at % 3] ?? assert.fail();
       const [one, two] = [keys[at % 4], keys[(at * 7 + 3) % 4]].map((key) => key ?? assert.fail());
       if (at % 5 === 0) return instance.consume(one ?? assert.fail()).then(() => "consumed");
-      if (at % 16 === 1) return instance.sweep().then(() => "swept");
+      if (at % 16 === 1) return instance.sweep(place.now()).then(() => "swept");
       const puts = [one, two].map((key) => ({ key: key ?? assert.fail(), value: at, expiresAt: place.now() + at % 2 }));
       return instance.commit({ checks: [{ key: ["never"], version: null }], puts, deletes: [keys[at % 3] ?? ["a"]] });
     });

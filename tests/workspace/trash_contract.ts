@@ -198,11 +198,11 @@ export function testTrashContract(name: string, open: OpenWorkspace): void {
       clock.now += 10;
       ids.push(await makeChange(workspace, (each) => each.write(at("f"), encode(`${round}`.repeat(400)))));
     }
-    await trashOf(workspace).tidy();
+    await trashOf(workspace).tidy(clock.now);
     const kept = async () => (await changesOf(workspace)).map(({ id }) => id).filter((id) => ids.includes(id));
     assert.deepEqual(await kept(), ids.slice(2).reverse());
     clock.now += 2_000;
-    await trashOf(workspace).tidy();
+    await trashOf(workspace).tidy(clock.now);
     assert.deepEqual(await changesOf(workspace), []);
     assert.equal(await text(workspace, "f"), "3".repeat(400));
   }, { trash: { keepMs: 1_000, maxBytes: 1_000 } });

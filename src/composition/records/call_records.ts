@@ -31,7 +31,7 @@ export async function openCallRecords(
     readonly log: Log;
     readonly clock: Clock;
     readonly timers: Timers;
-    readonly isSteady: () => boolean;
+    readonly steadyNow: () => number | null;
     readonly bounds: Bounds;
     /** Without one, no client connects. */
     readonly serverUrl?: string;

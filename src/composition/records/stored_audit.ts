@@ -29,16 +29,16 @@ export function startStoredAudit(
     readonly createId: () => string;
     /** Is given the lines of requests too, stored or not. */
     readonly onRequest?: (line: AuditLine) => void;
-    /** Whether what is too old by the wall clock may be removed. */
-    readonly isSteady?: () => boolean;
+    /** The time by which what is too old may be removed, where the wall clock can be trusted. */
+    readonly steadyNow?: () => number | null;
   },
 ): StoredAudit {
-  const { log, clock, timers = systemTimers, isSteady = () => true, onRequest } = parts;
+  const { log, clock, timers = systemTimers, steadyNow = clock, onRequest } = parts;
   let trimming: Promise<unknown> | null = null;
   let written = 0;
   const trim = (): void => {
     written = 0;
-    trimming ??= trimAudit(parts, { ...settings, keepMs: isSteady() ? settings.keepMs : Infinity })
+    trimming ??= trimAudit(parts, { ...settings, now: steadyNow() })
       .catch((error) => log.write("error", "audit_not_trimmed", { error: String(error) }))
       .finally(() => trimming = null);
   };

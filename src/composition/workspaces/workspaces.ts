@@ -27,8 +27,8 @@ interface WorkspaceDependencies extends Pick<Installation, "storage"> {
 
 interface OpenedWorkspaces {
   readonly source: WorkspaceSource;
-  /** Drops what is kept for too long. */
-  tidy(): Promise<void>;
+  /** Drops what at `now` is kept for too long. */
+  tidy(now: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,12 +40,12 @@ export async function openWorkspaces(
   const open = await workspaceOpener(settings, dependencies);
   if (settings.sharing === "shared") {
     const workspace = open(null);
-    const tidy = async (): Promise<void> => await workspace.trash?.tidy();
+    const tidy = async (now: number): Promise<void> => await workspace.trash?.tidy(now);
     return { source: workspace, tidy, close: () => workspace.close() };
   }
   const users = createUserWorkspaces(open);
-  const tidy = async (): Promise<void> => {
-    for (const workspace of users.opened()) await workspace.trash?.tidy();
+  const tidy = async (now: number): Promise<void> => {
+    for (const workspace of users.opened()) await workspace.trash?.tidy(now);
   };
   return { source: (principal) => users.of(principal), tidy, close: () => users.close() };
 }

@@ -4,8 +4,11 @@ import type { Log } from "../log/log.ts";
 import type { Timers } from "./timers.ts";
 
 interface WallClockWatch {
-  /** Whether the clock has not jumped for an hour, so that what has expired by it may be deleted. */
-  isSteady(): boolean;
+  /**
+   * The time, by which what has expired may be deleted; `null` for an hour after a jump. A deletion takes this one, and
+   * reads no clock of its own later: the clock may have jumped since.
+   */
+  steadyNow(): number | null;
   close(): void;
 }
 
@@ -20,18 +23,21 @@ export function watchWallClock(
 ): WallClockWatch {
   let offset = clock() - timers.elapsed();
   let jumpedAt = -Infinity;
-  const look = (): void => {
-    const moved = clock() - timers.elapsed() - offset;
+  const look = (): number => {
+    const now = clock();
+    const moved = now - timers.elapsed() - offset;
     offset += moved;
-    if (Math.abs(moved) <= toleranceMs) return;
-    jumpedAt = timers.elapsed();
-    log.write("warn", "clock_jumped", { seconds: Math.round(moved / 1_000) });
+    if (Math.abs(moved) > toleranceMs) {
+      jumpedAt = timers.elapsed();
+      log.write("warn", "clock_jumped", { seconds: Math.round(moved / 1_000) });
+    }
+    return now;
   };
   const close = timers.every(lookMs, look);
   return {
-    isSteady() {
-      look();
-      return timers.elapsed() - jumpedAt >= steadyMs;
+    steadyNow() {
+      const now = look();
+      return timers.elapsed() - jumpedAt >= steadyMs ? now : null;
     },
     close,
   };

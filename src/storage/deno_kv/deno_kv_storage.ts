@@ -115,7 +115,7 @@ export async function openDenoKvStorage(options: DenoKvStorageOptions): Promise<
     async changeCount() {
       return Number((await kv.get<Deno.KvU64>(kvKeys.change)).value?.value ?? 0n);
     },
-    sweep: () => whenReadable(() => sweepDenoKv(kv, clock, unlocked)),
+    sweep: (now) => whenReadable(() => sweepDenoKv(kv, now, unlocked)),
     watch: watches.watch,
     close() {
       watches.close();

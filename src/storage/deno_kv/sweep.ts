@@ -1,5 +1,4 @@
 /** sweep() for Deno KV: by the index records, so that live entries are not read. */
-import type { Clock } from "../../lib/time/clock.ts";
 import { addChunkRemoval, decodeRecord, isLive, kvKeys, type LargeIndexRecord } from "./records.ts";
 import { decodeValue } from "./values.ts";
 import type { Unlocked } from "./locked.ts";
@@ -12,19 +11,19 @@ interface Expired {
   readonly key: StorageKey;
 }
 
-/** Deletes expired entries and says how many; then the chunks that no entry refers to. */
-export async function sweepDenoKv(kv: Deno.Kv, clock: Clock, unlocked: Unlocked): Promise<number> {
+/** Deletes the entries that had expired at `now` and says how many; then the chunks that no entry refers to. */
+export async function sweepDenoKv(kv: Deno.Kv, now: number, unlocked: Unlocked): Promise<number> {
   let total = 0;
   let group: Expired[] = [];
   // An index record holds the key of an entry that was written with this expiry; it may have been written anew since.
-  const selector = { start: ["expiry"], end: ["expiry", clock(), true] };
+  const selector = { start: ["expiry"], end: ["expiry", now, true] };
   for await (const { key: index, value } of kv.list(selector)) {
     group.push({ index, key: decodeValue<StorageKey>(value) });
     if (group.length < expiredAtOnce) continue;
-    total += await removeExpired(kv, group, clock(), unlocked);
+    total += await removeExpired(kv, group, now, unlocked);
     group = [];
   }
-  total += await removeExpired(kv, group, clock(), unlocked);
+  total += await removeExpired(kv, group, now, unlocked);
   for await (const { key: [, id], value } of kv.list({ prefix: ["large"] })) {
     const { key, chunks } = decodeValue<LargeIndexRecord>(value);
     const record = decodeRecord((await kv.get(kvKeys.entry(key))).value);

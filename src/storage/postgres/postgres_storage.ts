@@ -135,9 +135,9 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
       const { rows: [row] } = await connection.query<{ count: string }>(text.changeCount, [], true);
       return Number(row?.count);
     }),
-    async sweep() {
+    async sweep(now) {
       for (let total = 0;;) {
-        const { count } = await connection.query(text.sweep, [clock()], false);
+        const { count } = await connection.query(text.sweep, [now], false);
         total += count;
         if (count < sweepAtOnce) return total;
       }

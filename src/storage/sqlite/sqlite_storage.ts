@@ -163,10 +163,10 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
       }
       return changes;
     },
-    async sweep() {
+    async sweep(now) {
       // In pieces: all callers share the thread.
       for (let total = 0;;) {
-        const count = Number((await writes.run(() => removeExpired.run(clock()))).changes);
+        const count = Number((await writes.run(() => removeExpired.run(now))).changes);
         total += count;
         if (count < sweepAtOnce) return total;
         await new Promise((resolve) => setTimeout(resolve));

@@ -51,7 +51,7 @@ export function observeStorage(storage: Storage, observers: StorageObservers): S
       }
     },
     watch: (key, onChange) => storage.watch(key, onChange),
-    sweep: () => observe("sweep", undefined, () => storage.sweep()),
+    sweep: (now) => observe("sweep", undefined, () => storage.sweep(now)),
     close: () => storage.close(),
   };
 }

@@ -85,7 +85,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     change: null,
     writers: createKeyedMutex(),
   };
-  if (opened !== null && isThereTrash(access)) void opened.tidy();
+  if (opened !== null && isThereTrash(access)) void opened.tidy(clock());
   return workspaceWith(disk, async () => {
     await opened?.close();
     staging.close();

@@ -52,10 +52,12 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
   const trash = opened.trash !== null && opened.trash.keepMs > 0 ? kept : null;
   let swept: Promise<Store> | null = null;
   const store = (): Promise<Store> =>
-    swept ??= sweepStore(opened).then(() => kept?.tidy(opened)).then(() => opened).catch((error: unknown) => {
-      swept = null; // the next operation tries again
-      throw error;
-    });
+    swept ??= sweepStore(opened).then(() => kept?.tidy(opened, opened.clock())).then(() => opened).catch(
+      (error: unknown) => {
+        swept = null; // the next operation tries again
+        throw error;
+      },
+    );
   return workspaceWith(store, opened, trash, null);
 }
 

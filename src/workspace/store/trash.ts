@@ -32,7 +32,8 @@ const roomShare = 1 / 8;
 export interface StoreTrash {
   begin(by: ChangeAuthor | null, onChange?: (id: string) => void): RecordedChange;
   readonly isOverfull: boolean;
-  tidy(store: Store): Promise<void>;
+  /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
+  tidy(store: Store, now?: number): Promise<void>;
 }
 
 export function createStoreTrash(
@@ -72,11 +73,11 @@ export function createStoreTrash(
     get isOverfull() {
       return used > maxBytes;
     },
-    async tidy(store) {
+    async tidy(store, now = -Infinity) {
       const kept: { readonly id: string; readonly bytes: number }[] = [];
       for await (const change of changesOf(store)) {
         const bytes = change.steps.reduce((sum, { step }) => sum + keptBytes(step), 0);
-        if (timeOfChange(change.id) + keepMs <= clock()) await dropChange(store, change);
+        if (timeOfChange(change.id) + keepMs <= now) await dropChange(store, change);
         else kept.push({ id: change.id, bytes });
       }
       used = kept.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -132,7 +133,7 @@ export function createStoredTrash(
         puts: [{ key: stored.key, value }],
       });
     },
-    tidy: async () => await trash.tidy(await open()),
+    tidy: async (now) => await trash.tidy(await open(), now),
   };
 }
 

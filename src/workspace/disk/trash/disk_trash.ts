@@ -30,7 +30,8 @@ export interface DiskTrash extends TrashLimits {
   readonly isOverfull: boolean;
   /** Drops some of the oldest changes before `own`, for which room is short; `false`: there is nothing to drop. */
   makeRoom(own: DiskChange | null): Promise<boolean>;
-  tidy(): Promise<void>;
+  /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
+  tidy(now?: number): Promise<void>;
   /** Ids, the oldest first. */
   ids(): readonly string[];
   find(id: string): Change | null;
@@ -94,14 +95,14 @@ export function createDiskTrash(
     used -= sizes.get(id) ?? 0;
     sizes.delete(id);
   };
-  const tidyNow = async (): Promise<void> => {
+  const tidyAt = async (now: number): Promise<void> => {
     const names = namesByChange();
     const nextTurn = createFairTurns();
     for (const id of sizes.keys()) if (!names.has(id)) sizes.delete(id);
     used = 0;
     for (const [id, those] of names) {
       await nextTurn();
-      if (timeOfChange(id) + keepMs <= clock()) {
+      if (timeOfChange(id) + keepMs <= now) {
         await drop(id, those);
         names.delete(id);
       } else used += sizeOf(id);
@@ -164,7 +165,7 @@ export function createDiskTrash(
         }
         return isRoomMade;
       }, false),
-    tidy: () => inTurn(tidyNow, undefined),
+    tidy: (now = -Infinity) => inTurn(() => tidyAt(now), undefined),
     ids: () => [...namesByChange().keys()],
     find: (id) => access.step(() => readRecord(staging.trash(), id)),
     async close() {

@@ -51,7 +51,7 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
       });
       return Promise.resolve();
     },
-    tidy: () => trash.tidy(),
+    tidy: (now) => trash.tidy(now),
   };
 }
 
