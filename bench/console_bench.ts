@@ -114,7 +114,7 @@ async function addHeldCalls({ storage }: Installation): Promise<void> {
       createdAt: clock() + index,
       expiresAt: clock() + heldMs,
       state: "waiting",
-    }, null);
+    }, { version: null });
   }
 }
 

@@ -12,6 +12,7 @@ export type Extent = "once" | "hour" | "always";
 
 const hourMs = 3_600_000;
 const maxWordCharacters = 500;
+const maxAttempts = 20;
 
 /** A person at a page. */
 interface Decider {
@@ -30,8 +31,8 @@ interface Decision {
   readonly word: string;
 }
 
-/** What became of a decision. */
-type Decided = "decided" | "gone" | "changed" | "not_yours";
+/** What became of a decision; `busy`: the call changed each time. */
+type Decided = "decided" | "gone" | "changed" | "not_yours" | "busy";
 
 export interface Decisions {
   /** The calls that wait, as far as the person may decide about them. */
@@ -53,7 +54,7 @@ export function createDecisions(
       return all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
     },
     async decide({ id, effectDigest, approves, extent, word }, decider) {
-      for (;;) {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const found = await readHeldCall(storage, id);
         if (found === null || found.call.state !== "waiting") return "gone";
         if (!mayDecide(found.call, decider)) return "not_yours";
@@ -66,7 +67,7 @@ export function createDecisions(
           word: word.slice(0, maxWordCharacters).toWellFormed(),
           expiresAt: now + heldMs,
         };
-        if (!await putHeldCall(storage, call, found.version)) continue;
+        if (!await putHeldCall(storage, call, found)) continue;
         const lasts = approves && extent !== "once" &&
           await rules.change((all) => withPass(all, call, extent, now), decider);
         log.write("audit", "held_call", {
@@ -81,6 +82,7 @@ export function createDecisions(
         });
         return "decided";
       }
+      return "busy";
     },
   };
 }

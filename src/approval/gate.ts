@@ -2,20 +2,9 @@
  * The gate in front of the tools: a call that a rule holds waits for a person, who decides on a page of this server.
  * No answer of a client approves anything.
  */
-import {
-  digestOf,
-  type HeldCall,
-  heldCallId,
-  heldMs,
-  listHeldCalls,
-  maxHeldCalls,
-  putHeldCall,
-  readHeldCall,
-  type StoredHeldCall,
-  takeHeldCall,
-} from "./held_call.ts";
-import { cutText } from "./cut_text.ts";
+import { ask, isStricter, type NotHeld } from "./ask.ts";
 import { effectOf } from "./effect.ts";
+import { digestOf, type HeldCall, takeHeldCall } from "./held_call.ts";
 import { type PlaceReader, placesOf } from "./places.ts";
 import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
@@ -23,15 +12,6 @@ import type { RuleStore } from "./rule_store.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../mcp/tool.ts";
-import { showText } from "../workspace/file_display.ts";
-import type { Storage } from "../storage/port.ts";
-
-const maxArgumentCharacters = 20_000;
-const maxEffectCharacters = 50_000;
-const maxShownPlaces = 20;
-const maxPlaceCharacters = 200;
-/** Calls of one person that wait. */
-const maxWaitingOfPerson = 50;
 
 interface GateOptions extends WaitOptions {
   readonly rules: RuleStore;
@@ -86,8 +66,8 @@ async function hold(tool: Tool, held: Held, options: GateOptions): Promise<ToolO
   const { input, context } = held;
   const effect = await describe(tool, held);
   if (typeof effect !== "string") return effect;
-  const asked = await ask(tool, held, effect, options);
-  if (asked === null) return tooMany();
+  const asked = await ask({ ...held, effect }, options);
+  if (typeof asked === "string") return notHeld(asked);
   const decided = asked.call.state === "waiting" ? await waitForDecision(asked, context, options) : asked;
   const { log } = options;
   const { id, person, clientId } = asked.call;
@@ -99,7 +79,7 @@ async function hold(tool: Tool, held: Held, options: GateOptions): Promise<ToolO
   const effectNow = decided === asked ? effect : await describe(tool, held);
   if (typeof effectNow !== "string") return effectNow;
   if (decided.call.effectDigest !== digestOf(effectNow)) {
-    await ask(tool, held, effectNow, options); // what was approved has changed since: the page shows what it is now
+    await ask({ ...held, effect: effectNow }, options); // what was approved has changed since: the page shows what it is now
     return waits(options.pageUrl);
   }
   const rule = firstFitting(options.rules.current, held.judged, options.clock());
@@ -119,11 +99,6 @@ async function describe(tool: Tool, { input, context }: Held): Promise<string | 
   return effect?.text ?? JSON.stringify(input, null, 2);
 }
 
-/** Whether the rule wants an administrator where the call was asked of the person. */
-function isStricter(rule: Rule, call: HeldCall): boolean {
-  return rule.verdict === "ask" && rule.approver === "administrator" && call.approver === "person";
-}
-
 /** Where a rule decides, the tool does not ask the client's person once more. */
 function withoutQuestions(context: ToolContext): ToolContext {
   return new Proxy(context, {
@@ -138,51 +113,6 @@ function withoutQuestions(context: ToolContext): ToolContext {
   });
 }
 
-/** The stored call: as it is where it waits or was decided with the same effect, else stored anew. */
-async function ask(
-  tool: Tool,
-  { input, judged, rule }: Held,
-  effect: string,
-  { storage, clock, log, nameOfClient }: GateOptions,
-): Promise<StoredHeldCall | null> {
-  const id = heldCallId(judged, input);
-  const effectDigest = digestOf(effect);
-  for (;;) {
-    const found = await readHeldCall(storage, id);
-    if (found !== null && found.call.state === "denied") return found;
-    if (found !== null && found.call.effectDigest === effectDigest && !isStricter(rule, found.call)) return found;
-    if (found === null && await isFull(storage, judged.person)) return null;
-    const now = clock();
-    const call: HeldCall = {
-      id,
-      person: judged.person,
-      clientId: judged.clientId,
-      clientName: cutText(showText(nameOfClient(judged.clientId)), maxPlaceCharacters),
-      grantId: judged.grantId,
-      tool: tool.name,
-      places: judged.places.slice(0, maxShownPlaces).map((place) => cutText(showText(place), maxPlaceCharacters)),
-      arguments: cutText(showText(JSON.stringify(input, null, 2)), maxArgumentCharacters),
-      effect: cutText(showText(effect), maxEffectCharacters),
-      effectDigest,
-      approver: rule.approver ?? "person",
-      ruleId: rule.id,
-      createdAt: now,
-      expiresAt: now + heldMs,
-      state: "waiting",
-    };
-    if (!await putHeldCall(storage, call, found?.version ?? null)) continue;
-    const fields = { held: id, tool: tool.name, user: judged.person, client: judged.clientId };
-    log.write("audit", "held_call", { outcome: found === null ? "waits" : "changed", ...fields });
-    const stored = await readHeldCall(storage, id);
-    if (stored !== null) return stored;
-  }
-}
-
-async function isFull(storage: Storage, person: string): Promise<boolean> {
-  const all = await listHeldCalls(storage);
-  return all.length >= maxHeldCalls || all.filter((call) => call.person === person).length >= maxWaitingOfPerson;
-}
-
 function waits(pageUrl: string): ToolOutcome {
   const message = `Nothing was done yet: this call waits for a person's approval at ${pageUrl}. ` +
     "Tell them, then call again with these same arguments.";
@@ -195,9 +125,11 @@ const accessEnded: ToolOutcome = {
   message: "Nothing was done: the access of this connection ended while the call waited.",
 };
 
-function tooMany(): ToolOutcome {
-  const message = "Nothing was done: too many calls wait for approval. Try again after some were decided.";
-  return { ok: false, code: "too_many_held_calls", message };
+function notHeld(why: NotHeld): ToolOutcome {
+  const message = why === "too_many"
+    ? "Nothing was done: too many calls wait for approval. Try again after some were decided."
+    : "Nothing was done: many calls ask for approval at this moment. Try again in a minute.";
+  return { ok: false, code: why === "too_many" ? "too_many_held_calls" : "approval_busy", message };
 }
 
 function deniedWords({ word }: HeldCall): string {

@@ -6,6 +6,8 @@ import type { Storage, StorageKey } from "../storage/port.ts";
 /** How long a call waits for a decision, and how long a decision waits for the call. */
 export const heldMs = 900_000;
 export const maxHeldCalls = 500;
+/** Calls that come at the same moment may all see a free place. */
+const maxListed = 2 * maxHeldCalls;
 const family = "held_call";
 
 const heldShape = z.object({
@@ -71,14 +73,26 @@ export async function readHeldCall(storage: Storage, id: string): Promise<Stored
 
 /** All that wait or were decided lately, the oldest first. */
 export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
-  const entries = await storage.list([family], { limit: maxHeldCalls });
+  const entries = await storage.list([family], { limit: maxListed });
   return entries.map(({ value }) => heldShape.parse(value)).sort((a, b) => a.createdAt - b.createdAt);
 }
 
-/** Stores a call unless it was changed since it was read (`version`; `null` for one that is not there yet). */
-export async function putHeldCall(storage: Storage, call: HeldCall, version: string | null): Promise<boolean> {
+/**
+ * Stores a call unless it was changed since it was read (`version`; `null` for one that is not there yet), in the place
+ * of another one where that is still as it was read.
+ */
+export async function putHeldCall(
+  storage: Storage,
+  call: HeldCall,
+  { version, displaced = null }: { readonly version: string | null; readonly displaced?: StoredHeldCall | null },
+): Promise<boolean> {
   const key = heldCallKey(call.id);
-  return await storage.commit({ checks: [{ key, version }], puts: [{ key, value: call, expiresAt: call.expiresAt }] });
+  const others = displaced === null ? [] : [{ key: heldCallKey(displaced.call.id), version: displaced.version }];
+  return await storage.commit({
+    checks: [{ key, version }, ...others],
+    puts: [{ key, value: call, expiresAt: call.expiresAt }],
+    deletes: others.map((other) => other.key),
+  });
 }
 
 /** Takes an approved call out, so that it runs once however many ask. */

@@ -59,7 +59,7 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
       expiresAt: clock() + heldMs,
       state: "waiting" as const,
     };
-    assert.ok(await putHeldCall(storage, call, null));
+    assert.ok(await putHeldCall(storage, call, { version: null }));
   }
   const visitor = { userId: "owner", name: "owner", isAdministrator: true, signedInAt: clock(), csrf: "" };
   const shown = async (query = ""): Promise<string> => {
