@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
+import { postMcp } from "../fixtures/mcp_call.ts";
 
 type Input = Record<string, unknown>;
 /** What is asked, what the refusal says, and the call that it names. */
@@ -43,8 +44,24 @@ const refused: readonly Row[] = [
     filename: "binary",
     embed: true,
   }]],
-  ["file_read", { filename: "large.bin" }, /binary, and with 1100000 bytes too large to embed: the limit is 1048576/],
-  ["file_read", { filename: "large.png" }, /it is image\/png of 1100008 bytes, and the limit is 1048576/],
+  [
+    "file_read",
+    { filename: "large.bin" },
+    /binary, of 1100000 bytes, and the limit is 1048576; link: true gives a URL/,
+    [
+      "file_read",
+      { filename: "large.bin", link: true },
+    ],
+  ],
+  [
+    "file_read",
+    { filename: "large.png" },
+    /it is image\/png of 1100008 bytes, and the limit is 1048576; link: true gives/,
+    [
+      "file_read",
+      { filename: "large.png", link: true },
+    ],
+  ],
   ["file_read", { filename: "large.txt", embed: true }, /leave embed out to read text in parts/, ["file_read", {
     filename: "large.txt",
   }]],
@@ -75,7 +92,27 @@ const refused: readonly Row[] = [
     { path: "d/a.ts", old_text: "  two\nthree", new_text: "  two\n  three" },
   ]],
   ["file_edit", { path: "d/a.ts", old_text: "four", new_text: "x" }, /old_text is not in the file; it must match/],
-  ["file_edit", { path: "d/a.ts", old_text: "t", new_text: "x" }, /is there \d times; add text .* or set replace_all/],
+  [
+    "file_edit",
+    { path: "d/a.ts", old_text: "t", new_text: "x" },
+    /is there 2 times \(lines 2, 3\); add text .* or set replace_all/,
+  ],
+  [
+    "file_edit",
+    { path: "d/a.ts", old_text: "hre", new_text: "x", whole_word: true },
+    /at line 3; leave whole_word out/,
+    [
+      "file_edit",
+      { path: "d/a.ts", old_text: "hre", new_text: "hre ", dry_run: true },
+    ],
+  ],
+  ["file_edit", { path: "d/a.ts", old_text: "One", new_text: "x" }, /but for case, quotes or dashes it is at line 1/],
+  [
+    "file_edit",
+    { path: "d/a.ts", old_text: "three\nfour", new_text: "x" },
+    /its first line is line 3; copy what follows/,
+  ],
+  ["file_undo", { change: "none" }, /call file_undo without change for the list$/, ["file_undo", {}]],
   ["file_edit", { edits: [{ path: "d/a.ts", old_text: "one", new_text: "x", count: 1 }] }, /^edits\[0\] has no count/],
   ["file_search", { query: "one\n  two" }, /search for one of its lines, with context/, ["file_search", {
     query: "two",
@@ -107,6 +144,16 @@ const refused: readonly Row[] = [
   ["file_delete", { path: "d" }, /not empty; set recursive/],
 ];
 
+/** Parameters that are taken and not all listed. "The limit is 5" names none. */
+const unlistedNames =
+  /\b(start_line|end_line|limit(?! is)|tail|numbered|encoding|embed|link(?=:)|max_bytes|offset|if_match)\b/g;
+
+async function listedParameters(url: string, token: string): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const response = await postMcp(url, { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }, { token });
+  const { tools }: { tools: { name: string; inputSchema: { properties: object } }[] } = (await response.json()).result;
+  return new Map(tools.map(({ name, inputSchema }) => [name, new Set(Object.keys(inputSchema.properties))]));
+}
+
 /** What other servers, and clients' own tools, call a parameter. */
 const otherNames: readonly (readonly [tool: string, input: Input, words: RegExp])[] = [
   ["file_read", { file_path: "large.txt", offset: 3, limit: 2 }, /lines 3 to 4/],
@@ -125,13 +172,19 @@ const otherNames: readonly (readonly [tool: string, input: Input, words: RegExp]
 needing("workspace directory").test(
   "a refusal names the call that works, and no other server's names stop a call",
   async () => {
-    await withFileServer({ fill }, async ({ call, done }) => {
+    await withFileServer({ fill }, async ({ call, done, server, token }) => {
       for (const [tool, input, words] of otherNames) assert.match((await done(tool, input)).text, words);
+      const listed = await listedParameters(server.url, token);
       for (const [tool, input, words, then] of refused) {
         const asked = `${tool} ${JSON.stringify(input)}`;
         const answer = await call(tool, input);
         assert.ok(!answer.ok, asked);
         assert.match(answer.text, words, asked);
+        const isUnknown = /has no \w+; it takes/.test(answer.text); // it names all that are taken
+        for (const [, name = ""] of isUnknown ? [] : answer.text.matchAll(unlistedNames)) {
+          const isSeen = listed.get(tool)?.has(name) === true;
+          assert.ok(isSeen || name in input || name in (then?.[1] ?? {}), `${asked} names ${name}`);
+        }
         if (then !== undefined) await done(...then);
       }
     });

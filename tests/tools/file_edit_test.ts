@@ -22,7 +22,7 @@ Deno.test("file_edit replaces all only when asked, and says how often the text i
     const request = { path: "a", old_text: "x", new_text: "z" };
     assert.equal(
       (await failureOf(edit, request)).message,
-      "Failed to edit file: old_text is there 2 times; add text around it, or set replace_all to replace all of them",
+      "Failed to edit file: old_text is there 2 times (line 1); add text around it, or set replace_all to replace all of them",
     );
     const answer = await answerOf(edit, { ...request, replace_all: true });
     assert.equal(answer.structured["replacements"], 2);

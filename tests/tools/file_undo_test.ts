@@ -50,7 +50,7 @@ for (const [where, env] of Object.entries(places)) {
       );
       assert.match(
         (await done("file_undo", { change: "last" })).text,
-        /^Undid file_delete of d \(as change [0-9a-z]+\)$/,
+        /^Undid file_delete of d; undo [0-9a-z]+ to redo it$/,
       );
       assert.equal(await read("d/b.txt"), "three");
       await done("file_undo", { change: "last" });

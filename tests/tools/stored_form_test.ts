@@ -45,9 +45,11 @@ Deno.test("a name in another Unicode form is found on the disk", () =>
   withWorkspace(({ workspace }) => exercise(workspace)));
 
 Deno.test("a name in another Unicode form is found in the store", async () => {
-  const storage = openSqliteStorage({ path: ":memory:", clock: systemClock });
+  const directory = Deno.makeTempDirSync({ prefix: "portcullis-" });
+  const storage = openSqliteStorage({ path: `${directory}/store.sqlite`, clock: systemClock });
   const workspace = openStoreWorkspace({ storage, name: "shared" });
   await exercise(workspace);
   await workspace.close();
   await storage.close();
+  Deno.removeSync(directory, { recursive: true });
 });

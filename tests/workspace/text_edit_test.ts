@@ -18,8 +18,8 @@ function replaced(
 
 Deno.test("replaceText() refuses what is not there, not unique, empty or without effect", () => {
   const cases: [string, string, EditRefusal][] = [
-    ["c", "x", { reason: "not_there", alikeAtLine: null }],
-    ["a", "x", { reason: "not_unique", count: 2 }],
+    ["c", "x", { reason: "not_there", alike: null }],
+    ["a", "x", { reason: "not_unique", count: 2, lines: [1, 1] }],
     ["", "x", { reason: "empty_old_text" }],
     ["a", "a", { reason: "same_text" }],
   ];
@@ -54,19 +54,39 @@ Deno.test("replaceText() with wholeWord leaves longer words alone", () => {
   );
   assert.equal(replaced("größe größer", "größe", "x", { wholeWord: true }), "x größer");
   assert.equal(replaced("x𐐀 x", "x", "y", { wholeWord: true }), "x𐐀 y");
-  assert.deepEqual(replaced("xy", "x", "z", { wholeWord: true }), { reason: "not_there", alikeAtLine: null });
+  assert.deepEqual(replaced("xy", "x", "z", { wholeWord: true }), {
+    reason: "not_there",
+    alike: { but: "words", line: 1 },
+  });
   assert.equal(replaced("f(a) f(a)b", "f(a)", "g", { wholeWord: true }), "g f(a)b");
+});
+
+Deno.test("a refusal names the lines of what is there several times, or of what is nearly there", () => {
+  const text = "one two\n\ntwo\n  if (a) {\n    b();\n  }\nSay \u201chello\u201d\ntwo two\n";
+  const cases: [oldText: string, wholeWord: boolean, refusal: EditRefusal][] = [
+    ["two", false, { reason: "not_unique", count: 4, lines: [1, 3, 8, 8] }],
+    ["if (a) {\n  b();\n}", false, { reason: "not_there", alike: { but: "blanks", line: 4 } }],
+    ['say "Hello"', false, { reason: "not_there", alike: { but: "signs", line: 7 } }],
+    ["el", true, { reason: "not_there", alike: { but: "words", line: 7 } }],
+    ["if (a) {\n    c();\n  }", false, { reason: "not_there", alike: { but: "rest", line: 4 } }],
+    ["two\nthree", false, { reason: "not_there", alike: null }],
+  ];
+  for (const [oldText, wholeWord, refusal] of cases) {
+    assert.deepEqual(replaced(text, oldText, "x", { wholeWord }), refusal, oldText);
+  }
+  const many = replaced("a\n".repeat(100), "a", "x");
+  assert.deepEqual(many, { reason: "not_unique", count: 100, lines: [1, 2, 3, 4, 5, 6] });
 });
 
 Deno.test("finding whole words takes time proportional to the text, whatever is looked for", () => {
   const period = "ab ".repeat(2_000);
   assert.deepEqual(replaced("ab ".repeat(300_000), `${period}a`, "x", { wholeWord: true }), {
     reason: "not_there",
-    alikeAtLine: null,
+    alike: { but: "words", line: 1 },
   });
   assert.deepEqual(replaced("a".repeat(900_000), "a".repeat(5_000), "x", { wholeWord: true }), {
     reason: "not_there",
-    alikeAtLine: null,
+    alike: { but: "words", line: 1 },
   });
 });
 

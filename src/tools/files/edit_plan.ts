@@ -3,6 +3,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { showName } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
+import type { Alike } from "../../workspace/text/alike.ts";
 import { type EditRefusal, replaceText } from "../../workspace/text/edit.ts";
 import { decodeBytes, encodeText } from "../../workspace/text/encoding.ts";
 
@@ -93,14 +94,33 @@ function wordsOf(refusal: EditRefusal): string {
     case "same_line_ends":
       return "old_text and new_text are the same but for line ends, which an edit keeps; file_write changes them";
     case "not_unique":
-      return `old_text is there ${refusal.count} times; add text around it, or set replace_all to replace all of them`;
+      return `old_text is there ${refusal.count} times (${lineWords(refusal)}); ` +
+        "add text around it, or set replace_all to replace all of them";
     case "too_large":
       return `the file would have ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}; replace less at a time`;
     case "not_there":
-      return refusal.alikeAtLine === null
+      return refusal.alike === null
         ? "old_text is not in the file; it must match exactly, with blanks"
-        : `old_text is not in the file, but for blanks it is at line ${refusal.alikeAtLine}; copy the passage from there`;
+        : `old_text is not in the file, ${alikeWords(refusal.alike)}`;
     case "mixed_line_ends":
       return "old_text is there only across mixed line ends (LF and CRLF); edit fewer lines at a time";
+  }
+}
+
+function lineWords({ count, lines }: Extract<EditRefusal, { readonly reason: "not_unique" }>): string {
+  const named = [...new Set(lines)];
+  return `${named.length === 1 ? "line" : "lines"} ${named.join(", ")}${count > lines.length ? ", ..." : ""}`;
+}
+
+function alikeWords({ but, line }: Alike): string {
+  switch (but) {
+    case "words":
+      return `but within a longer word it is at line ${line}; leave whole_word out`;
+    case "blanks":
+      return `but for blanks it is at line ${line}; copy the passage from there`;
+    case "signs":
+      return `but for case, quotes or dashes it is at line ${line}; copy the passage from there`;
+    case "rest":
+      return `but its first line is line ${line}; copy what follows from there`;
   }
 }

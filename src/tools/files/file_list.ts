@@ -30,7 +30,7 @@ const input = z.object({
   sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
   modified_after: z.string().optional().describe("Such as 2026-11-20T09:00Z"),
   limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries"),
-  include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
+  include_ignored: z.boolean().default(false).describe("As in file_search"),
   cursor: z.string().optional().describe("To go on"),
 });
 

@@ -24,7 +24,7 @@ const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" 
 
 const text = z.string().describe("Text");
 const plainInput = z.object({
-  filename: filenameInput.describe("Path, such as notes/today.txt"),
+  filename: filenameInput.describe("Path"),
   content: text,
   mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe("create refuses what is there"),
   if_version: ifVersionInput,

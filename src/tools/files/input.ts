@@ -23,7 +23,7 @@ export const versionOutput: z.ZodString = z.string().describe(
 
 /** SHA-256 of a file's content. */
 export const sha256Output: z.ZodString = z.string().describe(
-  "SHA-256 of the file's whole content, in hexadecimal; give it as if_match to change only what you have seen",
+  "SHA-256 of the file's whole content, in hexadecimal; give it as if_version to change only what you have seen",
 );
 
 /** The condition of a conditional write: the beginning of the content's SHA-256, or all of it. */

@@ -1,15 +1,15 @@
 /** Replaces passages of a text, bounded before the result is made. Line ends stay the file's, whatever the caller types. */
 import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
+import { type Alike, findAlike } from "./alike.ts";
 import { createTextFinder, findOverlapping } from "./finder.ts";
 
 /** Why nothing was replaced. */
 export type EditRefusal =
   | { readonly reason: "empty_old_text" | "same_text" | "same_line_ends" | "mixed_line_ends" }
-  /** Where a passage is that differs in blanks alone, from 1. */
-  | { readonly reason: "not_there"; readonly alikeAtLine: number | null }
-  /** Occurrences, though one was wanted. */
-  | { readonly reason: "not_unique"; readonly count: number }
+  | { readonly reason: "not_there"; readonly alike: Alike | null }
+  /** Occurrences, though one was wanted, and the lines, from 1, at which the first few begin. */
+  | { readonly reason: "not_unique"; readonly count: number; readonly lines: readonly number[] }
   /** The result would be larger than allowed; it was not made. */
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number };
 
@@ -28,6 +28,9 @@ interface EditedText {
   readonly count: number;
 }
 
+/** Lines that a refusal names. */
+const maxNamedLines = 6;
+
 /** Replaces `oldText`, found from the start without overlaps. `maxBytes` bounds the result in UTF-8. */
 export function replaceText(
   text: string,
@@ -40,7 +43,13 @@ export function replaceText(
     const wanted = withLineEnds(oldText, style);
     const starts = findAll(text, wanted, wholeWord);
     if (starts.length === 0) continue;
-    if (starts.length > 1 && !all) return failure({ reason: "not_unique", count: starts.length });
+    if (starts.length > 1 && !all) {
+      return failure({
+        reason: "not_unique",
+        count: starts.length,
+        lines: linesAt(text, starts.slice(0, maxNamedLines)),
+      });
+    }
     const replacement = withLineEnds(newText, style);
     if (replacement === wanted) return failure({ reason: "same_line_ends" });
     const grown = starts.length * (Buffer.byteLength(replacement) - Buffer.byteLength(wanted));
@@ -51,22 +60,18 @@ export function replaceText(
   const isMixed = stylesOf(text).length > 1;
   const isThere = isMixed && findAll(withLineEnds(text, "\n"), withLineEnds(oldText, "\n"), wholeWord).length > 0;
   if (isThere) return failure({ reason: "mixed_line_ends" });
-  return failure({ reason: "not_there", alikeAtLine: wholeWord ? null : lineOfAlike(text, oldText) });
+  return failure({ reason: "not_there", alike: findAlike(text, oldText, wholeWord) });
 }
 
-/** The line at which the passage begins if blanks do not count, of how many there are and which. */
-function lineOfAlike(text: string, wanted: string): number | null {
-  const [squeezed, passage] = [text, wanted].map((each) => each.replace(/\s+/gu, ""));
-  if (squeezed === undefined || passage === undefined || passage === "") return null;
-  const at = createTextFinder(passage)(squeezed, 0);
-  if (at === -1) return null;
+/** The line, from 1, of each offset; these ascend. */
+function linesAt(text: string, offsets: readonly number[]): readonly number[] {
   let line = 1;
-  let seen = 0;
-  for (const unit of text) {
-    if (unit === "\n") line++;
-    else if (!/\s/u.test(unit) && (seen += unit.length) > at) break;
-  }
-  return line;
+  let from = 0;
+  return offsets.map((offset) => {
+    for (let at = text.indexOf("\n", from); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+    from = offset;
+    return line;
+  });
 }
 
 /** The line ends of a text; of a mixed one both. A text of one line takes what the caller typed for LF. */

@@ -10,15 +10,20 @@ import { toFailure } from "../refusal.ts";
 /** What tells the format of an image or a sound. */
 const sniffedBytes = 64;
 
+/** A request, and whether files can be had by a link, too. */
+export interface ProblemRequest extends TextRequest {
+  readonly hasLinks: boolean;
+}
+
 /** The refusal as an answer. */
 export async function problemRead(
   workspace: Workspace,
   path: WorkspacePath,
-  { encoding }: TextRequest,
+  request: ProblemRequest,
   problem: TextProblem,
 ): Promise<FileRead> {
   const { code, message } = problem.reason === "not_text"
-    ? await notTextFailure(workspace, path, encoding)
+    ? await notTextFailure(workspace, path, request)
     : problem.reason === "too_large"
     ? readFailure(
       path,
@@ -34,18 +39,19 @@ function readFailure(path: WorkspacePath, code: string, words: string) {
   return { code, message: `Failed to read file: ${words} (${showName(path.text)})` };
 }
 
-async function notTextFailure(workspace: Workspace, path: WorkspacePath, encoding: string | undefined) {
+async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encoding, hasLinks }: ProblemRequest) {
   const head = new Uint8Array(sniffedBytes);
   const read = await workspace.readInto(path, head, 0);
   const sizeBytes = read.ok ? read.value.sizeBytes : 0;
   const { maxReadBytes } = workspace.limits;
   const media = read.ok ? sniffMedia(head.subarray(0, read.value.lengthBytes)) : null;
+  const remedy = hasLinks ? "; link: true gives a URL to download it" : "";
   const what = encoding !== undefined
     ? `it is no text in ${encoding}; leave encoding out to have it detected`
     : media !== null
-    ? `it is ${media.mimeType} of ${sizeBytes} bytes, and the limit is ${maxReadBytes}`
+    ? `it is ${media.mimeType} of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
     : sizeBytes > maxReadBytes
-    ? `it is binary, and with ${sizeBytes} bytes too large to embed: the limit is ${maxReadBytes}`
+    ? `it is binary, of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
     : "it is binary: no text, and no known image or audio format; embed: true gives files of any kind";
   return readFailure(path, "not_text", what);
 }

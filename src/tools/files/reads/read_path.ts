@@ -4,16 +4,16 @@ import { sniffMedia } from "../../../workspace/media_type.ts";
 import type { WorkspacePath } from "../../../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../../../workspace/port.ts";
 import { inStoredForm } from "../near_names.ts";
-import { problemRead } from "../forms/read_problem.ts";
+import { problemRead, type ProblemRequest } from "../forms/read_problem.ts";
 import { type FileRead, mediaRead, textRead } from "../read_answer.ts";
-import { readTextPart, selectText, type TextRequest } from "../read_text.ts";
+import { readTextPart, selectText } from "../read_text.ts";
 import type { KeptReads } from "./kept_reads.ts";
 
 /** Bytes of UTF-8 for one of Latin-1; for one of UTF-16 they are fewer. */
 const maxGrowth = 2;
 
 /** What is asked for of one file. */
-export interface ReadRequest extends TextRequest {
+export interface ReadRequest extends ProblemRequest {
   readonly numbered: boolean;
   /** Asked where a whole file is read as it is. */
   readonly kept: KeptReads | null;

@@ -79,7 +79,7 @@ async function wantedChange(
   const change = wanted === "last" ? await lastChange(trash, principal) : await trash.find(wanted);
   if (change !== null && isOwn(change, principal)) return change;
   const message = wanted === "last"
-    ? "There is no change of yours to undo"
+    ? "There is no change of yours to undo (last passes over undoings: name one to undo it)"
     : "There is no such change of yours; call file_undo without change for the list";
   return { ok: false, code: "not_found", message };
 }
@@ -113,7 +113,7 @@ async function undo(
   const paths = undone.value.map(toPathText);
   return {
     ok: true,
-    content: [{ type: "text", text: `Undid ${change.by?.tool} of ${shownPaths(undone.value)} (as change ${by})` }],
+    content: [{ type: "text", text: `Undid ${change.by?.tool} of ${shownPaths(undone.value)}; undo ${by} to redo it` }],
     structuredContent: { undone: change.id, undone_by: by, paths },
   };
 }

@@ -1,0 +1,70 @@
+/** Where a text has nearly the passage that an edit looked for: what was copied wrongly is found again by its line. */
+import { createTextFinder } from "./finder.ts";
+
+/** What differs, and the line at which the passage begins, from 1. */
+export interface Alike {
+  /** `words`: it is only there within longer words; `rest`: only its first line is there. */
+  readonly but: "words" | "blanks" | "signs" | "rest";
+  readonly line: number;
+}
+
+/** Longer texts are not compared: the search makes copies of them. */
+const maxComparedCharacters = 2_000_000;
+/** A first line that is shorter is anywhere. */
+const minLineCharacters = 4;
+
+/** The first passage of the text that is nearly the wanted one; `null` where there is none. */
+export function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | null {
+  if (text.length > maxComparedCharacters) return null;
+  if (wholeWord) {
+    const at = createTextFinder(wanted)(text, 0);
+    if (at !== -1) return { but: "words", line: lineAt(text, at) };
+  }
+  const blanks = lineOfFolded(text, wanted, withoutBlanks);
+  if (blanks !== null) return { but: "blanks", line: blanks };
+  const signs = lineOfFolded(text, wanted, folded);
+  return signs === null ? firstLine(text, wanted) : { but: "signs", line: signs };
+}
+
+function withoutBlanks(text: string): string {
+  return text.replace(/\s+/gu, "");
+}
+
+/** Without blanks, in small letters, with plain quotes and dashes; each character as long as it was. */
+function folded(text: string): string {
+  return withoutBlanks(text).replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"').replace(/\p{Pd}/gu, "-")
+    .replace(/\p{Lu}/gu, (letter) => {
+      const small = letter.toLowerCase();
+      return small.length === letter.length ? small : letter;
+    });
+}
+
+/** The line at which the wanted passage begins in the folded text. */
+function lineOfFolded(text: string, wanted: string, fold: (text: string) => string): number | null {
+  const passage = fold(wanted);
+  const at = passage === "" ? -1 : createTextFinder(passage)(fold(text), 0);
+  if (at === -1) return null;
+  let line = 1;
+  let seen = 0;
+  for (const unit of text) {
+    if (unit === "\n") line++;
+    else if (!/\s/u.test(unit) && (seen += unit.length) > at) break;
+  }
+  return line;
+}
+
+/** Where the first line of a passage of several is, if that is at one place. */
+function firstLine(text: string, wanted: string): Alike | null {
+  const [first = "", ...rest] = wanted.trim().split("\n");
+  const line = first.trim();
+  if (rest.length === 0 || line.length < minLineCharacters) return null;
+  const find = createTextFinder(line);
+  const at = find(text, 0);
+  return at === -1 || find(text, at + 1) !== -1 ? null : { but: "rest", line: lineAt(text, at) };
+}
+
+function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+}
