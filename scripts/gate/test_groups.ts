@@ -8,6 +8,10 @@ const longFiles: readonly string[] = [
   "tests/simulated_fleet/simulated_fleet_test.ts",
   "tests/soak/soak_test.ts",
   "tests/ship/every_command_test.ts",
+  "tests/console/two_instances_test.ts",
+  "tests/authorization_server/descriptors_test.ts",
+  "tests/connections/server_faults_test.ts",
+  "tests/browser/console_test.ts",
 ];
 
 /** Files that compare how long things take, or what the whole machine has left: nothing runs beside them. */

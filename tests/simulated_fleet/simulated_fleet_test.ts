@@ -12,7 +12,7 @@ import { prepareState } from "./prepared_state.ts";
 import { preparedClients, runSeed, type SeedOptions } from "./run_seed.ts";
 
 /** How long the gate spends on seeds that no run had before. */
-const spendMs = 20_000;
+const spendMs = 12_000;
 
 const sanitizers = { sanitizeOps: false, sanitizeResources: false }; // deadlines of bodies share timers
 const prepared = await prepareState(preparedClients);

@@ -1,4 +1,4 @@
-/** Kill -9 of a process that writes, 1,000 times (KILL_ROUNDS): old or new, never a mix, and nothing left over. */
+/** Kill -9 of a process that writes, 300 times (KILL_ROUNDS): old or new, never a mix, and nothing left over. */
 import assert from "node:assert/strict";
 import process from "node:process";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
@@ -6,7 +6,7 @@ import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import { diskModes } from "./disk_modes.ts";
 import { quickDirectory } from "./property_runs.ts";
 
-const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 1_000);
+const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 300);
 const size = 50_000;
 const here = (name: string): string => new URL(name, import.meta.url).pathname;
 /** Without a configuration there is less to start. */
