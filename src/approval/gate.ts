@@ -13,7 +13,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../mcp/tool.ts";
 
-interface GateOptions extends WaitOptions {
+interface HoldOptions extends WaitOptions {
   readonly rules: RuleStore;
   readonly clock: Clock;
   readonly placeReader: PlaceReader;
@@ -22,6 +22,9 @@ interface GateOptions extends WaitOptions {
   /** What a client calls itself. */
   nameOfClient(clientId: string): string;
 }
+
+/** `pageUrl` is `null` where the console is off: no call can be approved. */
+type GateOptions = Omit<HoldOptions, "pageUrl"> & { readonly pageUrl: string | null };
 
 /** The tool behind the gate. Without rules a call costs a look at the length of a list. */
 export function gateTool(tool: Tool, options: GateOptions): Tool {
@@ -41,7 +44,9 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
       const rule = firstFitting(rules.current, judged, options.clock());
       if (rule === null) return tool.run(input, context);
       if (rule.verdict === "allow") return tool.run(input, withoutQuestions(context));
-      return rule.verdict === "deny" ? denied() : hold(tool, { input, context, judged, rule }, options);
+      if (rule.verdict === "deny") return denied();
+      const { pageUrl } = options;
+      return pageUrl === null ? noPage : hold(tool, { input, context, judged, rule }, { ...options, pageUrl });
     },
   };
 }
@@ -61,8 +66,15 @@ function denied(): ToolOutcome {
   };
 }
 
+const noPage: ToolOutcome = {
+  ok: false,
+  code: "no_approval_page",
+  message: "Nothing was done. A rule wants a person's approval for this call, and the pages where people approve are " +
+    "switched off on this server (CONSOLE=off). Calling again does not help. Tell the owner.",
+};
+
 /** Waits for a decision, then runs the call once, if it would still do what was approved. */
-async function hold(tool: Tool, held: Held, options: GateOptions): Promise<ToolOutcome> {
+async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolOutcome> {
   const { input, context } = held;
   const effect = await describe(tool, held);
   if (typeof effect !== "string") return effect;

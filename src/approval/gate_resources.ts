@@ -8,6 +8,8 @@ import type { RuleStore } from "./rule_store.ts";
 interface ResourceGateOptions {
   readonly rules: RuleStore;
   readonly clock: Clock;
+  /** `null` where the console is off: nothing can be approved. */
+  readonly pageUrl: string | null;
   /** The tool that reads the same. */
   readonly tool: string;
   /** The names of the path or table that an address means. */
@@ -16,7 +18,7 @@ interface ResourceGateOptions {
 
 /** The family behind the gate. */
 export function gateResources(family: ResourceFamily, options: ResourceGateOptions): ResourceFamily {
-  const { rules, clock, tool, placeOf } = options;
+  const { rules, clock, tool, placeOf, pageUrl } = options;
   const stopping = ({ subject: person, clientId, grantId }: Principal, names: readonly string[]): Rule | null => {
     const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
     const call = { person, clientId, grantId, tool, changes: false, places, otherNames };
@@ -49,7 +51,7 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
       const rule = stopping(context.principal, placeOf(uri));
       if (rule === null) return family.read(uri, context);
       return {
-        refusal: rule.verdict === "deny"
+        refusal: rule.verdict === "deny" || pageUrl === null
           ? "The owner of this server does not allow this."
           : "A person has to approve this. Use a tool, whose calls can wait for them.",
       };

@@ -128,7 +128,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
-  const approval = await openApproval({ ...dependencies, nameOfClient, isLive: verifier.isLive });
+  const approval = await openApproval(config, { ...dependencies, nameOfClient, isLive: verifier.isLive });
   const toolbox = await createToolbox(config, {
     ...dependencies,
     ...approval,

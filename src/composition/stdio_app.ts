@@ -69,7 +69,7 @@ export async function runStdio(
     });
   }
   const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });
-  const approval = await openApproval({
+  const approval = await openApproval(config, {
     ...{ ...parts, serverUrl, timers: systemTimers, bounds: {} },
     nameOfClient: () => undefined,
     isLive: () => Promise.resolve(true),

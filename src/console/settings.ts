@@ -8,6 +8,6 @@ export const consoleSettings = {
     env: "CONSOLE",
     default: "on",
     parse: parseChoice(["on", "off"]),
-    help: "whether the pages at /console are served",
+    help: "whether the pages at /console are served; off refuses calls that would wait for approval there",
   }),
 };

@@ -5,6 +5,7 @@ import { gateTool } from "../../approval/gate.ts";
 import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
 import { placeOfResource, placeReader, readingToolOf } from "./places.ts";
 import type { Bounds } from "../bounds.ts";
+import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Log } from "../../lib/log/log.ts";
@@ -34,15 +35,22 @@ interface ApprovalParts {
 }
 
 /** Reads the rules before the first call can come. */
-export async function openApproval(parts: ApprovalParts): Promise<Approval> {
+export async function openApproval(config: Pick<Config, "console">, parts: ApprovalParts): Promise<Approval> {
+  const pageUrl = config.console.pages === "off" ? null : `${parts.serverUrl}/console/decisions`;
   const rules = createRuleStore(parts);
   await rules.load();
+  if (pageUrl === null && rules.current.some(({ verdict }) => verdict === "ask")) {
+    parts.log.write("warn", "no_approval_page", {
+      problem: "rules hold calls for approval, and CONSOLE=off switches the page off: these calls are refused",
+      remedy: "remove CONSOLE=off, or remove these rules on the console's Rules page first",
+    });
+  }
   const options = {
     ...parts,
     ...parts.bounds.approval,
     rules,
+    pageUrl,
     placeReader,
-    pageUrl: `${parts.serverUrl}/console/decisions`,
     nameOfClient: (id: string) => parts.nameOfClient(id) ?? id,
   };
   return {
@@ -50,7 +58,7 @@ export async function openApproval(parts: ApprovalParts): Promise<Approval> {
     decisions: createDecisions({ ...parts, rules }),
     gate: (tool) => gateTool(tool, options),
     gateResources: (family) =>
-      gateResources(family, { ...parts, rules, tool: readingToolOf(family.name), placeOf: placeOfResource }),
+      gateResources(family, { ...parts, rules, pageUrl, tool: readingToolOf(family.name), placeOf: placeOfResource }),
     close: () => rules.close(),
   };
 }
