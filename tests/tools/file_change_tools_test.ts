@@ -64,6 +64,44 @@ Deno.test("what file_write adds to Latin-1 is Latin-1, and refused where Latin-1
     }
   }));
 
+Deno.test("file_write says which line ends or encoding a file loses, and writes what it is given", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const write = fileWriteTool(workspace);
+    const plain = "line\n".repeat(100_000); // the first letter beyond ASCII is far from the beginning
+    const cases: [before: Buffer, input: { content: string; mode?: string }, note: string | undefined][] = [
+      [Buffer.from("a\r\nb\r\n"), { content: "a\nc\n" }, "it was CRLF, now LF; file_edit would keep that"],
+      [Buffer.from("a\n"), { content: "a\r\nb\n" }, "it was LF, now mixed line ends; file_edit would keep that"],
+      [Buffer.from("a\r\n"), { content: "b\n", mode: "append" }, "its line ends were CRLF, those added are LF"],
+      [Buffer.from("\ufeffa\r\n", "utf16le"), { content: "b\n" }, "it was CRLF, now LF; file_edit would keep that"],
+      [Buffer.from("Köln\n", "latin1"), { content: "Bonn ü\n" }, "it was LATIN1, now UTF-8; file_edit would keep that"],
+      [
+        Buffer.from(`${plain}Köln\r\n`, "latin1"),
+        { content: "ü\r\n" },
+        "it was LF and LATIN1, now CRLF and UTF-8; file_edit would keep that",
+      ],
+      [
+        Buffer.from("Köln\n", "latin1"),
+        { content: "ü\r\n", mode: "append" },
+        "its line ends were LF, those added are CRLF",
+      ],
+      [Buffer.from("Köln\n", "latin1"), { content: "Bonn\n" }, undefined],
+      [Buffer.from(`${"a".repeat(16_383)}ü\n`), { content: "ü\n" }, undefined],
+      [Buffer.from("a\r\n"), { content: "b\r\n" }, undefined],
+      [Buffer.from("a"), { content: "b\r\n" }, undefined],
+      [Buffer.of(0, 0xff), { content: "ü\n" }, undefined],
+    ];
+    for (const [before, input, note] of cases) {
+      Deno.writeFileSync(`${root}/f`, before);
+      const answer = await answerOf(write, { filename: "f", ...input });
+      assert.equal(answer.structured["note"], note, JSON.stringify(input));
+      assert.ok(answer.text.endsWith(note ?? ")"), answer.text);
+    }
+    const large = Buffer.from(`${"plain line\n".repeat(200_000)}Köln\n`, "latin1");
+    Deno.writeFileSync(`${root}/large.log`, large);
+    await answerOf(write, { filename: "large.log", content: "München\n", mode: "append" });
+    assert.equal(Buffer.from(Deno.readFileSync(`${root}/large.log`)).toString("latin1").slice(-13), "Köln\nMünchen\n");
+  }));
+
 Deno.test("what file_write puts in place of UTF-16, or adds to it, is UTF-16", () =>
   withWorkspace(async ({ root, workspace }) => {
     const write = fileWriteTool(workspace);

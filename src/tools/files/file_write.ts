@@ -5,7 +5,9 @@ import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, type WorkspaceSource, type WriteOptions, type WrittenFile } from "../../workspace/port.ts";
-import { decodeBytes, encodeText, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { lineEndsOf } from "../../workspace/text/line_ends.ts";
+import { type StoredForm, storedFormOf } from "../../workspace/text/stored_form.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -17,6 +19,7 @@ import { beginChange } from "./undo/changing.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 type Mode = NonNullable<WriteOptions["mode"]>;
+type Written = WrittenFile & { readonly note: string };
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
@@ -47,6 +50,7 @@ const oneFile = {
   version: versionOutput,
   sha256: sha256Output,
   created: z.boolean().describe("Whether the file is new"),
+  note: z.string().optional().describe("Which line ends or encoding it no longer has"),
 };
 
 /** Writes text files to the workspace. */
@@ -97,15 +101,20 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
           facts.push({ filename: toPathText(file.path.text), error: written.error.message });
           continue;
         }
-        const { sizeBytes, sha256, created } = written.value;
+        const { sizeBytes, sha256, created, note } = written.value;
         const verb = created ? verbs.create : verbs[mode];
-        lines.push(`${verb} ${showName(file.path.text)} (${sizeBytes} bytes, version ${toVersion(sha256)})`);
+        lines.push(
+          `${verb} ${showName(file.path.text)} (${sizeBytes} bytes, version ${toVersion(sha256)})${
+            note && `; ${note}`
+          }`,
+        );
         facts.push({
           filename: toPathText(file.path.text),
           size_bytes: sizeBytes,
           version: toVersion(sha256),
           sha256,
           created,
+          ...note === "" ? {} : { note },
         });
       }
       const [first, ...further] = facts;
@@ -147,26 +156,39 @@ async function writeOne(
   { path, content }: { readonly path: WorkspacePath; readonly content: string },
   mode: Mode,
   ifVersion: string | undefined,
-): Promise<Result<WrittenFile, Failure>> {
-  const encoding = mode === "create" ? "utf-8" : await encodingOf(workspace, path, mode === "append" ? content : "");
-  const isMarked = mode === "append" || encoding === "utf-8" || content.startsWith("\ufeff");
+): Promise<Result<Written, Failure>> {
+  const stored = mode === "create" ? null : await storedFormOf(workspace, path, beyondAscii.test(content));
+  const isAdded = mode === "append";
+  const kept = stored?.encoding ?? "utf-8";
+  const encoding = kept === "latin1" && !isAdded ? "utf-8" : kept; // that of UTF-16 is certain, by its mark
+  const isMarked = isAdded || encoding === "utf-8" || content.startsWith("\ufeff");
   const bytes = encodeText(isMarked ? content : `\ufeff${content}`, encoding);
   if (bytes === null) return failure(notEncodable(encoding, path));
   const ifMatch = ifVersion === undefined ? undefined : await hashOfVersion(workspace, path, ifVersion);
   if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
-  return written.ok ? success(written.value) : failure(toFailure("write file", path, written.error));
+  if (!written.ok) return failure(toFailure("write file", path, written.error));
+  return success({ ...written.value, note: stored === null ? "" : noteOf(stored, { content, encoding, isAdded }) });
 }
 
-/** UTF-16 where the file begins with its byte order mark; Latin-1 where text that is added would be garbled in it. */
-async function encodingOf(workspace: Workspace, path: WorkspacePath, added: string): Promise<TextEncoding> {
-  const start = new Uint8Array(2);
-  const read = await workspace.readInto(path, start, 0);
-  if (!read.ok) return "utf-8";
-  const marked = markedEncoding(start.subarray(0, read.value.lengthBytes));
-  if (marked !== null || !beyondAscii.test(added)) return marked ?? "utf-8";
-  const whole = await workspace.read(path);
-  return whole.ok && decodeBytes(whole.value.bytes)?.encoding === "latin1" ? "latin1" : "utf-8";
+/** What is other in the file now than before, and would surprise: its content is written as the caller gave it. */
+function noteOf(
+  stored: StoredForm,
+  { content, encoding, isAdded }: {
+    readonly content: string;
+    readonly encoding: TextEncoding;
+    readonly isAdded: boolean;
+  },
+): string {
+  const ends = lineEndsOf(content);
+  const isOther = ends !== null && stored.lineEnds !== null && ends !== stored.lineEnds;
+  if (isAdded) return isOther ? `its line ends were ${stored.lineEnds}, those added are ${ends}` : "";
+  const was = [
+    ...isOther ? [stored.lineEnds] : [],
+    ...stored.encoding === encoding ? [] : [stored.encoding.toUpperCase()],
+  ];
+  const is = [...isOther ? [ends] : [], ...stored.encoding === encoding ? [] : [encoding.toUpperCase()]];
+  return was.length === 0 ? "" : `it was ${was.join(" and ")}, now ${is.join(" and ")}; file_edit would keep that`;
 }
 
 const beyondAscii = /[^\0-\x7f]/;

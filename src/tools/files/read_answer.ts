@@ -5,6 +5,7 @@
 import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
 import { showName, showText, toPathText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
+import { lineEndsOf } from "../../workspace/text/line_ends.ts";
 import { toReadCursorText } from "./cursor.ts";
 import { count, toTimestamp, toVersion } from "./input.ts";
 import type { TextPart } from "./read_text.ts";
@@ -74,7 +75,7 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
   const cursor = next === null ? undefined : toReadCursorText(next);
   const endLine = startLine === null ? null : startLine + lines - 1;
   const name = showName(path.text);
-  const ends = lineEnds(part.content);
+  const ends = lineEndsOf(part.content) ?? "LF";
   const details = [
     ...(ends === "LF" ? [] : [ends]),
     ...(part.encoding === "utf-8" ? [] : [part.encoding.toUpperCase()]),
@@ -153,14 +154,6 @@ function rangeWords({ startLine, lines, totalLines }: TextPart): string {
 
 function versionWords({ sha256 }: FileFacts): string {
   return sha256 === null ? "" : `, version ${toVersion(sha256)}`;
-}
-
-/** How the lines end: as most tools of today have it, or not. */
-function lineEnds(text: string): "LF" | "CRLF" | "mixed line ends" {
-  const firstEnd = text.indexOf("\n");
-  if (firstEnd === -1) return "LF";
-  if (!text.includes("\r\n")) return "LF";
-  return /(?:^|[^\r])\n/.test(text) ? "mixed line ends" : "CRLF";
 }
 
 function numberLines(text: string, firstLine: number): string {

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Alike, findAlike } from "./alike.ts";
 import { createTextFinder, findOverlapping } from "./finder.ts";
+import { lineEndsOf } from "./line_ends.ts";
 
 /** Why nothing was replaced. */
 export type EditRefusal =
@@ -76,8 +77,8 @@ function linesAt(text: string, offsets: readonly number[]): readonly number[] {
 
 /** The line ends of a text; of a mixed one both. A text of one line takes what the caller typed for LF. */
 function stylesOf(text: string): readonly ("\n" | "\r\n")[] {
-  if (!text.includes("\r\n")) return ["\n"];
-  return /(?:^|[^\r])\n/.test(text) ? ["\n", "\r\n"] : ["\r\n"];
+  const ends = lineEndsOf(text);
+  return ends === "CRLF" ? ["\r\n"] : ends === "mixed line ends" ? ["\n", "\r\n"] : ["\n"];
 }
 
 function withLineEnds(text: string, style: "\n" | "\r\n"): string {
