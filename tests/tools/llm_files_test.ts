@@ -1,5 +1,6 @@
 /** Workspace files as input of `llm_generate`: read in the caller's place, within bounds, marked by name. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
@@ -115,9 +116,10 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
     Deno.writeTextFileSync(`${root}/big.log`, "x".repeat(2_000_000));
     Deno.writeTextFileSync(`${root}/lines.log`, "a line\n".repeat(40));
     Deno.writeTextFileSync(`${root}/many.log`, "many lines here\n".repeat(100_000));
+    Deno.writeFileSync(`${root}/latin.log`, Buffer.from("äöü\n".repeat(400), "latin1"));
     Deno.writeTextFileSync(`${outside}/secret`, "s");
     Deno.symlinkSync(`${outside}/secret`, `${root}/link`);
-    using it = toolFor(ollama, workspace, { maxPromptBytes: 100 });
+    using it = toolFor(ollama, workspace, { maxPromptBytes: 200 });
     const nine = Array<string>(9).fill("cat.png");
     const cases: readonly (readonly [input: Record<string, unknown>, code: string, says: RegExp])[] = [
       [{ files: ["nope.txt"] }, "not_found", /no such file.*nope\.txt/],
@@ -125,20 +127,12 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
       [{ files: ["link"] }, "denied_outside_link", /leads outside/],
       [{ files: ["huge.png"] }, "too_large", /has 2000010 bytes and the limit is/],
       [{ files: ["core"] }, "invalid_request", /"core" is neither text nor a PNG/],
-      [
-        { files: ["a.txt", "a.txt"] },
-        "invalid_request",
-        /more than 100 bytes of text: name lines, such as a\.txt:1-200/,
-      ],
-      [{ files: ["big.log"] }, "invalid_request", /more than 100 bytes of text: name lines/],
-      // cut at the end of a line, what is left would fit
-      ...["lines.log", "lines.log:1-40", "lines.log:5-40", "lines.log:-40", "many.log", "many.log:-90000"].map((name) =>
-        [{ files: [name] }, "invalid_request", /more than 100 bytes of text: name lines/] as const
-      ),
+      [{ files: ["a.txt", "a.txt"] }, "invalid_request", /than 199 bytes of text: the files before a\.txt leave it no/],
+      [{ files: ["big.log"] }, "invalid_request", /the first line that is asked for of big\.log is longer/],
       [
         { files: ["a.txt"], messages: [{ role: "user", content: "", files: ["a.txt"] }] },
         "invalid_request",
-        /100 bytes/,
+        /199 bytes/,
       ],
       [{ files: nine }, "invalid_request", /8 images/],
       [{ files: nine, messages: [{ role: "user", content: "", files: nine }] }, "invalid_request", /8 images|16 files/],
@@ -148,6 +142,29 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
       assert.equal(codeOf(outcome), code, JSON.stringify(input));
       assert.match(messageOf(outcome), says);
       assert.ok(!messageOf(outcome).includes(root));
+    }
+    // what is named fits, and one line more does not
+    for (
+      const [name, named, more] of [
+        ["lines.log", "lines.log:1-18", "lines.log:1-19"],
+        ["lines.log:5-40", "lines.log:5-22", "lines.log:5-23"],
+        ["lines.log:-40", "lines.log:-18", "lines.log:-19"],
+        ["many.log", "many.log:1-7", "many.log:1-8"],
+        ["many.log:70000-", "many.log:70000-70006", "many.log:70000-70007"],
+        ["many.log:-90000", "many.log:-7", "many.log:-8"],
+        ["latin.log", "latin.log:1-18", "latin.log:1-19"],
+      ] as const
+    ) {
+      for (const tooMuch of [name, more]) {
+        const outcome = await callTool(it.tool, { prompt: "x", files: [tooMuch] }, reader());
+        assert.match(
+          messageOf(outcome),
+          new RegExp(`than 199 bytes of text: name lines that fit, such as ${named}\\.$`),
+        );
+      }
+      assert.equal(ollama.requests.length, 0);
+      assert.ok((await callTool(it.tool, { prompt: "x", files: [named] }, reader())).ok, named);
+      ollama.requests.length = 0;
     }
     const forbidden = await callTool(it.tool, { prompt: "x", files: ["a.txt"] });
     assert.equal(codeOf(forbidden), "insufficient_scope");

@@ -23,6 +23,8 @@ import type { ToolFailure } from "./model_call.ts";
 const maxFiles = 16;
 /** Images of one call. */
 const maxImages = 8;
+/** The tag around a text, twice, beside its name. */
+const tagBytes = 64;
 /** What Ollama's models look at. */
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
@@ -53,11 +55,11 @@ interface LoadedFiles {
 /** Reads files, within the bounds of one call. */
 export type LoadFiles = (names: readonly string[] | undefined) => Promise<Result<LoadedFiles, ToolFailure>>;
 
-/** For one call: what it may read is counted over all that it loads. */
+/** For one call: what it may read is counted over all that it loads, with the tags and names around it. */
 export function fileLoader(source: WorkspaceSource, principal: Principal, maxTextBytes: number): LoadFiles {
   let files = 0;
   let images = 0;
-  let textBytes = 0;
+  let usedBytes = 0;
 
   const textOf = async (
     workspace: Workspace,
@@ -66,7 +68,9 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     lines: LineRequest,
   ): Promise<Result<Omit<NamedText, "name">, ToolFailure>> => {
     if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText(path));
-    const request = { lines, cursor: undefined, encoding: undefined, maxBytes: maxTextBytes - textBytes + 1 };
+    const file = showName(path.text);
+    const roomBytes = Math.max(0, maxTextBytes - usedBytes - tagBytes - Buffer.byteLength(file));
+    const request = { lines, cursor: undefined, encoding: undefined, maxBytes: roomBytes + 1 };
     const read = whole.ok
       ? selectText(whole.value, request)
       : whole.error.reason === "too_large"
@@ -76,11 +80,15 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       if (read.error.reason !== "not_text") return failure(refused(path, read.error));
       return failure(whole.ok ? notText(path) : refused(path, whole.error)); // an image may be too large
     }
-    textBytes += read.value.contentBytes;
+    const textBytes = Buffer.byteLength(read.value.content);
     // A text that was cut must not pass for the whole: the model would answer about a part of it.
-    if (textBytes > maxTextBytes || isCut(read.value, lines)) return failure(tooMuchText(path, maxTextBytes));
+    if (textBytes > roomBytes || isCut(read.value, lines)) {
+      const fitting = linesThatFit(file, read.value, lines, roomBytes);
+      return failure(tooMuchText({ file, maxTextBytes, isFirst: usedBytes === 0, fitting }));
+    }
+    usedBytes = maxTextBytes - roomBytes + textBytes;
     const { content: text, startLine } = read.value;
-    return success({ text, file: showName(path.text), startLine });
+    return success({ text, file, startLine });
   };
 
   const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
@@ -122,6 +130,20 @@ function isCut({ next, lines, startLine }: TextPart, { tail }: LineRequest): boo
   return next !== null || (tail !== undefined && lines < tail && startLine !== 1);
 }
 
+/** A name for the lines of the part that fit, at its beginning or, of the last lines, at its end; `null` for none. */
+function linesThatFit(file: string, part: TextPart, { tail }: LineRequest, roomBytes: number): string | null {
+  const isLast = tail !== undefined;
+  const lines = part.content.split(/(?<=\n)/);
+  if (!isLast && part.next !== null && !part.content.endsWith("\n")) lines.pop(); // a part of a line
+  let sizeBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+  while (sizeBytes > roomBytes) sizeBytes -= Buffer.byteLength((isLast ? lines.shift() : lines.pop()) ?? "");
+  if (lines.length === 0 || sizeBytes === 0) return null;
+  const { startLine } = part;
+  return isLast || startLine === null
+    ? `${file}:-${lines.length}`
+    : `${file}:${startLine}-${startLine + lines.length - 1}`;
+}
+
 /** The prompt after the texts, each in a tag that none of them closes. */
 export function withTexts(texts: readonly NamedText[], prompt: string): string {
   if (texts.length === 0) return prompt;
@@ -153,11 +175,19 @@ function notText(path: WorkspacePath): ToolFailure {
   return invalid(`${JSON.stringify(showName(path.text))} is neither text nor a PNG, JPEG, WebP or GIF image.`);
 }
 
-function tooMuchText(path: WorkspacePath, maxBytes: number): ToolFailure {
-  const name = showName(path.text);
-  return invalid(
-    `The files have more than ${maxBytes} bytes of text: name lines, such as ${name}:1-200 or ${name}:-200.`,
-  );
+function tooMuchText({ file, maxTextBytes, isFirst, fitting }: {
+  readonly file: string;
+  readonly maxTextBytes: number;
+  /** Of the texts of the call. */
+  readonly isFirst: boolean;
+  readonly fitting: string | null;
+}): ToolFailure {
+  const remedy = fitting !== null
+    ? `name lines that fit, such as ${fitting}`
+    : isFirst
+    ? `the first line that is asked for of ${file} is longer; file_search shows parts of a line`
+    : `the files before ${file} leave it no room: leave some out, or name lines of them`;
+  return invalid(`The files have more than ${Math.max(0, maxTextBytes)} bytes of text: ${remedy}.`);
 }
 
 function refused(path: WorkspacePath, refusal: Parameters<typeof toFailure>[2]): ToolFailure {

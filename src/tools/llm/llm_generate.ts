@@ -1,4 +1,5 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
+import { Buffer } from "node:buffer";
 import * as z from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -55,7 +56,7 @@ async function generate(options: LlmGenerateOptions, input: GenerateInput, conte
   if (problem !== null) {
     return { ok: false, code: "invalid_request", message: `json_schema cannot be used: ${problem}.` };
   }
-  const load = fileLoader(options.workspace, context.principal, local.maxPromptBytes);
+  const load = fileLoader(options.workspace, context.principal, local.maxPromptBytes - wordBytes(input));
   const question = await toQuestion(input, load);
   if (!question.ok) return { ok: false, ...question.error };
   if (maxTokens > longAnswerTokens) await context.handOut();
@@ -102,6 +103,13 @@ async function toQuestion(
   if (messages === undefined) return success({ ...last, ...(system === undefined ? {} : { system }) });
   const { prompt: content, ...images } = last;
   return success({ messages: [...turns, { role: "user", content, ...images }] });
+}
+
+/** What the call brings itself, beside its files. */
+function wordBytes({ prompt, system = "", messages = [], json_schema: schema }: GenerateInput): number {
+  const format = schema === undefined ? "" : JSON.stringify(schema);
+  const texts = [prompt, system, format, ...messages.map(({ content }) => content)];
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
 function imagesOf({ images }: { readonly images: readonly string[] }): { readonly images?: readonly string[] } {
