@@ -1,9 +1,10 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
 import { createCommitWatch, type WatchCommits } from "./commit_watch.ts";
-import { createKernelRoots, type KernelRoots } from "./descriptor.ts";
+import type { KernelRoots } from "./descriptor.ts";
 import { createFreeSpaceReader, type ReadFreeSpace } from "./free_space.ts";
 import { KernelError, loadLibc } from "./libc.ts";
 import { openFlags } from "./numbers.ts";
+import { createKernelRoots } from "./opened_descriptor.ts";
 
 /** How files are confined here. */
 export type KernelAccess =

@@ -157,6 +157,31 @@ test("a descriptor is not made from a number, nor taken from another class", (ro
   assert.deepEqual(Object.keys(root), []);
 });
 
+test(
+  "a name that is no text is refused: its toString() could put another path in the place of one that was judged",
+  (root, path) => {
+    Deno.mkdirSync(`${path}/d`);
+    Deno.writeTextFileSync(`${path}/outside`, "stays");
+    Deno.writeTextFileSync(`${path}/d/own`, "x");
+    const inner = root.open("d", "directory");
+    const acting = {
+      toString() {
+        inner.tryOpen("../outside", "read"); // leaves its path in the buffer of the first name
+        return "taken";
+      },
+    } as unknown as string;
+    fails(() => inner.rename("own", inner, acting), "EINVAL");
+    for (const wrong of [acting, 1, null, ["own"], new String("own")] as string[]) {
+      fails(() => inner.statusOf(wrong), "EINVAL");
+      fails(() => inner.tryOpen(wrong, "read"), "EINVAL");
+      fails(() => inner.removeFile(wrong), "EINVAL");
+    }
+    assert.equal(Deno.readTextFileSync(`${path}/outside`), "stays");
+    assert.deepEqual(Array.from(Deno.readDirSync(`${path}/d`), ({ name }) => name), ["own"]);
+    inner.close();
+  },
+);
+
 test("code that replaces the language's own methods, or lies about a buffer, gets nothing more", (root, path) => {
   Deno.mkdirSync(`${path}/d`);
   const inner = root.open("d", "directory");
