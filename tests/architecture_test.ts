@@ -136,7 +136,7 @@ const onlyFiles: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   sandbox: { kernel: /^src\/kernel\/(?!libc)/, storage: /data_files\.ts$/ },
   cli: {
     attempts: /\/report\.ts$/,
-    audit: /\/(search|verify|filter)\.ts$/,
+    audit: /\/(search|verify|filter|head)\.ts$/,
     // The owner's operations on an opened installation.
     authorization_server:
       /\/(manage_clients|manage_users|operator_token|password_hash|rotate_signing_keys|sign_in_link)\.ts$/,

@@ -22,6 +22,7 @@ import {
   parseChain,
   segmentKey,
 } from "./chain.ts";
+import type { KeptHead } from "./head.ts";
 import {
   addOutcomeCounts,
   countsKey,
@@ -42,8 +43,8 @@ export interface NewBatch {
 }
 
 interface ChainWriter {
-  /** Rejects when the storage is lost; the same batch can then be given again. Gives the stored bytes. */
-  add(batch: NewBatch): Promise<number>;
+  /** Rejects when the storage is lost; the same batch can then be given again. */
+  add(batch: NewBatch): Promise<{ readonly bytes: number; readonly head: KeptHead }>;
   /** Leaves the chain to the next process. */
   release(): Promise<void>;
 }
@@ -167,7 +168,8 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
         if (own === null) continue;
         const { head } = own;
         const bytes = await extend(own, batch);
-        if (bytes !== null) return bytes;
+        const { name: chain, head: { seq, hash } } = own;
+        if (bytes !== null) return { bytes, head: { chain, seq, hash } };
         // Retention changes the chain beside us; anything else means that it is ours no more.
         const found = parseChain((await storage.get(chainKey(own.name)))?.value);
         if (found === null || found.holder !== holder || found.hash !== head.hash) own = null;

@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { createPause } from "../lib/time/pause.ts";
+import type { KeptHead } from "./head.ts";
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
 import { type AuditLine, auditLineEnd, callEvent, emptyLine, encodeLine } from "./line.ts";
 
@@ -17,12 +18,19 @@ export interface AuditRecorder {
   close(): Promise<void>;
 }
 
+/** Lines that were stored together. */
+interface StoredLines {
+  readonly bytes: number;
+  readonly lines: readonly AuditLine[];
+  /** Where the chain ends now. */
+  readonly head: KeptHead;
+}
+
 interface RecorderOptions extends AuditParts {
   readonly timers?: Timers | undefined;
   /** Names this process, so that no two add to one chain. */
   readonly holder: string;
-  /** Called with the bytes that were stored. */
-  readonly onStored?: (bytes: number) => void;
+  readonly onStored?: (stored: StoredLines) => void;
   readonly maxWaitingLines?: number;
 }
 
@@ -85,11 +93,11 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
     lost = 0;
   };
   /** Tries until the batch is stored; `false` when the server stops before. */
-  const store = async (batch: NewBatch): Promise<boolean> => {
+  const store = async (batch: NewBatch, lines: readonly AuditLine[]): Promise<boolean> => {
     for (let isLast = false;; isLast = closing.signal.aborted) {
       try {
-        const bytes = await writer.add(batch);
-        onStored?.(bytes);
+        const added = await writer.add(batch);
+        onStored?.({ ...added, lines });
         isFailing = false;
         return true;
       } catch (error) {
@@ -103,7 +111,7 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
   const writeAll = async (least: number): Promise<void> => {
     while (waiting.length >= least) {
       const { batch, taken } = takeBatch();
-      if (!await store(batch)) return;
+      if (!await store(batch, waiting.slice(0, taken))) return;
       waiting = waiting.slice(taken);
       noteLost();
     }

@@ -2,14 +2,8 @@
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
 import { type Chain, chainKey, chainsKey, hashBatch, isGenuine, maxChains, parseChain } from "./chain.ts";
+import type { KeptHead } from "./head.ts";
 import { batchesOf, listSegments } from "./stored_batches.ts";
-
-/** Where a chain ended when the owner looked. */
-export interface KeptHead {
-  readonly chain: string;
-  readonly seq: number;
-  readonly hash: string;
-}
 
 interface VerifiedAudit {
   readonly chains: number;
@@ -31,17 +25,6 @@ export async function auditHeads(storage: Storage): Promise<readonly KeptHead[]>
     const chain = parseChain(value);
     return chain === null ? [] : [{ chain: key.at(-1) ?? "", seq: chain.seq, hash: chain.hash }];
   });
-}
-
-/** The text of a head: `CHAIN:NUMBER:HASH`. */
-export function headText({ chain, seq, hash }: KeptHead): string {
-  return `${chain}:${seq}:${hash}`;
-}
-
-/** `null` for what is no head. */
-export function parseHead(text: string): KeptHead | null {
-  const [, chain = "", seq = "", hash = ""] = /^(\d{1,4}):(\d{1,15}):([\w-]{43}|)$/.exec(text) ?? [];
-  return chain === "" ? null : { chain, seq: Number(seq), hash };
 }
 
 /** Checks every chain from its head back to its beginning, or to what retention removed. */

@@ -173,14 +173,13 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...dependencies,
     probeStorage,
     ...approval,
-    live: records.live,
+    ...records,
     nameOfClient,
     authorizationServer,
     servicenow,
     model: toolbox.model,
     workspace: toolbox.workspace,
     tools,
-    steps: records.steps,
   });
   const http = createHttpSide(config, {
     ...dependencies,

@@ -6,6 +6,7 @@ import type { FreeSpace } from "../kernel/free_space.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import { describeModels } from "../ollama/models_report.ts";
+import type { ExportState, LogExport } from "../telemetry/log_export.ts";
 import type { LocalModel } from "../ollama/port.ts";
 import { confinementWords } from "./confinement.ts";
 import { examineCertificate } from "./doctor/certificate.ts";
@@ -22,6 +23,7 @@ interface HealthParts {
   readonly model: LocalModel;
   readonly kernel?: KernelAccess | undefined;
   readonly timers: Timers;
+  readonly logExport: LogExport | null;
 }
 
 export function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<readonly HealthFact[]> {
@@ -33,6 +35,7 @@ export function createConsoleHealth(config: Config, parts: HealthParts): () => P
     wallFact(config, parts.kernel),
     ...diskFacts(config, parts.kernel),
     ...certificateFacts(config, parts.serverUrl),
+    ...parts.logExport === null ? [] : [exportFact(parts.logExport.state)],
   ];
   return () => {
     if (last === null || timers.elapsed() - last.at > keptMs) last = { at: timers.elapsed(), facts: look() };
@@ -115,4 +118,14 @@ function certificateFacts({ http: { tls } }: Config, serverUrl: string): readonl
     state: state === "well" ? "good" : "warn",
     words: remedy === undefined ? text : `${text}: ${remedy}`,
   }));
+}
+
+/** Of this process since its start. */
+function exportFact({ collector, sent, lost, waiting, problem }: ExportState): HealthFact {
+  const name = "Audit export";
+  const counts = `${sent} lines sent to ${collector}, ${lost} lost, ${waiting} wait.`;
+  if (problem !== null) {
+    return { name, state: "bad", words: `The collector does not take lines: ${problem}. ${counts}` };
+  }
+  return { name, state: lost === 0 ? "good" : "warn", words: counts };
 }

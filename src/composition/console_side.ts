@@ -27,6 +27,7 @@ import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool } from "../mcp/tool.ts";
 import type { Timers } from "../lib/time/timers.ts";
+import type { LogExport } from "../telemetry/log_export.ts";
 import type { LocalModel } from "../ollama/port.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
 import { createConsoleChanges } from "./workspaces/console_changes.ts";
@@ -54,6 +55,7 @@ interface ConsoleParts extends Installation {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly steps: StepLog;
+  readonly logExport: LogExport | null;
 }
 
 /** The console of one server; no routes where it is off. */

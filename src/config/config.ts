@@ -128,7 +128,7 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
       missing: instance === undefined || access !== null ? [] : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
     },
     storage,
-    telemetry: { ...values.telemetry, ...readTelemetryRequest(env) },
+    telemetry: { ...values.telemetry, ...readTelemetryRequest(env, { onDeploy }) },
     workspace,
     inForce: settingsInForce(sources),
     formerSettings: formerSettingsIn(variables),

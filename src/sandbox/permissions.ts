@@ -78,8 +78,12 @@ export function listenAddresses(
  * the main thread fetches them, with the check of every address in between.
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
-  const { ollama, servicenow: { access }, storage: { database } } = settings;
-  const urls = [ollama.host.baseUrl, ...access === undefined ? [] : [access.instance]];
+  const { ollama, servicenow: { access }, storage: { database }, telemetry: { logs } } = settings;
+  const urls = [
+    ollama.host.baseUrl,
+    ...access === undefined ? [] : [access.instance],
+    ...logs === null ? [] : [logs.url],
+  ];
   const hosts = urls.map((text) => {
     const { hostname, port, protocol } = new URL(text);
     return hostAndPort(hostname, port === "" ? (protocol === "https:" ? 443 : 80) : Number(port));

@@ -11,7 +11,8 @@ import {
 } from "../../src/audit/chain.ts";
 import { auditLineEnd, emptyLine } from "../../src/audit/line.ts";
 import { trimAudit } from "../../src/audit/retention.ts";
-import { auditHeads, headText, type KeptHead, parseHead, verifyAudit } from "../../src/audit/verify.ts";
+import { headText, type KeptHead, parseHead } from "../../src/audit/head.ts";
+import { auditHeads, verifyAudit } from "../../src/audit/verify.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { resealAuditChains } from "../../src/audit/reseal_chains.ts";
 import type { Storage } from "../../src/storage/port.ts";

@@ -9,7 +9,11 @@ import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = async () => ({ ...await import("../../audit/search.ts"), ...await import("../../audit/verify.ts") });
+const load = async () => ({
+  ...await import("../../audit/head.ts"),
+  ...await import("../../audit/search.ts"),
+  ...await import("../../audit/verify.ts"),
+});
 type Operations = Awaited<ReturnType<typeof load>>;
 
 const defaultLimit = "50";

@@ -22,9 +22,7 @@ import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from 
 import { loadKernel } from "../../kernel/kernel.ts";
 import { permittedLibraries } from "../../kernel/library_paths.ts";
 import { raceFreedomOf } from "../../sandbox/race_freedom.ts";
-import { findTelemetry } from "../../telemetry/deno_telemetry.ts";
-
-const fetchTimeoutMs = 5_000;
+import { examineTelemetry } from "./telemetry.ts";
 
 interface ChosenParts {
   readonly parts?: readonly string[];
@@ -45,7 +43,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["workers", () => examineWorkers(config)],
     ["proxy", () => examineProxy(config)],
     ["connections", () => examineConnections(config)],
-    ["telemetry", () => examineTelemetry(config)],
+    ["telemetry", () => examineTelemetry(config.telemetry)],
     ["ollama", () => examineOllama(config, clock)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["registration", () => examineRegistration(config)],
@@ -169,44 +167,6 @@ function* examineRegistration(
     text: `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
     remedy:
       "make a client for them with `clients create`, give them a token of `token create`, or set REGISTRATION=open",
-  };
-}
-
-/** Spans for a collector that does not answer are dropped silently. */
-async function* examineTelemetry({ telemetry: { isAsked, collector } }: Config): AsyncGenerator<Check> {
-  const name = "telemetry";
-  const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
-  const found = findTelemetry();
-  if (found === null) {
-    yield isAsked
-      ? {
-        name,
-        state: "warning",
-        text: "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
-        remedy: "unset OTEL_SDK_DISABLED; compile with: OTEL_DENO=true OTEL_DENO_TRACING=false deno task compile",
-      }
-      : { name, state: "well", text: `off (${turnsOn} turns it on)` };
-    return;
-  }
-  if (found.exportsOwnSpans) {
-    yield {
-      name,
-      state: "broken",
-      text: "on, with Deno's own spans, which hold whole URLs: the server does not start",
-      remedy: "set OTEL_DENO_TRACING=false: the server exports its own spans",
-    };
-    return;
-  }
-  const signal = AbortSignal.timeout(fetchTimeoutMs);
-  const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(
-    () => true,
-    () => false,
-  );
-  yield answers ? { name, state: "well", text: `on; ${collector} answers` } : {
-    name,
-    state: "warning",
-    text: `on, but nothing at ${collector} answers over HTTP`,
-    remedy: "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
   };
 }
 

@@ -9,6 +9,8 @@ import type { Timers } from "../../lib/time/timers.ts";
 import { type Live, openLive } from "../../live/live.ts";
 import type { TakeAudit } from "../../mcp/audit.ts";
 import type { Storage } from "../../storage/port.ts";
+import type { LogExport } from "../../telemetry/log_export.ts";
+import { version } from "../../version.ts";
 import type { Bounds } from "../bounds.ts";
 import type { Installation } from "../installation.ts";
 import { mayHaveSeveralInstances } from "../rate_limits.ts";
@@ -22,6 +24,8 @@ interface CallRecords {
   readonly recordRequest: TakeAudit;
   readonly attempts: AttemptRecorder;
   readonly steps: StepLog;
+  /** The audit's way to a collector; `null` where it stays here. */
+  readonly logExport: LogExport | null;
   close(): Promise<void>;
 }
 
@@ -38,7 +42,14 @@ export async function openCallRecords(
   },
 ): Promise<CallRecords> {
   const createId = (): string => crypto.randomUUID();
-  const audit = startStoredAudit(config.audit, { ...parts, createId, onRequest: (line) => live.noteEnd(line) });
+  const { log: given, timers } = parts;
+  const { logs } = config.telemetry;
+  const logExport = logs === null ? null : (await import("../../telemetry/log_export.ts")) // hardly ever needed
+    .createLogExport({ target: logs, version, instance: createId(), fetch, timers, log: given });
+  const audit = startStoredAudit(config.audit, {
+    ...{ ...parts, createId, logExport },
+    onRequest: (line) => live.noteEnd(line),
+  });
   const summarised = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
   const steps = openStepLog({ ...parts, log: summarised, createId });
   const { serverUrl } = parts;
@@ -67,6 +78,7 @@ export async function openCallRecords(
     },
     attempts,
     steps,
+    logExport,
     async close() {
       live.close();
       log.close();

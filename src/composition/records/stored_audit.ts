@@ -2,12 +2,14 @@
 import type { AuditSettings } from "../../audit/settings.ts";
 import type { AuditParts } from "../../audit/chain_writer.ts";
 import { lineOfLog, lineOfRequest } from "../../audit/lines_of_log.ts";
+import { exportedLines } from "../../audit/exported_lines.ts";
 import { createAuditRecorder } from "../../audit/recorder.ts";
 import { limitStrangers } from "../../audit/stranger_limit.ts";
 import { trimAudit } from "../../audit/retention.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { AuditLine } from "../../audit/line.ts";
+import type { LogExport } from "../../telemetry/log_export.ts";
 import type { TakeAudit } from "../../mcp/audit.ts";
 
 interface StoredAudit {
@@ -29,6 +31,8 @@ export function startStoredAudit(
     readonly createId: () => string;
     /** Is given the lines of requests too, stored or not. */
     readonly onRequest?: (line: AuditLine) => void;
+    /** Is given what was stored, for a collector. */
+    readonly logExport: LogExport | null;
     /** The time by which what is too old may be removed, where the wall clock can be trusted. */
     readonly steadyNow?: () => number | null;
   },
@@ -59,7 +63,8 @@ export function startStoredAudit(
   const recorder = createAuditRecorder({
     ...parts,
     holder: parts.createId(),
-    onStored(bytes) {
+    onStored({ bytes, lines, head }) {
+      parts.logExport?.add(exportedLines(lines, head));
       written += bytes;
       if (written > settings.maxBytes * trimShare) trim();
     },
@@ -77,6 +82,7 @@ export function startStoredAudit(
     async close() {
       await stop();
       await recorder.close();
+      await parts.logExport?.close();
     },
   };
 }
