@@ -3,14 +3,21 @@
  * commands, the module of the server's worker, and the pieces of all, which are loaded when they are used. The commit is
  * written into one of them. Uncommitted changes leave the commit out: such a file is no commit's.
  */
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 
 /** The root of the repository. */
 export const root: string = new URL("..", import.meta.url).pathname;
-const stamp = "@PORTCULLIS_COMMIT@";
+const commitStamp = "@PORTCULLIS_COMMIT@";
+const rootStamp = "@PORTCULLIS_ROOT@";
 
-/** What is bundled; pieces are shared. The program looks for the others here: cli/run.ts, workers/sandboxed_server.ts. */
-const entries = ["main.ts", "src/cli/run_command.ts", "src/composition/workers/server_worker.ts"] as const;
+/** What is bundled; pieces are shared.
+ * The first is the program; it loads the others by their place: lib/program/program_module.ts. */
+const entries: readonly [string, ...string[]] = [
+  "main.ts",
+  "src/cli/run_command.ts",
+  "src/composition/workers/server_worker.ts",
+  ...Array.from(Deno.readDirSync(join(root, "src/cli/commands")), ({ name }) => `src/cli/commands/${name}`).sort(),
+];
 
 const toScript = (entry: string): string => entry.replace(/ts$/, "js");
 const pieceName = /\b(\w+)-[A-Z0-9]{8}\.js\b/g;
@@ -32,17 +39,25 @@ export async function bundleProgram(output: string, commit: string | null, direc
   }).output();
   if (!success) throw new Error(`deno bundle: ${new TextDecoder().decode(stderr)}`);
   const numbers = await numberPieces(output);
-  let stamps = 0;
+  const stamps = new Map([[commitStamp, 0], [rootStamp, 0]]);
   for (const path of await bundledFiles(output)) {
     const text = await Deno.readTextFile(path);
-    stamps += text.split(stamp).length - 1;
+    for (const [stamp, count] of stamps) stamps.set(stamp, count + text.split(stamp).length - 1);
     await Deno.remove(path);
     await Deno.writeTextFile(
       path.replace(pieceName, (name) => numbers.get(name) ?? name),
-      text.replace(stamp, commit ?? "").replaceAll(pieceName, (name) => numbers.get(name) ?? name),
+      text.replace(commitStamp, commit ?? "").replaceAll(rootStamp, rootFrom(path, output))
+        .replaceAll(pieceName, (name) => numbers.get(name) ?? name),
     );
   }
-  if (stamps !== 1) throw new Error("the bundle does not hold the place of the commit exactly once");
+  if ([...stamps.values()].some((count) => count !== 1)) {
+    throw new Error("the bundle does not hold each stamp exactly once");
+  }
+}
+
+/** The way from a file of the bundle to its root, as a module names it. */
+function rootFrom(path: string, output: string): string {
+  return `./${relative(dirname(path), output)}/`.replaceAll(/\\/g, "/").replace("//", "/");
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Config } from "../config/config.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { lookAtPath } from "../config/look_at_path.ts";
 import { leadsInto } from "../config/overlap.ts";
-import { programName } from "../lib/program_name.ts";
+import { programName } from "../lib/program/program_name.ts";
 import type { Result } from "../lib/result.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 

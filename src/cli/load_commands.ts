@@ -1,27 +1,34 @@
 /** What each command does. Apart from their list, since Deno reads what a module may import before it runs it. */
+import { loadProgramModule } from "../lib/program/program_module.ts";
 import type { Command, CommandWork } from "./command.ts";
 import { type CommandName, commands } from "./commands.ts";
 
 const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
-  serve: async () => (await import("./commands/serve.ts")).serveCommand,
-  harden: async () => (await import("./commands/harden.ts")).hardenCommand,
-  stdio: async () => (await import("./commands/stdio.ts")).stdioCommand,
-  connect: async () => (await import("./commands/connect.ts")).connectCommand,
-  token: async () => (await import("./commands/token.ts")).tokenCommand,
-  users: async () => (await import("./commands/users.ts")).usersCommand,
-  clients: async () => (await import("./commands/clients.ts")).clientsCommand,
-  keys: async () => (await import("./commands/keys.ts")).keysCommand,
-  audit: async () => (await import("./commands/audit.ts")).auditCommand,
-  trash: async () => (await import("./commands/trash.ts")).trashCommand,
-  connections: async () => (await import("./commands/connections.ts")).connectionsCommand,
-  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
-  config: async () => (await import("./commands/config.ts")).configCommand,
-  "hash-password": async () => (await import("./commands/hash_password.ts")).hashPasswordCommand,
-  backup: async () => (await import("./commands/backup.ts")).backupCommand,
-  restore: async () => (await import("./commands/restore.ts")).restoreCommand,
-  healthcheck: async () => (await import("./commands/healthcheck.ts")).healthcheckCommand,
-  completions: async () => (await import("./commands/completions.ts")).createCompletionsCommand(() => loadCommands()),
+  serve: async () => (await load<typeof import("./commands/serve.ts")>("serve")).serveCommand,
+  harden: async () => (await load<typeof import("./commands/harden.ts")>("harden")).hardenCommand,
+  stdio: async () => (await load<typeof import("./commands/stdio.ts")>("stdio")).stdioCommand,
+  connect: async () => (await load<typeof import("./commands/connect.ts")>("connect")).connectCommand,
+  token: async () => (await load<typeof import("./commands/token.ts")>("token")).tokenCommand,
+  users: async () => (await load<typeof import("./commands/users.ts")>("users")).usersCommand,
+  clients: async () => (await load<typeof import("./commands/clients.ts")>("clients")).clientsCommand,
+  keys: async () => (await load<typeof import("./commands/keys.ts")>("keys")).keysCommand,
+  audit: async () => (await load<typeof import("./commands/audit.ts")>("audit")).auditCommand,
+  trash: async () => (await load<typeof import("./commands/trash.ts")>("trash")).trashCommand,
+  connections: async () => (await load<typeof import("./commands/connections.ts")>("connections")).connectionsCommand,
+  doctor: async () => (await load<typeof import("./commands/doctor.ts")>("doctor")).doctorCommand,
+  config: async () => (await load<typeof import("./commands/config.ts")>("config")).configCommand,
+  "hash-password": async () =>
+    (await load<typeof import("./commands/hash_password.ts")>("hash_password")).hashPasswordCommand,
+  backup: async () => (await load<typeof import("./commands/backup.ts")>("backup")).backupCommand,
+  restore: async () => (await load<typeof import("./commands/restore.ts")>("restore")).restoreCommand,
+  healthcheck: async () => (await load<typeof import("./commands/healthcheck.ts")>("healthcheck")).healthcheckCommand,
+  completions: async () =>
+    (await load<typeof import("./commands/completions.ts")>("completions")).createCompletionsCommand(() =>
+      loadCommands()
+    ),
 };
+
+const load = <Module>(file: string): Promise<Module> => loadProgramModule(`src/cli/commands/${file}.ts`);
 
 /** The commands, with what they do. */
 export async function loadCommands(listed: typeof commands = commands): Promise<readonly Command[]> {

@@ -3,6 +3,7 @@
  * alone take half as long as a bare start.
  */
 import { createOutput } from "../lib/log/output.ts";
+import { loadProgramModule } from "../lib/program/program_module.ts";
 import { pause } from "../lib/time/pause.ts";
 import { version, versionText } from "../version.ts";
 import type { CommandContext, CommandStatus, ExitStatus } from "./command.ts";
@@ -38,17 +39,8 @@ async function answer(
   if (["--version", "-V", "-v", "version"].includes(only)) context.print(`portcullis ${versionText}\n`);
   else if (["--help", "-h", "help"].includes(only)) context.print(helpText(commands, version));
   else {
-    const { runCommand }: typeof import("./run_command.ts") = await import(runCommandUrl());
+    const { runCommand } = await loadProgramModule<typeof import("./run_command.ts")>("src/cli/run_command.ts");
     return await runCommand(args, context);
   }
   return { status: 0 };
-}
-
-/**
- * Beside this file in the sources, below the program in a bundle. No literal: Deno would read every module behind it
- * before the first line runs.
- */
-function runCommandUrl(): string {
-  const path = import.meta.url.endsWith(".ts") ? "./run_command.ts" : "./src/cli/run_command.js";
-  return new URL(path, import.meta.url).href;
 }

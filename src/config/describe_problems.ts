@@ -1,5 +1,5 @@
 /** Configuration problems in words, all at once. */
-import { programName } from "../lib/program_name.ts";
+import { programName } from "../lib/program/program_name.ts";
 import type { ConfigProblem } from "./problem.ts";
 
 /** `error:` then one line a problem: field, value, hint. Where only flags of a command are wrong, its help is the hint. */

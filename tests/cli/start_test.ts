@@ -13,7 +13,16 @@ interface ModuleGraph {
 const root = new URL("../..", import.meta.url);
 
 /** Everything that is evaluated before the module at `entry` is. */
-async function loadedWith(entry: string): Promise<ReadonlySet<string>> {
+function loadedWith(entry: string): Promise<ReadonlySet<string>> {
+  return modulesOf(entry, ({ isDynamic }) => !isDynamic);
+}
+
+/** Everything that Deno reads before it evaluates the module at `entry`: what may be imported later, too. */
+function readWith(entry: string): Promise<ReadonlySet<string>> {
+  return modulesOf(entry, () => true);
+}
+
+async function modulesOf(entry: string, follow: (dependency: Dependency) => boolean): Promise<ReadonlySet<string>> {
   const { href } = new URL(entry, root);
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", href], cwd: root }).output();
   const { modules }: ModuleGraph = JSON.parse(new TextDecoder().decode(stdout));
@@ -22,8 +31,8 @@ async function loadedWith(entry: string): Promise<ReadonlySet<string>> {
   const visit = (specifier: string): void => {
     if (loaded.has(specifier)) return;
     loaded.add(specifier);
-    for (const { isDynamic, code } of dependenciesOf.get(specifier) ?? []) {
-      if (!isDynamic && code?.specifier !== undefined) visit(code.specifier);
+    for (const dependency of dependenciesOf.get(specifier) ?? []) {
+      if (follow(dependency) && dependency.code?.specifier !== undefined) visit(dependency.code.specifier);
     }
   };
   visit(href);
@@ -45,6 +54,16 @@ Deno.test("the program starts without packages, databases and the modules of Nod
   const slow =
     /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|tools|workspace|http)\/(?!(settings|port)\.ts$)/;
   assert.deepEqual(loaded.filter((specifier) => slow.test(specifier)), []);
+});
+
+Deno.test("the main thread of a server reads no other command, and nothing of what its worker runs", async () => {
+  for (const entry of ["src/cli/run_command.ts", "src/cli/commands/serve.ts"]) {
+    const read = [...await readWith(entry)];
+    assert.ok(read.includes("src/lib/program/program_module.ts"), "the graph was read");
+    const others =
+      /^npm:|^src\/cli\/commands\/(?!serve\.ts$)|^src\/(mcp|tools|workspace|http|storage)\/(?!(settings|port|database_url|data_directory\/data_files)\.ts$)/;
+    assert.deepEqual(read.filter((specifier) => others.test(specifier)), [], entry);
+  }
 });
 
 Deno.test("the server starts without what only another configuration uses", async () => {

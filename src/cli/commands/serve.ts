@@ -6,6 +6,7 @@ import {
   serverWorkerUrl,
   startSandboxedServer,
 } from "../../composition/workers/sandboxed_server.ts";
+import { loadProgramModule } from "../../lib/program/program_module.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 import { missingParts } from "../missing_parts.ts";
 import { stopRequested } from "../stop_requested.ts";
@@ -41,7 +42,9 @@ export async function serve(
       );
       return 1;
     }
-    const { serveOnDeploy } = await import("./serve_on_deploy.ts");
+    const { serveOnDeploy } = await loadProgramModule<typeof import("./serve_on_deploy.ts")>(
+      "src/cli/commands/serve_on_deploy.ts",
+    );
     return await serveOnDeploy(config, { print, say }, []);
   }
   if (config.server.workers > 1 && Deno.build.os !== "linux") {

@@ -3,6 +3,7 @@ import { createDocumentFetcher, type FetchDocument } from "../../authorization_s
 import { createInternet } from "../../authorization_server/documents/internet.ts";
 import type { Config } from "../../config/config.ts";
 import type { WriteLines } from "../../lib/log/json_log.ts";
+import { programModuleUrl } from "../../lib/program/program_module.ts";
 import type { Failed, Ready, Refused, Stopped } from "./messages.ts";
 import { giveUp, permissionNames } from "../../sandbox/own_permissions.ts";
 import { startServerThread } from "./server_thread.ts";
@@ -43,8 +44,7 @@ export function documentFetcherOf({ authorizationServer }: Config): FetchDocumen
     : null;
 }
 
-/** The module of the worker with the server's own tools: beside this file in the sources, below the program in a bundle. */
+/** The module of the worker with the server's own tools. */
 export function serverWorkerUrl(): URL {
-  const path = import.meta.url.endsWith(".ts") ? "./server_worker.ts" : "./src/composition/workers/server_worker.js";
-  return new URL(path, import.meta.url);
+  return programModuleUrl("src/composition/workers/server_worker.ts");
 }
