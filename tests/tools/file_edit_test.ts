@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { fileEditTool } from "../../src/tools/files/file_edit.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { readWholeFile } from "../../src/workspace/text/whole_file.ts";
+import { at } from "../workspace/contract.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_edit replaces the one occurrence and answers with count, version and difference", () =>
@@ -191,4 +196,79 @@ Deno.test("a refused edit of several files says that nothing was changed, whatev
     const { message } = await failureOf(fileEditTool(workspace), { edits: [...edits, missing] });
     assert.match(message, /^Failed to edit file: no such file or directory \(zzz\); nothing was changed/);
     assert.equal(Deno.readTextFileSync(`${root}/a`), "one\n");
+  }));
+
+/** On the disk and in the store. */
+async function inBoth(body: (workspace: Workspace) => Promise<void>): Promise<void> {
+  await withWorkspace(({ workspace }) => body(workspace));
+  const directory = Deno.makeTempDirSync({ prefix: "portcullis-" });
+  const storage = openSqliteStorage({ path: `${directory}/store.sqlite`, clock: systemClock });
+  const workspace = openStoreWorkspace({ storage, name: "shared" });
+  try {
+    await body(workspace);
+  } finally {
+    await workspace.close();
+    await storage.close();
+    Deno.removeSync(directory, { recursive: true });
+  }
+}
+
+async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  for (let offset = 0; offset < bytes.length; offset += 1_000_000) yield bytes.subarray(offset, offset + 1_000_000);
+}
+
+Deno.test("file_edit edits files of up to 16 MiB, which one write could not bring", () =>
+  inBoth(async (workspace) => {
+    const edit = fileEditTool(workspace);
+    const put = async (path: string, text: string): Promise<void> => {
+      assert.ok((await workspace.receive(at(path), inPieces(text))).ok);
+    };
+    const textOf = async (path: string): Promise<string> => {
+      const whole = await readWholeFile(workspace, at(path), 20_000_000);
+      assert.ok(whole.ok);
+      return new TextDecoder().decode(whole.value.bytes);
+    };
+    const rows = Array.from({ length: 100_000 }, (_, row) => `row ${row} of a table\r\n`).join("");
+    await put("table.csv", rows);
+    const answer = await answerOf(edit, {
+      path: "table.csv",
+      edits: [{ old_text: "row 5 of", new_text: "row five of" }, {
+        old_text: "row 99999 of",
+        new_text: "the last of\n",
+      }],
+    });
+    assert.match(answer.text, /2 replacements, \d+ bytes, version [0-9a-f]{12}\n@@ -6 \+6 @@\n-row 5 of/);
+    const edited = rows.replace("row 5 of", "row five of").replace("row 99999 of", "the last of\r\n");
+    assert.equal(await textOf("table.csv"), edited);
+
+    const line = `${"x".repeat(1_500_000)}old${"y".repeat(1_500_000)}`;
+    await put("app.min.js", line);
+    const long = await answerOf(edit, { path: "app.min.js", old_text: "old", new_text: "new" });
+    assert.ok(long.text.length < 500, long.text);
+    assert.equal(await textOf("app.min.js"), line.replace("old", "new"));
+
+    // several files, one of which refuses: none is changed
+    const both = {
+      edits: [{ path: "table.csv", old_text: "row five", new_text: "x" }, {
+        path: "app.min.js",
+        old_text: "old",
+        new_text: "x",
+      }],
+    };
+    assert.match((await failureOf(edit, both)).message, /old_text is not in the file.*nothing was changed/);
+    assert.equal(await textOf("table.csv"), edited);
+
+    const grown = { path: "app.min.js", old_text: "x", new_text: "xx", replace_all: true };
+    assert.match((await failureOf(edit, grown)).message, /would have 4500003 bytes and the limit is 4048579/);
+    await put("huge.log", "a line\n".repeat(2_400_000));
+    assert.match(
+      (await failureOf(edit, { path: "huge.log", old_text: "a", new_text: "b" })).message,
+      /it has 16800000 bytes and the limit is \d+; file_write with mode append adds at its end \(huge\.log\)$/,
+    );
+    const two = { edits: ["half.log", "other.log"].map((path) => ({ path, old_text: "the end", new_text: "end" })) };
+    await put("half.log", `${"a line\n".repeat(1_300_000)}the end`);
+    await put("other.log", `${"a line\n".repeat(1_300_000)}the end`);
+    assert.match((await failureOf(edit, two)).message, /it has 9100007 bytes and the limit is 7677209/);
+    assert.ok((await answerOf(edit, { path: "half.log", ...two.edits[0] })).text.includes("1 replacement"));
   }));

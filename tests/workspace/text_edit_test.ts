@@ -171,7 +171,13 @@ Deno.test("a passage in which too many lines change to be shown is shown on both
   const onlyRemoved = (await differenceOf(text, "")).split("\n");
   assert.deepEqual([onlyRemoved[40], onlyRemoved.length], ["-line 40 old", 42]);
   const long = await differenceOf(`${"a".repeat(20_000)}\n`, `${"b".repeat(20_000)}\n`);
-  assert.match(long, /\n-a+\n\+b+\n\(cut; lines removed: 1, added: 1\)$/);
+  assert.match(long, /\n-a{2000}… \(18000 characters more\)\n\+b{2000}… \(18000 characters more\)$/);
+  const [start, end] = ["x".repeat(1_000_000), "y".repeat(500_000)];
+  const passage = await differenceOf(`${start}old${end}\nnext\n`, `${start}newer${end}\nnext\n`);
+  assert.equal(
+    passage,
+    `@@ -1 +1 @@\n-…${"x".repeat(60)}old${"y".repeat(60)}…\n+…${"x".repeat(60)}newer${"y".repeat(60)}…`,
+  );
 });
 
 /** Applies hunks without context; the numbers, the removed lines and missing line ends must all be right. */

@@ -3,21 +3,24 @@ import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
+import { createKeyedMutex } from "../../workspace/keyed_mutex.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
-import { passagesOf } from "../../workspace/text/passages.ts";
-import { editAnswer, editRefusal } from "./edit_answer.ts";
-import { planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
+import { editAnswer, editRefusal } from "./edit/edit_answer.ts";
+import { type FileEdits, planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit/edit_plan.ts";
+import { writeAll, type WriteFailure } from "./edit/edit_write.ts";
 import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
 import { beginChange } from "./undo/changing.ts";
 
+type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+
 const action = "edit file";
 const maxEdits = 100;
 /** Each is held in memory, before and after, until all are written. */
 const maxEditedFiles = 20;
-/** Others may write between our reading and writing; the edit is then made anew. */
-const maxAttempts = 20;
+/** Files of one call together, where they are larger than one read: a call needs some eight times as much memory. */
+const maxLargeBytes = 16 * 1024 * 1024;
 
 const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
 const edit = z.strictObject({
@@ -55,6 +58,7 @@ const oneFile = {
 
 /** Edits text files of the workspace. */
 export function fileEditTool(source: WorkspaceSource): Tool {
+  const large = createKeyedMutex(); // one call with large files at a time
   return defineTool({
     name: "file_edit",
     title: "Edit files",
@@ -80,7 +84,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       const edits = wantedEdits(request);
       if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
       const workspace = beginChange(source, context, "file_edit").workspace;
-      const byFile = new Map<string, { readonly path: WorkspacePath; readonly edits: WantedEdit[] }>();
+      const byFile = new Map<string, FileEdits & { readonly edits: WantedEdit[] }>();
       for (const each of edits) {
         const path = parseFilePath(each.path);
         if (!path.ok) return await suggestRelative(workspace, "path", path.error, each.path);
@@ -92,7 +96,14 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       if (byFile.size > maxEditedFiles) {
         return editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
       }
-      return await editFiles(workspace, [...byFile.values()], request.dry_run);
+      const files = [...byFile.values()];
+      const dryRun = request.dry_run;
+      const { outcome, isLarge } = await editFiles(workspace, files, { dryRun, room: 0 });
+      if (!isLarge) return outcome;
+      return await large.run(
+        "",
+        async () => (await editFiles(workspace, files, { dryRun, room: maxLargeBytes })).outcome,
+      );
     },
   });
 }
@@ -122,82 +133,64 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
   return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
 }
 
+interface Limits {
+  readonly dryRun: boolean;
+  /** What files that are larger than one read may have together. */
+  readonly room: number;
+}
+
+/** `isLarge`: with room for a large file the edits may be made. */
 async function editFiles(
   workspace: Workspace,
-  files: readonly { readonly path: WorkspacePath; readonly edits: readonly WantedEdit[] }[],
-  dryRun: boolean,
-): Promise<ToolOutcome> {
+  files: readonly FileEdits[],
+  { dryRun, room }: Limits,
+): Promise<{ readonly outcome: ToolOutcome; readonly isLarge: boolean }> {
   const isOne = files.length === 1 && files[0]?.edits.length === 1;
   const planned: PlannedFile[] = [];
-  for (const { path, edits } of files) {
-    const plan = await planFile(workspace, path, edits);
+  let left = room;
+  for (const file of files) {
+    const plan = await planFile(workspace, file, left);
     if (!plan.ok) {
-      const failed = toProblem(path, plan.error, isOne);
-      if (failed.ok || "edit" in plan.error) return failed;
-      if (isOne) {
-        const named = await suggestNear(workspace, path, failed);
-        const isNew = failed.code === "not_found" && named.message === failed.message;
-        return isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named;
-      }
-      return await suggestNear(workspace, path, { ...failed, message: `${failed.message}; nothing was changed` });
+      const isLarge = "sizeBytes" in plan.error;
+      return { outcome: await toRefusal(workspace, file.path, plan.error, isOne), isLarge };
     }
     planned.push(plan.value);
+    const { byteLength } = plan.value.before;
+    if (byteLength > workspace.limits.maxReadBytes) left -= byteLength;
   }
-  if (dryRun) return await editAnswer(planned, null);
-  const written: PlannedFile[] = [];
-  for (const [index, { path, edits }] of files.entries()) {
-    const plan = planned[index];
-    if (plan === undefined) throw new RangeError("each file has its plan");
-    const outcome = await writePlan(workspace, { path, edits, plan });
-    if ("planned" in outcome) {
-      written.push(outcome.planned);
-      continue;
-    }
-    const kept = await restore(workspace, written);
-    const failed = toProblem(path, outcome.problem, isOne);
-    if (failed.ok || written.length === 0) return failed;
-    if (kept.length === 0) return { ...failed, message: `${failed.message}; nothing was changed` };
-    return {
-      ...failed,
-      message: `${failed.message}; these files stay changed, since others wrote to them: ${kept.join(", ")}`,
-    };
-  }
-  return await editAnswer(written, written);
+  if (dryRun) return { outcome: await editAnswer(planned, null), isLarge: false };
+  const done = await writeAll(workspace, planned, room);
+  if ("written" in done) return { outcome: await editAnswer(done.written, done.written), isLarge: false };
+  return { outcome: toWriteFailure(done, isOne), isLarge: false };
 }
 
-/** Writes one file; when another wrote in between, the edits are made in the new text. */
-async function writePlan(
+async function toRefusal(
   workspace: Workspace,
-  { path, edits, plan }: {
-    readonly path: WorkspacePath;
-    readonly edits: readonly WantedEdit[];
-    readonly plan: PlannedFile;
-  },
-): Promise<{ readonly planned: PlannedFile } | { readonly problem: PlanProblem }> {
-  let current = plan;
-  for (let attempt = 1;; attempt++) {
-    const passages = workspace.trash === null ? undefined : await passagesOf(current.beforeText, current.afterText);
-    const options = { ifMatch: current.beforeSha256, ...passages === undefined ? {} : { passages } };
-    const result = await workspace.write(path, current.after, options);
-    if (result.ok) return { planned: { ...current, afterSha256: result.value.sha256 } };
-    if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
-    const again = await planFile(workspace, path, edits);
-    if (!again.ok) return { problem: again.error };
-    current = again.value;
+  path: WorkspacePath,
+  problem: PlanProblem,
+  isOne: boolean,
+): Promise<ToolOutcome> {
+  const failed = toProblem(path, problem, isOne);
+  if ("edit" in problem) return failed;
+  if (!isOne) {
+    return await suggestNear(workspace, path, { ...failed, message: `${failed.message}; nothing was changed` });
   }
+  const named = await suggestNear(workspace, path, failed);
+  const isNew = failed.code === "not_found" && named.message === failed.message;
+  return isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named;
 }
 
-/** Puts back what was there; the names of files that others changed since. */
-async function restore(workspace: Workspace, written: readonly PlannedFile[]): Promise<readonly string[]> {
-  const kept: string[] = [];
-  for (const { path, before, afterSha256 } of written) {
-    const restored = await workspace.write(path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
-    if (!restored.ok) kept.push(showName(path.text));
-  }
-  return kept;
+function toWriteFailure({ path, problem, restored, kept }: WriteFailure, isOne: boolean): ToolOutcome {
+  const failed = toProblem(path, problem, isOne);
+  if (restored.length === 0) return failed;
+  if (kept.length === 0) return { ...failed, message: `${failed.message}; nothing was changed` };
+  return {
+    ...failed,
+    message: `${failed.message}; these files stay changed, since others wrote to them: ${kept.join(", ")}`,
+  };
 }
 
-function toProblem(path: WorkspacePath, problem: PlanProblem, isOne: boolean): ToolOutcome {
+function toProblem(path: WorkspacePath, problem: PlanProblem, isOne: boolean): Failure {
   if (!("edit" in problem)) return toFailure(action, path, problem);
   const where = isOne ? "" : ` (edit ${problem.edit.number}, ${showName(path.text)}; nothing was changed)`;
   return editRefusal(problem.code, `${problem.words}${where}`);

@@ -14,6 +14,7 @@ import {
   readLines,
   type TextPosition,
 } from "../../workspace/text/lines.ts";
+import { readWholeFile } from "../../workspace/text/whole_file.ts";
 import type { ReadCursor } from "./cursor.ts";
 import type { LineRequest } from "./read_request.ts";
 
@@ -109,18 +110,11 @@ async function readWidePart(
   path: WorkspacePath,
   request: TextRequest,
 ): Promise<Result<LargePart, TextProblem>> {
-  const pieces: Uint8Array[] = [];
-  for (let offsetBytes = 0;;) {
-    const read = await workspace.read(path, { offsetBytes, lengthBytes: workspace.limits.maxReadBytes });
-    if (!read.ok) return read;
-    const { bytes, sizeBytes, version, modifiedAt } = read.value;
-    if (sizeBytes > maxWideBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxWideBytes });
-    pieces.push(bytes);
-    offsetBytes += bytes.byteLength;
-    if (bytes.byteLength > 0 && offsetBytes < sizeBytes) continue;
-    const part = selectText({ bytes: Buffer.concat(pieces), version }, request);
-    return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
-  }
+  const read = await readWholeFile(workspace, path, maxWideBytes);
+  if (!read.ok) return read;
+  const { sizeBytes, modifiedAt } = read.value;
+  const part = selectText(read.value, request);
+  return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
 }
 
 async function readBytePart(

@@ -40,7 +40,10 @@ const remedies: Readonly<Record<string, Partial<Record<WorkspaceRefusal["reason"
     is_directory: "; name a file in it",
     too_large: "; write the rest with mode append",
   },
-  "edit file": { is_directory: "; name a file in it" },
+  "edit file": {
+    is_directory: "; name a file in it",
+    too_large: "; file_write with mode append adds at its end",
+  },
   "create directory": { already_exists: "; choose another name" },
 };
 

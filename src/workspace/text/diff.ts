@@ -1,4 +1,5 @@
 /** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
+import { shortenLines } from "./long_diff_lines.ts";
 
 /** Lines that are shown; what is beyond is only counted. */
 const maxShownLines = 40;
@@ -68,17 +69,18 @@ function show(hunks: readonly Hunk[], shift: number): string {
   let lines = 0;
   let characters = 0;
   for (const [index, hunk] of hunks.entries()) {
-    const text = hunk.lines.join("\n");
-    lines += hunk.lines.length;
+    const hunkLines = shortenLines(hunk.lines);
+    const text = hunkLines.join("\n");
+    lines += hunkLines.length;
     characters += text.length;
     if (index > 0 && (lines > maxShownLines || characters > maxShownCharacters)) {
       shown.push(`(and ${hunks.length - index} further ${hunks.length - index === 1 ? "place" : "places"})`);
       break;
     }
-    const isCut = hunk.lines.length > maxShownLines || text.length > maxShownCharacters;
+    const isCut = hunkLines.length > maxShownLines || text.length > maxShownCharacters;
     shown.push(
       `@@ -${range(hunk.oldStart + shift, hunk.oldLines)} +${range(hunk.newStart + shift, hunk.newLines)} @@`,
-      isCut ? someOf(hunk.lines) : text,
+      isCut ? someOf(hunkLines) : text,
     );
   }
   return shown.join("\n");

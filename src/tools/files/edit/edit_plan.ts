@@ -1,11 +1,13 @@
 /** What edits make of one file, before anything is written. */
-import { failure, type Result, success } from "../../lib/result.ts";
-import { showName } from "../../workspace/file_display.ts";
-import type { WorkspacePath } from "../../workspace/path.ts";
-import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
-import type { Alike } from "../../workspace/text/alike.ts";
-import { type EditRefusal, replaceText } from "../../workspace/text/edit.ts";
-import { decodeBytes, encodeText } from "../../workspace/text/encoding.ts";
+import { failure, type Result, success } from "../../../lib/result.ts";
+import { showName } from "../../../workspace/file_display.ts";
+import type { WorkspacePath } from "../../../workspace/path.ts";
+import type { Workspace, WorkspaceRefusal } from "../../../workspace/port.ts";
+import { createFairTurns } from "../../../workspace/text/fair_turns.ts";
+import { readWholeFile } from "../../../workspace/text/whole_file.ts";
+import type { Alike } from "../../../workspace/text/alike.ts";
+import { type EditRefusal, replaceText } from "../../../workspace/text/edit.ts";
+import { decodeBytes, encodeText } from "../../../workspace/text/encoding.ts";
 
 /** One edit of a call. */
 export interface WantedEdit {
@@ -19,9 +21,14 @@ export interface WantedEdit {
   readonly ifVersion: string | undefined;
 }
 
-/** A file with its edits made. */
-export interface PlannedFile {
+/** A file, and what to change in it, in this order. */
+export interface FileEdits {
   readonly path: WorkspacePath;
+  readonly edits: readonly WantedEdit[];
+}
+
+/** A file with its edits made. */
+export interface PlannedFile extends FileEdits {
   readonly before: Uint8Array;
   readonly beforeText: string;
   readonly beforeSha256: string;
@@ -37,13 +44,19 @@ export type PlanProblem =
   | WorkspaceRefusal
   | { readonly edit: WantedEdit; readonly code: string; readonly words: string };
 
-/** Reads the file and makes the edits in memory, each in the text that the one before it left. */
+/**
+ * Reads the file and makes the edits in memory, each in the text that the one before it left. A file that one read does
+ * not give may have up to `maxLargeBytes`.
+ */
 export async function planFile(
   workspace: Workspace,
-  path: WorkspacePath,
-  edits: readonly WantedEdit[],
+  { path, edits }: FileEdits,
+  maxLargeBytes: number,
 ): Promise<Result<PlannedFile, PlanProblem>> {
-  const read = await workspace.read(path);
+  let read = await workspace.read(path);
+  if (!read.ok && read.error.reason === "too_large" && maxLargeBytes > 0) {
+    read = await readWholeFile(workspace, path, maxLargeBytes);
+  }
   if (!read.ok) return read;
   const { bytes, sha256 } = read.value;
   const [first] = edits;
@@ -53,13 +66,18 @@ export async function planFile(
     const words = `its content is no text in UTF-8, UTF-16 or Latin-1 (${showName(path.text)})`;
     return failure({ edit: first, code: "not_text", words });
   }
+  const { maxWriteBytes } = workspace.limits;
+  const isLarge = bytes.byteLength > maxWriteBytes; // such a file was not written in one call
+  const maxBytes = isLarge ? Math.min(maxLargeBytes, bytes.byteLength + maxWriteBytes) : maxWriteBytes;
+  const nextTurn = createFairTurns();
   let { text } = decoded;
   let replacements = 0;
   for (const edit of edits) {
     if (edit.ifVersion !== undefined && !sha256.startsWith(edit.ifVersion.toLowerCase())) {
       return failure({ reason: "conflict" });
     }
-    const edited = replaceText(text, edit, workspace.limits.maxWriteBytes);
+    await nextTurn();
+    const edited = replaceText(text, edit, maxBytes);
     if (!edited.ok) return failure({ edit, ...refusalWords(edited.error) });
     text = edited.value.text;
     replacements += edited.value.count;
@@ -71,6 +89,7 @@ export async function planFile(
   }
   return success({
     path,
+    edits,
     before: bytes,
     beforeText: decoded.text,
     beforeSha256: sha256,

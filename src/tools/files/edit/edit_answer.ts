@@ -1,9 +1,9 @@
 /** What `file_edit` answers: for each file the count, the new version and the difference. */
-import type { ToolOutcome } from "../../mcp/tool.ts";
-import { showName, showText, toPathText } from "../../workspace/file_display.ts";
-import { differenceOf } from "../../workspace/text/diff.ts";
+import type { ToolOutcome } from "../../../mcp/tool.ts";
+import { showName, showText, toPathText } from "../../../workspace/file_display.ts";
+import { differenceOf } from "../../../workspace/text/diff.ts";
 import type { PlannedFile } from "./edit_plan.ts";
-import { count, pageBytes, toVersion } from "./input.ts";
+import { count, pageBytes, toVersion } from "../input.ts";
 
 /** The answer for files as they were written, or for a dry run, which wrote none. */
 export async function editAnswer(
@@ -38,6 +38,6 @@ export async function editAnswer(
 }
 
 /** A refusal in words for the model. */
-export function editRefusal(code: string, words: string): ToolOutcome {
+export function editRefusal(code: string, words: string): Extract<ToolOutcome, { readonly ok: false }> {
   return { ok: false, code, message: `Failed to edit file: ${words}` };
 }

@@ -1,0 +1,81 @@
+/** Writes the files of an edit: all of them, or none unless others write meanwhile. */
+import { showName } from "../../../workspace/file_display.ts";
+import type { WorkspacePath } from "../../../workspace/path.ts";
+import type { Outcome, Workspace, WriteOptions, WrittenFile } from "../../../workspace/port.ts";
+import { passagesOf } from "../../../workspace/text/passages.ts";
+import { planFile, type PlannedFile, type PlanProblem } from "./edit_plan.ts";
+
+const pieceBytes = 1024 * 1024;
+/** Others may write between our reading and writing; the edit is then made anew. */
+const maxAttempts = 20;
+
+/** The file that could not be written, the ones before it, and those of them that could not be put back. */
+export interface WriteFailure {
+  readonly path: WorkspacePath;
+  readonly problem: PlanProblem;
+  readonly restored: readonly PlannedFile[];
+  readonly kept: readonly string[];
+}
+
+/** `maxLargeBytes`: of a file that is larger than one read. */
+export async function writeAll(
+  workspace: Workspace,
+  planned: readonly PlannedFile[],
+  maxLargeBytes: number,
+): Promise<{ readonly written: readonly PlannedFile[] } | WriteFailure> {
+  const written: PlannedFile[] = [];
+  for (const plan of planned) {
+    const outcome = await writePlan(workspace, plan, maxLargeBytes);
+    if ("problem" in outcome) {
+      const kept = await restore(workspace, written);
+      return { path: plan.path, problem: outcome.problem, restored: written, kept };
+    }
+    written.push(outcome.planned);
+  }
+  return { written };
+}
+
+/** Writes one file; when another wrote in between, the edits are made in the new text. */
+async function writePlan(
+  workspace: Workspace,
+  plan: PlannedFile,
+  maxLargeBytes: number,
+): Promise<{ readonly planned: PlannedFile } | { readonly problem: PlanProblem }> {
+  let current = plan;
+  for (let attempt = 1;; attempt++) {
+    const passages = workspace.trash === null ? undefined : await passagesOf(current.beforeText, current.afterText);
+    const options = { ifMatch: current.beforeSha256, ...passages === undefined ? {} : { passages } };
+    const result = await put(workspace, current.path, current.after, options);
+    if (result.ok) return { planned: { ...current, afterSha256: result.value.sha256 } };
+    if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
+    const again = await planFile(workspace, current, maxLargeBytes);
+    if (!again.ok) return { problem: again.error };
+    current = again.value;
+  }
+}
+
+/** Puts back what was there; the names of files that others changed since. */
+async function restore(workspace: Workspace, written: readonly PlannedFile[]): Promise<readonly string[]> {
+  const kept: string[] = [];
+  for (const { path, before, afterSha256 } of written) {
+    const restored = await put(workspace, path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
+    if (!restored.ok) kept.push(showName(path.text));
+  }
+  return kept;
+}
+
+/** What is larger than one write may bring arrives in pieces, and takes effect at once. */
+function put(
+  workspace: Workspace,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  options: WriteOptions,
+): Promise<Outcome<WrittenFile>> {
+  if (bytes.byteLength <= workspace.limits.maxWriteBytes) return workspace.write(path, bytes, options);
+  const { ifMatch } = options;
+  return workspace.receive(path, piecesOf(bytes), ifMatch === undefined ? {} : { ifMatch });
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
+}
