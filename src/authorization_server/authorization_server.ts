@@ -105,7 +105,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     client_credentials: createClientCredentialsGrant(grantTypeOptions),
   };
   const grantTypeNames = Object.keys(grantTypes) as GrantTypeName[];
-  const isLiveToken = createLivenessCheck(storage, users);
+  const isLiveToken = createLivenessCheck(storage, users, clock);
   const setUp = { ...options, users, passwords };
   return {
     // The short paths are MCP's fallback of 2025-03-26, and the ServiceNow guide's.

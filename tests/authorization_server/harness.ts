@@ -275,7 +275,7 @@ export interface TokenAnswer {
 }
 
 export async function postForm(
-  harness: Harness,
+  harness: Pick<Harness, "fetch">,
   path: string,
   form: Record<string, string> | [string, string][],
   headers: Record<string, string> = {},

@@ -6,6 +6,7 @@ import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { serviceNowProfile } from "../../src/mcp/sessions/profile.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
+import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
@@ -101,6 +102,31 @@ Deno.test("a session that another instance ended is noticed at the next request"
   assert.equal((await second.post(rpc("ping"), session)).status, 404);
   await one.close();
   await two.close();
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("a session that ended stays so by a clock that jumps past its end while it is looked up", async () => {
+  const directory = await Deno.makeTempDir();
+  const [started, lifetime] = [systemClock(), 60_000];
+  let now = started;
+  let isJumping = false;
+  const storage = openSqliteStorage({ path: join(directory, "portcullis.db"), clock: () => now });
+  const jumping: Storage = {
+    ...storage,
+    get(key) {
+      if (isJumping) now = started + 2 * lifetime;
+      return storage.get(key);
+    },
+  };
+  const options = { clock: () => now, limits: { sessionLifetimeMs: lifetime } };
+  const [one, other] = [createHarness({ ...options, storage }), createHarness({ ...options, storage: jumping })];
+  const session = await one.openSession();
+  assert.equal(await end(one, session), 204);
+  isJumping = true;
+  assert.equal((await other.post(rpc("ping"), session)).status, 404);
+  [now, isJumping] = [started, false];
+  assert.equal((await other.post(rpc("ping"), session)).status, 404);
+  await storage.close();
   await Deno.remove(directory, { recursive: true });
 });
 

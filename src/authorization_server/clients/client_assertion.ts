@@ -90,10 +90,13 @@ export function createAssertionVerifier(options: {
     const { jti = "", exp = 0 } = payload;
     const id = hashSecret(`${client.id}\n${jti}`);
     // RFC 7523 §3 rule 7: one assertion, one use; of parallel ones in any process the first wins.
+    const keptUntil = (exp + clockToleranceSeconds + 1) * 1_000;
     const isFirst = await storage.commit({
       checks: [{ key: usedAssertions.key(id), version: null }],
-      puts: [usedAssertions.put(id, { clientId: client.id }, (exp + clockToleranceSeconds + 1) * 1_000)],
+      puts: [usedAssertions.put(id, { clientId: client.id }, keptUntil)],
     });
+    // By a clock that has jumped meanwhile, the mark of an earlier use may have expired, as it then has itself.
+    if (keptUntil <= clock()) return failure("invalid_client_assertion");
     return isFirst ? success(client) : failure("replayed_client_assertion");
   };
 }

@@ -1,4 +1,5 @@
 /** Tells the resource server whom a bearer token speaks for, and whether that still holds. */
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Timers } from "../../lib/time/timers.ts";
@@ -28,12 +29,17 @@ export interface Verifier {
   changeCount(): number | Promise<number>;
 }
 
-/** Whether a verified access token is alive: not revoked, its grant still stored, and its user not disabled or reset since. */
-export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId">) => Promise<boolean>;
+/**
+ * Whether a verified access token is alive: not expired nor revoked, its grant still stored, and its user not disabled
+ * or reset since.
+ */
+export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<boolean>;
 
-export function createLivenessCheck(storage: Storage, users: UserDirectory): LivenessCheck {
-  return async ({ grantId, tokenId }) => {
+export function createLivenessCheck(storage: Storage, users: UserDirectory, clock: Clock): LivenessCheck {
+  return async ({ grantId, tokenId, expiresAt }) => {
     const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
+    if (expiresAt <= clock()) return false;
     return grant !== null && revoked === null && await isLiveGrant(users, grant.value);
   };
 }

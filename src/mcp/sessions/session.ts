@@ -116,6 +116,8 @@ export function createSessions(options: SessionOptions): Sessions {
   };
   const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
     const stored = await storage.get(keyOf(session));
+    // By a clock that has jumped meanwhile, its end may be stored and have expired, as it then has itself.
+    if (session.expiresAt <= clock()) return null;
     if (stored !== null) take(session, parseStored(recordShape, stored.value, "mcp_session"));
     session.checkedAt = count;
     return session.ended ? null : session;
