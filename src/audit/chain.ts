@@ -7,6 +7,7 @@ import { hash } from "node:crypto";
 import * as z from "zod";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageKey } from "../storage/port.ts";
+import { auditLineEnd } from "./line.ts";
 
 /** Lines that were stored together. */
 const batch = z.object({
@@ -16,7 +17,6 @@ const batch = z.object({
   prev: z.string(),
   /** Texts of {@link encodeLine}, each with its end. */
   lines: z.string(),
-  count: z.number(),
 });
 
 /** Batches that follow each other, in one entry. */
@@ -74,6 +74,12 @@ function timeText(time: number): string {
 /** Chains of one installation: each stands for one instance at a time. */
 export const maxChains = 1_000;
 
+/** Chains are numbered from 1; a gap shows that one was removed. */
+export function chainNumber(name: string): number | null {
+  const number = /^[1-9]\d{0,3}$/.test(name) ? Number(name) : Infinity;
+  return number <= maxChains ? number : null;
+}
+
 export const emptyChain: Chain = {
   holder: null,
   at: 0,
@@ -96,6 +102,12 @@ export function parseSegment(value: unknown): Segment | null {
   return segment.safeParse(value).data ?? null;
 }
 
+export function countLines({ lines }: AuditBatch): number {
+  let count = 0;
+  for (let at = lines.indexOf(auditLineEnd); at >= 0; at = lines.indexOf(auditLineEnd, at + 1)) count++;
+  return count;
+}
+
 /** What a batch counts of `AUDIT_MAX_BYTES`. */
 export function bytesOf({ lines }: AuditBatch): number {
   return lines.length + batchOverheadBytes;
@@ -108,8 +120,15 @@ export function hashBatch(name: string, seq: number, { from, prev, lines }: Audi
   return hash("sha256", `portcullis-audit-1\n${name}\n${seq}\n${from}\n${prev}\n${lines}`, "base64url");
 }
 
-export function macOfHead(secrets: SecretBox, name: string, { seq, hash }: Pick<Chain, "seq" | "hash">): string {
-  return secrets.authenticate("audit-head", `${name}:${seq}:${hash}`);
+/** Also over what decides about retention: with other numbers of bytes, it would remove lines as if they were too many. */
+function macOfHead(secrets: SecretBox, name: string, head: Omit<Chain, "mac">): string {
+  const { seq, hash, from, lines, bytes } = head;
+  return secrets.authenticate("audit-head", `${name}:${seq}:${hash}:${from}:${lines}:${bytes}`);
+}
+
+/** The chain under its MAC. */
+export function sealHead(secrets: SecretBox, name: string, head: Omit<Chain, "mac">): Chain {
+  return { ...head, mac: macOfHead(secrets, name, head) };
 }
 
 export function macOfCheckpoint(secrets: SecretBox, name: string, removed: Omit<Checkpoint, "mac">): string {

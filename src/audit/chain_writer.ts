@@ -12,14 +12,15 @@ import {
   bytesOf,
   type Chain,
   chainKey,
+  chainNumber,
   chainsKey,
   emptyChain,
   hashBatch,
   isGenuine,
-  macOfHead,
   maxChains,
   oldestEntryKey,
   parseChain,
+  sealHead,
   segmentKey,
 } from "./chain.ts";
 import type { KeptHead } from "./head.ts";
@@ -95,10 +96,9 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       });
       return taken ? { name, head, tail: [], attempt: null } : null;
     }
-    const name = String(Math.max(0, ...found.map(({ key }) => Number(key.at(-1)))) + 1);
-    if (Number(name) > maxChains) throw new RangeError(`There are already ${maxChains} audit chains`);
-    const first = { ...emptyChain, holder, at: now };
-    const head = { ...first, mac: macOfHead(secrets, name, first) };
+    const name = String(Math.max(0, ...found.map(({ key }) => chainNumber(key.at(-1) ?? "") ?? 0)) + 1);
+    if (chainNumber(name) === null) throw new RangeError(`There are already ${maxChains} audit chains`);
+    const head = sealHead(secrets, name, { ...emptyChain, holder, at: now });
     const made = await storage.commit({
       checks: [{ key: chainKey(name), version: null }],
       puts: [{ key: chainKey(name), value: head }],
@@ -117,20 +117,19 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     if (attempt !== null && stored.hash === attempt.head.hash) return settle(chain, attempt);
     if (stored.hash !== chain.head.hash) return null;
     const now = clock();
-    const batch: AuditBatch = { from: Math.max(from, stored.from + 1), prev: stored.hash, lines, count };
+    const batch: AuditBatch = { from: Math.max(from, stored.from + 1), prev: stored.hash, lines };
     const seq = stored.seq + 1;
     const bytes = bytesOf(batch);
     const hash = hashBatch(name, seq, batch);
-    const head: Chain = {
+    const head = sealHead(secrets, name, {
       ...stored,
       at: now,
       seq,
       hash,
-      mac: macOfHead(secrets, name, { seq, hash }),
       from: batch.from,
       lines: stored.lines + count,
       bytes: stored.bytes + bytes,
-    };
+    });
     // What retention removed is not written again.
     const removed = stored.removed?.seq ?? 0;
     const tail = chain.tail.slice(Math.max(0, removed - (stored.seq - chain.tail.length)));

@@ -1,7 +1,7 @@
 /** Change of the master key: authenticates every chain anew. One that was changed stays without a valid MAC. */
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { chainsKey, isGenuine, macOfCheckpoint, macOfHead, maxChains, parseChain } from "./chain.ts";
+import { chainsKey, isGenuine, macOfCheckpoint, maxChains, parseChain, sealHead } from "./chain.ts";
 
 /** May be repeated, and interrupted at any point. */
 export async function resealAuditChains(
@@ -24,10 +24,9 @@ async function resealChain(
   const name = key.at(-1) ?? "";
   if (entry === null || chain === null || !isGenuine(from, name, chain)) return true;
   const { removed } = chain;
-  const value = {
+  const value = sealHead(to, name, {
     ...chain,
-    mac: macOfHead(to, name, chain),
     removed: removed === null ? null : { ...removed, mac: macOfCheckpoint(to, name, removed) },
-  };
+  });
   return await storage.commit({ checks: [{ key, version: entry.version }], puts: [{ key, value }] });
 }

@@ -8,6 +8,7 @@ import {
   type Chain,
   chainsKey,
   type Checkpoint,
+  countLines,
   fromOfOldestKey,
   hashBatch,
   isGenuine,
@@ -17,6 +18,7 @@ import {
   oldestKey,
   parseChain,
   parseSegment,
+  sealHead,
   type Segment,
   segmentKey,
 } from "./chain.ts";
@@ -95,7 +97,12 @@ async function trimChain(
   const lines = at.lines - (chain.removed?.lines ?? 0);
   const unsigned = { ...at, at: clock() };
   const removed: Checkpoint = { ...unsigned, mac: macOfCheckpoint(secrets, name, unsigned) };
-  const value: Chain = { ...chain, removed, lines: chain.lines - lines, bytes: Math.max(0, chain.bytes - bytes) };
+  const value = sealHead(secrets, name, {
+    ...chain,
+    removed,
+    lines: chain.lines - lines,
+    bytes: Math.max(0, chain.bytes - bytes),
+  });
   return await storage.commit({ checks: [{ key, version }], puts: [{ key, value }], deletes }) ? lines : -1;
 }
 
@@ -111,7 +118,7 @@ function follow(
     if (seq + index !== last + 1 || batch.prev !== hash) damaged = true;
     last = seq + index;
     hash = hashBatch(name, last, batch);
-    lines += batch.count;
+    lines += countLines(batch);
   });
   return { seq: last, hash, lines, damaged };
 }

@@ -1,7 +1,17 @@
 /** Finds out whether any stored line was removed, changed or moved. */
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
-import { type Chain, chainKey, chainsKey, hashBatch, isGenuine, maxChains, parseChain } from "./chain.ts";
+import {
+  type Chain,
+  chainKey,
+  chainNumber,
+  chainsKey,
+  countLines,
+  hashBatch,
+  isGenuine,
+  maxChains,
+  parseChain,
+} from "./chain.ts";
 import type { KeptHead } from "./head.ts";
 import { batchesOf, listSegments } from "./stored_batches.ts";
 
@@ -37,7 +47,7 @@ export async function verifyAudit(
   const notes: string[] = [];
   let lines = 0;
   for (const { chain } of kept) if (!names.includes(chain)) problems.push(`chain ${chain} is gone`);
-  const highest = Math.max(0, ...names.map(Number));
+  const highest = Math.max(0, ...names.map((name) => chainNumber(name) ?? 0));
   for (let number = 1; number <= highest; number++) {
     if (!names.includes(String(number))) problems.push(`chain ${number} is gone`);
   }
@@ -98,7 +108,7 @@ async function verifyChain(
     const found = hashBatch(name, seq, batch);
     if (hash !== null && found !== hash) problems.push(`chain ${name}: batch ${seq} was changed`);
     compare(seq, found);
-    lines += batch.count;
+    lines += countLines(batch);
     expected = seq - 1;
     hash = batch.prev;
     if (problems.length >= maxProblems) return lines;

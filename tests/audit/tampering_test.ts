@@ -156,6 +156,25 @@ const attacks: readonly (readonly [name: string, tamper: Tamper, said: RegExp])[
       deletes: [keyOf(segment)],
     });
   }, /its head or checkpoint was changed/],
+  ...(["bytes", "lines", "from"] as const).map((name) =>
+    [`the head's ${name} are changed, which retention would act on`, async ({ storage, head }: Written) => {
+      await storage.commit({ puts: [{ key: chainKey("1"), value: { ...head, [name]: head[name] + 1e12 } }] });
+      const place = auditPlace(storage);
+      await trimAudit(place.parts, { keepMs: 1e12, maxBytes: 1e9, now: place.parts.clock() });
+      assert.equal((await storage.list(segmentsKey("1"), { limit: 100 })).length, 21, "nothing was removed for it");
+    }, /its head or checkpoint was changed/] as const
+  ),
+  ["the count of a batch's lines is changed", async (written) => {
+    const segment = first(written);
+    const batches = segment.batches.map((batch) => ({ ...batch, count: 1_000_000, lines: batch.lines + auditLineEnd }));
+    await put(written.storage, withBatches(segment, batches));
+  }, /batch 80 was changed/],
+  ["a chain with a name of no chain is added, and one is removed", async ({ storage, head }) => {
+    for (const name of ["evil", "NaN", "1e9", "99999"]) {
+      await storage.commit({ puts: [{ key: chainKey(name), value: head }] });
+    }
+    await storage.commit({ puts: [{ key: chainKey("3"), value: head }] });
+  }, /chain 2 is gone/],
   ["the chain's head is made unreadable", async ({ storage }) => {
     await storage.commit({ puts: [{ key: chainKey("1"), value: {} }] });
   }, /its head cannot be read/],
@@ -224,6 +243,16 @@ Deno.test("a chain that was changed is left as it is, and another one begins", a
   await place.write(place.recorder("next"), [{ target: "later" }]);
   assert.equal((await place.search({ target: ["later"] }))[0]?.instance, "2");
   assert.ok(place.logged.some(({ event }) => event === "audit_chain_changed"));
+});
+
+Deno.test("chains with names of no chain do not keep lines from being stored", async () => {
+  const { storage, head } = await writeAudit();
+  for (const name of ["evil", "NaN", "99999", "1000.5"]) {
+    await storage.commit({ puts: [{ key: chainKey(name), value: { ...head, holder: null } }] });
+  }
+  const place = auditPlace(storage);
+  await place.write(place.recorder("next"), [{ target: "later" }]);
+  assert.equal((await place.search({ target: ["later"] }))[0]?.instance, "2");
 });
 
 Deno.test("a head is printed and read again as one text", async () => {
