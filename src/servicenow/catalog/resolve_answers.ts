@@ -4,7 +4,6 @@ import type { GivenValue } from "../changes/value_lines.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { closestWord } from "../../lib/closest_word.ts";
-import { parseSpan } from "../query/dates.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { CatalogItem, Question } from "./port.ts";
 
@@ -114,12 +113,14 @@ async function resolveAnswer(parts: DeskParts, question: Question, value: string
     }
     case "date":
     case "date_time": {
-      const span = parseSpan(value, parts.now(), "UTC");
-      if (span === null) {
-        return invalidInput(`${name}: write a date such as 2026-03-01${kind === "date" ? "" : " 08:00"}`);
+      const dates = await parts.datesOf(value, person);
+      if (dates === null) {
+        return invalidInput(
+          `${name}: write a date such as 2026-03-01${kind === "date" ? "" : ", or 2026-03-01 08:00 in UTC"}`,
+        );
       }
-      const stored = kind === "date" ? span.from.slice(0, 10) : span.from;
-      return success({ stored, shown: stored });
+      const stored = kind === "date" ? dates.firstDay : dates.from;
+      return success({ stored, shown: kind === "date" ? stored : `${stored} UTC` });
     }
     default:
       return success({ stored: value, shown: value });

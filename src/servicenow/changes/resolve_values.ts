@@ -4,7 +4,6 @@ import { isPlatformField } from "../access/field_access.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { columnNamed, unknownColumn } from "../query/columns_by_name.ts";
-import { parseSpan } from "../query/dates.ts";
 import { distinctChoices, valuesOfChoice } from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import type { Person } from "../schema/person_cache.ts";
@@ -42,7 +41,7 @@ export async function resolveValues(
 type Value = Result<Pick<ResolvedValue, "stored" | "shown">, ServicenowFailure>;
 
 async function resolveValue(
-  { choicesOfColumn, references, now }: DeskParts,
+  { choicesOfColumn, references, datesOf }: DeskParts,
   { columns, column, value }: { readonly columns: TableColumns; readonly column: Column; readonly value: string },
   person: Person,
 ): Promise<Value> {
@@ -78,9 +77,9 @@ async function resolveValue(
     return choices.ok ? choiceValue(column, value, choices.value) : choices;
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
-    const span = parseSpan(value, now(), "UTC");
-    if (span === null) return invalidInput(`${name}: write a date such as 2026-03-01 08:00, in UTC`);
-    const stored = type === "glide_date" ? span.from.slice(0, 10) : span.from;
+    const dates = await datesOf(value, person);
+    if (dates === null) return invalidInput(`${name}: write a date such as 2026-03-01, or 2026-03-01 08:00 in UTC`);
+    const stored = type === "glide_date" ? dates.firstDay : dates.from;
     return success({ stored, shown: type === "glide_date" ? stored : `${stored} UTC` });
   }
   if (numberTypes.test(type) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) {

@@ -1,18 +1,17 @@
 /** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Result } from "../../lib/result.ts";
-import { success } from "../../lib/result.ts";
 import type { TableAccess } from "../access/table_access.ts";
 import type { CallAs } from "../calls.ts";
 import { readItem } from "../catalog/catalog_item.ts";
 import { orderFromCatalog } from "../catalog/order.ts";
 import { createDeskChanges } from "../changes/desk_changes.ts";
 import type { ServicenowFailure } from "../failure.ts";
-import { storedValue } from "../field_values.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { ServicenowLinks } from "../links/links.ts";
 import type { Caller } from "../caller.ts";
 import { createFindColumn } from "../query/columns_by_name.ts";
+import { createDatesOf } from "../query/person_dates.ts";
 import { createResolveConditions } from "../query/resolve_conditions.ts";
 import { countRecords } from "../records/count.ts";
 import { findRecord } from "../records/find_record.ts";
@@ -85,21 +84,13 @@ function createParts({ callAs, instance, access, clock, elapsed }: DeskOptions):
   const choicesOfColumn = createChoicesOfColumn({ tableApi, remember, choicesOf });
   const references = createReferences({ tableApi, access, remember });
   const findColumn = createFindColumn({ access, columnsOf });
-  /** Days and weeks begin where the person lives. */
-  const zoneOf = async (person: Person): Promise<string> => {
-    const zone = await remember(person, ["time zone"], async () => {
-      const own = await tableApi.row("sys_user", person.account.sysId, person, ["time_zone"]);
-      return own.ok ? success(storedValue(own.value, "time_zone")) : own;
-    });
-    return zone.ok ? zone.value : "";
-  };
+  const datesOf = createDatesOf({ tableApi, remember, now: clock });
   const resolveConditions = createResolveConditions({
     access,
     findColumn,
     choicesOfColumn,
     references,
-    zoneOf,
-    now: clock,
+    datesOf,
   });
   return {
     access,
@@ -112,6 +103,6 @@ function createParts({ callAs, instance, access, clock, elapsed }: DeskOptions):
     references,
     findColumn,
     resolveConditions,
-    now: clock,
+    datesOf,
   };
 }

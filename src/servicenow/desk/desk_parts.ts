@@ -1,9 +1,9 @@
 /** What the jobs of a service desk are made of: built once for an instance, and asked in one person's name at a time. */
-import type { Clock } from "../../lib/time/clock.ts";
 import type { TableAccess } from "../access/table_access.ts";
 import type { CallAs } from "../calls.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { FindColumn } from "../query/columns_by_name.ts";
+import type { DatesOf } from "../query/person_dates.ts";
 import type { ResolveConditions } from "../query/resolve_conditions.ts";
 import type { TableApi } from "../records/table_api.ts";
 import type { ChoicesOf, ChoicesOfColumn } from "../schema/choices.ts";
@@ -21,6 +21,5 @@ export interface DeskParts {
   readonly references: References;
   readonly findColumn: FindColumn;
   readonly resolveConditions: ResolveConditions;
-  /** The time of day. */
-  readonly now: Clock;
+  readonly datesOf: DatesOf;
 }

@@ -6,6 +6,12 @@ interface Span {
   readonly until: string;
 }
 
+/** A span, and the days of it on the person's calendar. */
+export interface DatedSpan extends Span {
+  readonly firstDay: string;
+  readonly lastDay: string;
+}
+
 interface CivilDay {
   readonly year: number;
   readonly month: number;
@@ -65,7 +71,17 @@ function daySpan(first: number, days: number, zone: string): Span {
 const absolute = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?(?:\.\d{1,3})?\s*(Z|UTC|[+-]\d\d:?\d\d)?)?$/i;
 
 /** The span that `text` means; `null` when it is no date. Times without a zone are UTC, days are the person's own. */
-export function parseSpan(text: string, now: number, zone: string): Span | null {
+export function parseDates(text: string, now: number, zone: string): DatedSpan | null {
+  const span = parseSpan(text, now, zone);
+  if (span === null) return null;
+  const day = (stored: string): string => {
+    const at = Date.parse(`${stored.replace(" ", "T")}Z`);
+    return stamp(at + offsetMs(at, zone)).slice(0, 10);
+  };
+  return { ...span, firstDay: day(span.from), lastDay: day(span.until) };
+}
+
+function parseSpan(text: string, now: number, zone: string): Span | null {
   const word = text.trim().toLowerCase().replaceAll(/\s+/g, " ");
   const written = absolute.exec(text.trim());
   if (written !== null) return writtenSpan(written, zone);

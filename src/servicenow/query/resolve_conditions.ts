@@ -9,7 +9,7 @@ import type { Person } from "../schema/person_cache.ts";
 import type { Reference, References } from "../schema/references.ts";
 import type { FindColumn, FoundColumn } from "./columns_by_name.ts";
 import type { Condition, Operator } from "./conditions.ts";
-import { isTimeZone, parseSpan } from "./dates.ts";
+import type { DatesOf } from "./person_dates.ts";
 import { anyOf, toQueryValue } from "./query_value.ts";
 
 /** Terms of a query, and the same in words: what was understood. */
@@ -50,14 +50,12 @@ const encoded: Readonly<Record<Operator, string>> = {
 };
 
 export function createResolveConditions(
-  { access, findColumn, choicesOfColumn, references, zoneOf, now }: {
+  { access, findColumn, choicesOfColumn, references, datesOf }: {
     readonly access: TableAccess;
     readonly findColumn: FindColumn;
     readonly choicesOfColumn: ChoicesOfColumn;
     readonly references: References;
-    /** The time zone of the person. */
-    readonly zoneOf: (person: Person) => Promise<string>;
-    readonly now: () => number;
+    readonly datesOf: DatesOf;
   },
 ): ResolveConditions {
   /** Each of several alternatives, or the whole value where it is one. */
@@ -137,18 +135,22 @@ export function createResolveConditions(
     return termsOf(path, operator, resolved.value.map(({ sysId }) => sysId), names);
   };
 
-  const dateTerm = async (path: string, { operator, value }: Comparison, person: Person): Promise<Term> => {
-    const zone = await zoneOf(person);
-    const span = parseSpan(value, now(), isTimeZone(zone) ? zone : "UTC");
-    if (span === null) {
+  const dateTerm = async (
+    { path, column }: FoundColumn,
+    { operator, value }: Comparison,
+    person: Person,
+  ): Promise<Term> => {
+    const dates = await datesOf(value, person);
+    if (dates === null) {
       return invalidInput(
         `${path}: "${
           value.slice(0, 80)
         }" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
       );
     }
-    const { from, until } = span;
-    const words = (text: string): string => `${path} ${text} UTC`;
+    const isDay = column.type === "glide_date";
+    const [from, until] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
+    const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}`;
     switch (operator) {
       case "=":
         return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${from} to ${until}`) });
@@ -190,7 +192,7 @@ export function createResolveConditions(
     if (column.name === "sys_class_name") return classTerm(path, comparison);
     if (column.reference !== null) return await referenceTerm(found.value, comparison, person);
     if (column.type === "boolean") return booleanTerm(path, operator, value);
-    if (dateTypes.test(column.type)) return await dateTerm(path, comparison, person);
+    if (dateTypes.test(column.type)) return await dateTerm(found.value, comparison, person);
     if (column.choice !== "none") return await choiceTerm(found.value, comparison, person);
     if (isNumeric(column) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) return invalidInput(`${path} must be a number`);
     return textTerm(path, operator, value);
