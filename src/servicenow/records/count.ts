@@ -7,7 +7,7 @@ import type { RecordCount, RecordCountRequest } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
-import { select } from "./selection.ts";
+import { readSelection, select, type Selection } from "./selection.ts";
 import { shownValue } from "./shown_record.ts";
 import { invalidInput } from "../failure.ts";
 
@@ -23,10 +23,18 @@ export async function countRecords(
 ): Promise<Result<RecordCount, ServicenowFailure>> {
   const selected = await select(parts, selection, person);
   if (!selected.ok) return selected;
-  const { table, query, understood } = selected.value;
+  const { table } = selected.value;
   const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy, person);
   if (!grouped.ok) return grouped;
-  const field = grouped.value;
+  return await readSelection(selected.value, (each) => countSelected(parts, each, grouped.value, person));
+}
+
+async function countSelected(
+  parts: DeskParts,
+  { table, query, understood }: Selection,
+  field: string | null,
+  person: Person,
+): Promise<Result<RecordCount, ServicenowFailure>> {
   const groups = new Map<string, number>();
   let count = 0;
   let offset: number | null = 0;

@@ -10,7 +10,7 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput } from "../failure.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { searchArticles } from "./knowledge_search.ts";
-import { select, textColumns } from "./selection.ts";
+import { readSelection, select, type Selection, textColumns } from "./selection.ts";
 import { toShownRecord } from "./shown_record.ts";
 
 /** Requests for one page. */
@@ -35,7 +35,7 @@ export async function searchRecords(
   if (start === null) return invalidInput("cursor must be the one that the page before gave");
   const selected = await select(parts, search, person);
   if (!selected.ok) return selected;
-  const { table, query, understood } = selected.value;
+  const { table } = selected.value;
   const isPlain = search.orderBy === undefined && search.fields === undefined;
   if (table === "kb_knowledge" && search.words !== undefined && isPlain) {
     const articles = await searchArticles(parts, { ...search, words: search.words, offset: start.offset }, person);
@@ -47,9 +47,24 @@ export async function searchRecords(
   if (!names.ok) return names;
   const order = await orderOf(parts, table, search, person);
   if (!order.ok) return order;
+  const asked = { fields: names.value, order: order.value, start };
+  return await readSelection(selected.value, (each) => readPage(parts, search, { ...asked, selected: each }, person));
+}
+
+async function readPage(
+  parts: DeskParts,
+  search: RecordSearch,
+  { selected: { table, query, understood }, fields, order, start }: {
+    readonly selected: Selection;
+    readonly fields: readonly string[];
+    readonly order: readonly string[];
+    readonly start: { readonly offset: number; readonly skip: number };
+  },
+  person: Person,
+): Promise<Result<RecordPage, ServicenowFailure>> {
   const request = {
-    query: [query, ...order.value].filter((term) => term !== "").join("^"),
-    fields: [...names.value, "number", "sys_class_name", ...namingFields(table)],
+    query: [query, ...order].filter((term) => term !== "").join("^"),
+    fields: [...fields, "number", "sys_class_name", ...namingFields(table)],
   };
   const limit = Math.min(search.limit, maxSearchResults);
   const found: RecordFields[] = [];
@@ -74,7 +89,7 @@ export async function searchRecords(
 
   function toPage(cursor: string | null): RecordPage {
     const origin = parts.instance.origin;
-    const shown = search.fields === undefined ? knownTable(table)?.summaryFields : names.ok ? names.value : undefined;
+    const shown = search.fields === undefined ? knownTable(table)?.summaryFields : fields;
     return {
       table,
       understood,

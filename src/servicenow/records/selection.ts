@@ -12,10 +12,12 @@ import type { Person } from "../schema/person_cache.ts";
 const maxWords = 8;
 
 /** What is looked for in one table: the query, and the same in words. */
-interface Selection {
+export interface Selection {
   readonly table: string;
   readonly query: string;
   readonly understood: readonly string[];
+  /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
+  readonly narrower?: Selection;
 }
 
 /** Words and conditions become one query. */
@@ -31,12 +33,6 @@ export async function select(
   const understood: string[] = [];
   const open = access.openRows(table.value);
   if (open !== "") terms.push(open);
-  if (words !== undefined) {
-    const textual = await wordTerms(parts, table.value, words, person);
-    if (!textual.ok) return textual;
-    terms.push(...textual.value);
-    understood.push(`with the words ${words.trim().slice(0, 200)}`);
-  }
   if (where !== undefined && where.trim() !== "") {
     const conditions = parseConditions(where);
     if (!conditions.ok) return invalidInput(conditions.error);
@@ -47,7 +43,32 @@ export async function select(
     terms.push(...resolved.value.terms);
     understood.push(...resolved.value.understood);
   }
-  return success({ table: table.value, query: terms.join("^"), understood });
+  const select = (textual: readonly string[], words: readonly string[]): Selection => ({
+    table: table.value,
+    query: [...textual, ...terms].join("^"),
+    understood: [...words, ...understood],
+  });
+  if (words === undefined) return success(select([], []));
+  const parsed = parseWords(words);
+  if (!parsed.ok) return parsed;
+  const fields = await wordFields(parts, table.value, person);
+  if (!fields.ok) return fields;
+  const said = `with the words ${words.trim().slice(0, 200)}`;
+  const whole = select(wordTerms(parsed.value, fields.value), [said]);
+  const own = fields.value.filter((field) => !field.includes("."));
+  if (own.length === 0 || own.length === fields.value.length) return success(whole);
+  const others = fields.value.filter((field) => field.includes(".")).join(", ");
+  const unsearched = `${said} (NOT looked for in ${others}, which ServiceNow keeps from this user)`;
+  return success({ ...whole, narrower: select(wordTerms(parsed.value, own), [unsearched]) });
+}
+
+/** Runs `read` with the selection; where the instance refuses to look into other tables, with the narrower one. */
+export async function readSelection<T>(
+  { narrower, ...whole }: Selection,
+  read: (selection: Selection) => Promise<Result<T, ServicenowFailure>>,
+): Promise<Result<T, ServicenowFailure>> {
+  const answer = await read(whole);
+  return !answer.ok && answer.error.reason === "forbidden" && narrower !== undefined ? await read(narrower) : answer;
 }
 
 /** The words, each as a value of a query. */
@@ -62,26 +83,23 @@ export function parseWords(text: string): Result<readonly string[], ServicenowFa
   return success(values.slice(1).flatMap((value) => value.ok ? [value.value] : []));
 }
 
-/** Each word has to be in one of the fields, in any order. */
-async function wordTerms(
+/** The fields in which words are looked for. */
+async function wordFields(
   { columnsOf }: DeskParts,
   table: string,
-  text: string,
   person: Person,
 ): Promise<Result<readonly string[], ServicenowFailure>> {
-  const words = parseWords(text);
-  if (!words.ok) return words;
   const known = knownTable(table);
-  let fields = known?.name === table ? known.textFields : null;
-  if (fields === null) {
-    const columns = await columnsOf(table, person);
-    if (!columns.ok) return columns;
-    fields = textColumns(columns.value);
-    if (fields.length === 0) return invalidInput(`${table} has no text to search: use where`);
-  }
-  const terms: string[] = [];
-  for (const word of words.value) terms.push(anyOf(fields.map((field) => `${field}LIKE${word}`)));
-  return success(terms);
+  if (known?.name === table) return success(known.textFields);
+  const columns = await columnsOf(table, person);
+  if (!columns.ok) return columns;
+  const fields = textColumns(columns.value);
+  return fields.length === 0 ? invalidInput(`${table} has no text to search: use where`) : success(fields);
+}
+
+/** Each word has to be in one of the fields, in any order. */
+function wordTerms(words: readonly string[], fields: readonly string[]): readonly string[] {
+  return words.map((word) => anyOf(fields.map((field) => `${field}LIKE${word}`)));
 }
 
 /** Columns with words in them, of a table that is not known here. */

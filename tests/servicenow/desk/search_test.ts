@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { sysId } from "../../fixtures/servicenow/world.ts";
+import { knownTables } from "../../../src/servicenow/access/known_tables.ts";
 import { openDesk } from "./desk_place.ts";
 
 function numbersIn(text: string): readonly string[] {
@@ -190,5 +191,23 @@ Deno.test("a name with a wrong letter is refused with the nearest names", async 
   for (const given of ["Netwerk", "Netwrok", "the netwerk"]) {
     const text = await desk.text("servicenow_search", { table: "incident", where: `assignment_group=${given}` });
     assert.match(text, /^refused.*no group ".*; nearest: Network/, given);
+  }
+});
+
+Deno.test("words are looked for by people who may not look into what a record refers to, and what was left out is said", async () => {
+  for (const unreadableCondition of ["refused", "ignored"] as const) {
+    await using desk = await openDesk({ instance: { data: "desk", habits: { unreadableCondition } } });
+    for (const { name } of knownTables) {
+      if ((await desk.text("servicenow_search", { table: name }, "ben")).startsWith("refused")) continue;
+      for (const tool of ["servicenow_search", "servicenow_count"]) {
+        const text = await desk.text(tool, { table: name, words: "laptop battery" }, "ben");
+        assert.doesNotMatch(text, /Insufficient permissions/, `${tool} ${name}`);
+      }
+    }
+    const found = await desk.text("servicenow_search", { table: "incident", words: "battery laptop" }, "ben");
+    assert.match(found, /INC0010002/);
+    assert.equal(/NOT looked for in cmdb_ci\.name/.test(found), unreadableCondition === "refused");
+    const none = await desk.text("servicenow_search", { table: "change_request", words: "mail" }, "ben");
+    assert.match(none, /Insufficient permissions/);
   }
 });
