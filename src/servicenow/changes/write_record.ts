@@ -68,6 +68,10 @@ const origins: Readonly<Record<string, { readonly forward?: string; readonly bac
   "incident change_request": { back: "rfc" },
   "problem change_request": { back: "rfc" },
   "incident incident": { forward: "parent_incident" },
+  "incident kb_knowledge": { forward: "source" },
+  "problem incident": { forward: "problem_id" },
+  "problem kb_knowledge": { forward: "source" },
+  "change_request incident": { forward: "caused_by" },
   "change_request change_task": { forward: "change_request" },
   "problem problem_task": { forward: "problem" },
   "sc_req_item sc_task": { forward: "request_item" },
@@ -91,7 +95,7 @@ export async function createRecord(
   if (!source.ok) return source;
   const link = source.value === null ? undefined : origins[`${source.value.table} ${table.value}`];
   if (source.value !== null && link === undefined) {
-    return invalidInput(`a ${table.value} is not made from a ${source.value.table}; leave out from`);
+    return invalidInput(notMadeFrom(table.value, source.value.table));
   }
   const resolved = await resolveValues(parts, columns.value, given.value, person);
   if (!resolved.ok) return resolved;
@@ -117,13 +121,18 @@ export async function createRecord(
   if (!after.ok) return after;
   const report = finishedReport(planned, { before: null, after: after.value, origin, values });
   if (source.value === null || link?.back === undefined) return success(report);
-  const note = await linkBack(
-    parts,
-    source.value,
-    { field: link.back, to: storedValue(after.value, "sys_id") },
-    person,
-  );
-  return success({ ...report, notes: [...report.notes, note] });
+  const sysId = storedValue(after.value, "sys_id");
+  const note = await linkBack(parts, source.value, { field: link.back, to: sysId }, person);
+  // To be referred to may have changed the new record.
+  const now = await parts.tableApi.row(table.value, sysId, person, ["sys_mod_count"]);
+  const version = now.ok ? storedValue(now.value, "sys_mod_count") : null;
+  return success({ ...report, version, notes: [...report.notes, note] });
+}
+
+function notMadeFrom(table: string, source: string): string {
+  const made = Object.keys(origins).filter((pair) => pair.startsWith(`${source} `)).map((pair) => pair.split(" ")[1]);
+  const others = made.length === 0 ? "" : `, and makes ${made.join(", ")}`;
+  return `from names a record of ${source}, which makes no ${table}${others}; leave out from`;
 }
 
 function inheritedValues(
@@ -145,6 +154,6 @@ async function linkBack(
   const name = shownValue(record, "number");
   const linked = await tableApi.update(table, sysId, { [field]: to }, person);
   return linked.ok && storedValue(linked.value, field) === to
-    ? `${name} refers to it now (${field})`
+    ? `${name} refers to it now (${field}; version ${storedValue(linked.value, "sys_mod_count")} of ${name})`
     : `${name} could not be made to refer to it (${field}): set it with servicenow_update`;
 }

@@ -92,6 +92,8 @@ export interface RelatedRecords {
   readonly kind: string;
   readonly records: readonly ShownRecord[];
   readonly isCut: boolean;
+  /** What a reader should know of the list. */
+  readonly note?: string;
 }
 
 export interface RecordView {

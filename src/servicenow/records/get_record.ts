@@ -3,6 +3,7 @@ import { type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
+import type { RecordFields } from "../port.ts";
 import type { RecordView, RecordViewRequest } from "../desk/port.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { findRecord } from "./find_record.ts";
@@ -51,7 +52,14 @@ export async function getRecord(
     files: null,
     related: [],
   };
-  return await completeView(parts, view, { found: found.value, include }, person);
+  const wants = [...include, ...fields === undefined ? usefulParts(record, include) : []];
+  return await completeView(parts, view, { found: found.value, include: wants }, person);
+}
+
+/** What a reader of the whole record asks next: why it was rejected. */
+function usefulParts(record: RecordFields, include: readonly string[]): readonly string[] {
+  const isRejected = storedValue(record, "approval") === "rejected";
+  return isRejected && !include.includes("approvals") ? ["approvals"] : [];
 }
 
 async function completeView(

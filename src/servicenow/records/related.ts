@@ -3,8 +3,9 @@ import { type Result, success } from "../../lib/result.ts";
 import { knownTable, namingFields } from "../access/known_tables.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { storedValue } from "../field_values.ts";
+import { displayValue, storedValue } from "../field_values.ts";
 import type { RelatedRecords } from "../desk/port.ts";
+import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { Found } from "./find_record.ts";
@@ -14,6 +15,8 @@ interface RelatedQuery {
   readonly table: string;
   /** `null` where the record has nothing of the kind. */
   readonly query: string | null;
+  /** Fields besides those that a list shows. */
+  readonly more?: readonly string[];
 }
 
 const maxRelated = 30;
@@ -48,7 +51,11 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
     return table === "sys_user" ? [{ table: "sc_req_item", query: `request.requested_for=${sysId}^active=true` }] : [];
   },
   approvals: ({ table, sysId, record }) => {
-    const approvers = (query: string): RelatedQuery => ({ table: "sysapproval_approver", query });
+    const approvers = (query: string): RelatedQuery => ({
+      table: "sysapproval_approver",
+      query,
+      more: ["comments", "sys_updated_on"],
+    });
     if (table === "sc_request") {
       return [approvers(`sysapproval=${sysId}^ORsysapproval.ref_sc_req_item.request=${sysId}`)];
     }
@@ -92,6 +99,17 @@ function isCi(table: string): boolean {
   return table === "cmdb_ci" || table.startsWith("cmdb_ci_");
 }
 
+/** A journal's newest entry begins with a line of who and when, in a time zone that it does not name. */
+function withoutHeading(row: RecordFields): RecordFields {
+  const comments = displayValue(row, "comments");
+  return comments === "" ? row : { ...row, comments: comments.replace(/^\d[^\n]* - [^\n]*\([^\n]*\)\n/, "") };
+}
+
+/** The base system keeps resolved work active until it is closed. */
+function isResolved(row: RecordFields): boolean {
+  return knownTable(storedValue(row, "sys_class_name"))?.resolvedState === storedValue(row, "state");
+}
+
 /** All of one kind; tables that are closed here are left out, and named. */
 export async function readRelated(
   { access, tableApi, instance }: DeskParts,
@@ -109,10 +127,11 @@ export async function readRelated(
   if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
   const records: RelatedRecords["records"][number][] = [];
   let isCut = false;
-  for (const { table, query } of queries) {
+  let done = 0;
+  for (const { table, query, more = [] } of queries) {
     if (query === null || !access.mayRead(table)) continue;
     const narrowed = [query, access.openRows(table)].filter((term) => term !== "").join("^");
-    const names = knownTable(table)?.summaryFields ?? [];
+    const names = [...knownTable(table)?.summaryFields ?? [], ...more];
     const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
     const rows = await tableApi.rows(table, { query: narrowed, fields, limit: maxRelated }, person);
     if (!rows.ok) {
@@ -121,7 +140,14 @@ export async function readRelated(
     }
     isCut ||= rows.value.nextOffset !== null;
     const own = { origin: instance.origin, names };
-    records.push(...rows.value.rows.map((row) => toShownRecord(table, row, own)));
+    const shown = kind === "work" ? rows.value.rows.filter((row) => !isResolved(row)) : rows.value.rows;
+    done += rows.value.rows.length - shown.length;
+    records.push(...shown.map((row) => toShownRecord(table, withoutHeading(row), own)));
   }
-  return success({ kind, records, isCut });
+  return success({
+    kind,
+    records,
+    isCut,
+    ...(done === 0 ? {} : { note: `${done} resolved and not yet closed left out` }),
+  });
 }

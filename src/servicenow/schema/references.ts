@@ -6,7 +6,7 @@ import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
-import { oneLine } from "../records/plain_text.ts";
+import { cutText, oneLine } from "../records/plain_text.ts";
 import { anyOf, toQueryValue } from "../query/query_value.ts";
 import type { TableApi } from "../records/table_api.ts";
 import type { Person, Remember } from "./person_cache.ts";
@@ -28,13 +28,23 @@ const maxCandidates = 6;
 const maxGroups = 200;
 /** Words by which the nearest names are looked for. */
 const maxNearWords = 8;
+const maxDistinctionCharacters = 60;
 /** Letters of a word that was not found anywhere. */
 const minBeginning = 3;
 
-/** What a person is found by, and what tells two of one name apart. */
-const namesOf: Readonly<Record<string, { readonly exact: readonly string[]; readonly shown: readonly string[] }>> = {
-  sys_user: { exact: ["name", "user_name", "email"], shown: ["name", "user_name", "title", "department", "active"] },
+const peopleNames = ["name", "user_name", "email"];
+/** What tells two records of one name apart, as far as the person may read it. */
+const distinctions: Readonly<Record<string, readonly string[]>> = {
+  sys_user: ["user_name", "title", "department", "location", "email", "active"],
+  sys_user_group: ["description", "manager", "parent", "email", "active"],
+  cmdb_ci: ["sys_class_name", "location", "assigned_to", "asset_tag", "serial_number"],
+  cmn_location: ["city", "country", "parent"],
+  cmn_department: ["company", "parent"],
+  sc_cat_item: ["short_description", "category", "active"],
+  kb_category: ["parent_id"],
+  sc_category: ["sc_catalog", "parent"],
 };
+const otherDistinctions = ["short_description", "active"];
 
 export function createReferences(
   { tableApi, access, remember }: {
@@ -53,7 +63,8 @@ export function createReferences(
     if (!value.ok) return invalidInput(`${field} ${value.error}`);
     const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
     const nameField = isNumber ? "number" : knownTable(table)?.nameField ?? (table === "task" ? "number" : "name");
-    const { exact = [nameField], shown = [nameField] } = isNumber ? {} : namesOf[table] ?? {};
+    const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
+    const shown = isNumber ? [nameField] : [nameField, ...distinctionsOf(table)];
     const find = (query: string, fields: readonly string[]) =>
       tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates }, person);
     const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
@@ -61,11 +72,13 @@ export function createReferences(
     const rows = preferActive(found.value.rows.filter((row) => isNamed(row, exact, text)));
     const [first, second] = rows;
     if (first !== undefined && second === undefined) {
-      return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, shown) });
+      return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, nameField) });
     }
     if (first !== undefined) {
       return invalidInput(
-        `${field} "${text}" is ambiguous: ${listRows(rows, shown)}. Use one of these user names or sys_ids`,
+        `${field} "${text}" is ambiguous: ${listRows(rows, shown, true)}. Give one's ${
+          table === "sys_user" ? "user name or " : ""
+        }sys_id`,
       );
     }
     // Each word is checked by itself: a script may stand after the first.
@@ -137,21 +150,29 @@ function preferActive(rows: readonly RecordFields[]): readonly RecordFields[] {
   return active.length === 1 ? active : rows;
 }
 
-function listRows(rows: readonly RecordFields[], shown: readonly string[]): string {
-  const names = rows.slice(0, maxCandidates - 1).map((row) => describeRow(row, shown));
+function distinctionsOf(table: string): readonly string[] {
+  return distinctions[knownTable(table)?.name ?? table] ?? otherDistinctions;
+}
+
+function listRows(rows: readonly RecordFields[], shown: readonly string[], toChoose = false): string {
+  const names = rows.slice(0, maxCandidates - 1).map((row) => describeRow(row, shown, toChoose));
   return [...names, ...(rows.length >= maxCandidates ? ["and more"] : [])].join("; ");
 }
 
-function describeRow(row: RecordFields, shown: readonly string[]): string {
-  const [name = "", ...others] = shown.filter((field) => field !== "active").map((field) => displayValue(row, field))
-    .map(oneLine).filter((text) => text !== "");
+/** Its name and what tells it apart; with a sys_id where a caller has to choose and no user name does. */
+function describeRow(row: RecordFields, shown: readonly string[], toChoose: boolean): string {
+  const [name = "", ...others] = shown.filter((field) => field !== "active").map((field) =>
+    cutText(oneLine(displayValue(row, field)), maxDistinctionCharacters)
+  ).filter((text) => text !== "");
   const state = storedValue(row, "active") === "false" ? ["inactive"] : [];
-  const details = [...others, ...state].join(", ");
-  return details === "" ? `${name} (sys_id ${storedValue(row, "sys_id")})` : `${name} (${details})`;
+  const isNamed = storedValue(row, "user_name") !== "";
+  const id = !isNamed && (toChoose || others.length === 0) ? [`sys_id ${storedValue(row, "sys_id")}`] : [];
+  const details = [...others, ...state, ...id].join(", ");
+  return details === "" ? name : `${name} (${details})`;
 }
 
 /** `Ada Lovelace (ada)`, and for all but people the name alone. */
-function nameOfRow(row: RecordFields, shown: readonly string[]): string {
-  const [name = "", login = ""] = shown.map((field) => oneLine(displayValue(row, field)));
-  return shown.length > 1 && login !== "" ? `${name} (${login})` : name || storedValue(row, "sys_id");
+function nameOfRow(row: RecordFields, nameField: string): string {
+  const [name, login] = [nameField, "user_name"].map((field) => oneLine(displayValue(row, field)));
+  return login !== "" ? `${name} (${login})` : name || storedValue(row, "sys_id");
 }

@@ -60,10 +60,12 @@ export function journalLines(entries: readonly JournalEntry[]): readonly string[
   ];
 }
 
-export function relatedLines({ kind, records, isCut }: RelatedRecords): readonly string[] {
-  if (records.length === 0) return [`${kind}: none that the user may see`];
+export function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly string[] {
+  const more = [...isCut ? ["the first"] : [], ...note === undefined ? [] : [note]].join("; ");
+  const heading = more === "" ? kind : `${kind} (${more})`;
+  if (records.length === 0) return [`${heading}: none that the user may see`];
   return [
-    `${kind}${isCut ? " (the first)" : ""}:`,
+    `${heading}:`,
     ...listLines(records).map((line) => `- ${line}`.replace(/^- {3}/, "    ")),
   ];
 }

@@ -138,15 +138,41 @@ Deno.test("a record can come from another: texts are copied, and both refer to e
   const made = await desk.text("servicenow_create", { table: "problem", from: "INC0010001", values: "urgency=high" });
   assert.match(
     made,
-    /^PRB0010001 \(problem[^]*first_reported_by_task: INC0010001[^]*INC0010001 refers to it now \(problem_id\)$/,
+    /^PRB0010001 \(problem[^]*first_reported_by_task: INC0010001[^]*INC0010001 refers to it now \(problem_id; version 1 of INC0010001\)$/,
   );
   const problem = [...desk.instance.tables.get("problem")?.values() ?? []].at(-1);
   assert.equal(problem?.["short_description"], "Email server is down");
   assert.equal(stored(desk, "incident", sysId("1c", 1))["problem_id"], problem?.["sys_id"]);
   assert.match(
     await desk.text("servicenow_create", { table: "change_task", from: "INC0010001", values: "short_description=x" }),
-    /a change_task is not made from a incident/,
+    /from names a record of incident, which makes no change_task, and makes problem, change_request, incident/,
   );
+});
+
+Deno.test("the version that a new record is told with is the one it has, whatever it comes from", async () => {
+  await using desk = await openDesk({ people: ["eve"], instance: { data: "desk" } });
+  for (
+    const [table, from, values] of [
+      ["problem", "INC0010016", ""],
+      ["change_request", "INC0010016", "type=Normal"],
+      ["incident", "INC0010016", ""],
+      ["incident", "PRB0040001", ""],
+      ["incident", "CHG0030003", ""],
+      ["kb_knowledge", "INC0010016", "kb_knowledge_base=IT\ntext=Restart it."],
+      ["change_task", "CHG0030003", ""],
+      ["sc_task", "RITM0010002", ""],
+    ] as const
+  ) {
+    const text = await desk.text("servicenow_create", { table, from, ...(values === "" ? {} : { values }) }, "eve");
+    const [, number, version] = /^([A-Z]+\d+) \(\w+, version (\d+)\)/.exec(text) ?? [];
+    const made = [...desk.instance.tables.get(table)?.values() ?? []].find((row) => row["number"] === number);
+    assert.equal(made?.["sys_mod_count"], version, text);
+    const [, sourceVersion] = /version (\d+) of /.exec(text) ?? [];
+    if (sourceVersion !== undefined) {
+      const seen = await desk.text("servicenow_get_record", { id: from }, "eve");
+      assert.match(seen, new RegExp(`^${from} \\(\\w+, version ${sourceVersion};`));
+    }
+  }
 });
 
 Deno.test("an approval is the user's own decision, and its effect is told", async () => {
@@ -168,6 +194,10 @@ Deno.test("an approval is the user's own decision, and its effect is told", asyn
     await approve({ decision: "reject", comment: "Too risky" }, "cleo"),
     /Angefordert → Abgelehnt\nCHG0030001: approval Abgelehnt, state Neu$/,
   );
+  const why = /^approvals:\n[^]*for Cleo Krause, .*\n.*state Rejected.*comments Too risky/m;
+  assert.match(await desk.text("servicenow_get_record", { id: "CHG0030001", include: "approvals" }), why);
+  assert.match(await desk.text("servicenow_get_record", { id: "CHG0030001" }), why, "a rejected record says why");
+  assert.doesNotMatch(await desk.text("servicenow_get_record", { id: "CHG0030001", fields: "state" }), /approvals/);
 });
 
 Deno.test("a change whose answer is lost is told as unknown, and never sent again", async () => {

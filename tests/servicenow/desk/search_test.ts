@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { sysId } from "../../fixtures/servicenow/world.ts";
+import { sysId, sysIdOf } from "../../fixtures/servicenow/world.ts";
 import { knownTables } from "../../../src/servicenow/access/known_tables.ts";
 import { openDesk } from "./desk_place.ts";
 
@@ -209,5 +209,38 @@ Deno.test("words are looked for by people who may not look into what a record re
     assert.equal(/NOT looked for in cmdb_ci\.name/.test(found), unreadableCondition === "refused");
     const none = await desk.text("servicenow_search", { table: "change_request", words: "mail" }, "ben");
     assert.match(none, /Insufficient permissions/);
+  }
+});
+
+Deno.test("records of one name are told apart by what the person may read of them, and each can be chosen", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const { tables } = desk.instance;
+  const twin = (table: string, id: string, changes: Readonly<Record<string, string>>): string => {
+    const copy = { ...tables.get(table)?.get(id), ...changes, sys_id: sysIdOf(`twin of ${id}`) };
+    tables.get(table)?.set(copy.sys_id, copy);
+    return copy.sys_id;
+  };
+  const away = twin("cmn_location", sysId("10"), { name: "Pier 4", city: "Oslo" });
+  tables.get("cmn_location")?.set(sysId("13"), {
+    ...tables.get("cmn_location")?.get(sysId("10")),
+    sys_id: sysId("13"),
+  });
+  const jonas = tables.get("sys_user")?.get(sysId("f7"));
+  assert.ok(jonas !== undefined);
+  jonas["location"] = away;
+  const group = twin("sys_user_group", sysId("99"), { description: "Cables in Oslo", manager: sysId("f6") });
+  const server = [...tables.get("cmdb_ci_server")?.values() ?? []].find(({ name }) => name === "db-01");
+  const ci = twin("cmdb_ci_server", server?.["sys_id"] ?? "", { location: away });
+  for (
+    const [where, expected] of [
+      ["assigned_to=Jonas Keller", /\(jonas\.keller2, Engineer, Engineering, Pier 4, jonas\.keller2@example\.com\)/],
+      ["assignment_group=Network", new RegExp(`\\(Cables in Oslo, Jonas Keller, sys_id ${group}\\)`)],
+      ["cmdb_ci=db-01", new RegExp(`\\(Server, Pier 4, .*sys_id ${ci}\\)`)],
+      ["location=Building 7", new RegExp(`\\(San Diego, US, sys_id ${sysId("13")}\\)`)],
+    ] as const
+  ) {
+    const text = await desk.text("servicenow_search", { table: "incident", where });
+    assert.match(text, /is ambiguous: .*sys_id\.?$/, where);
+    assert.match(text, expected, where);
   }
 });
