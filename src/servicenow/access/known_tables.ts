@@ -17,8 +17,6 @@ interface KnownTable {
   /** What else its name is made of, for a record that ties others together. */
   readonly nameEnds?: readonly string[];
   readonly nameSeparator?: string;
-  /** The state in which the base system takes work as done, and keeps it active until it is closed. */
-  readonly resolvedState?: string;
 }
 
 const taskText = ["number", "short_description", "description"];
@@ -31,7 +29,6 @@ export const knownTables: readonly KnownTable[] = [
     name: "incident",
     label: "Incident",
     numberPrefix: "INC",
-    resolvedState: "6",
     ...ticket,
     summaryFields: [...title, "state", "priority", "caller_id", "assignment_group", "assigned_to", "sys_updated_on"],
   },
@@ -39,7 +36,6 @@ export const knownTables: readonly KnownTable[] = [
     name: "problem",
     label: "Problem",
     numberPrefix: "PRB",
-    resolvedState: "106",
     ...ticket,
     summaryFields: [...title, ...work, "priority", "cmdb_ci", "sys_updated_on"],
   },

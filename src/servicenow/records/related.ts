@@ -20,6 +20,8 @@ interface RelatedQuery {
 }
 
 const maxRelated = 30;
+/** States in which the base system takes work as done, and keeps it active until it is closed. */
+const resolvedStates: Readonly<Record<string, string>> = { incident: "6", problem: "106" };
 
 /** What a caller may include, by name: which tables hold it, and how they refer to the record. */
 const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>> = {
@@ -105,9 +107,8 @@ function withoutHeading(row: RecordFields): RecordFields {
   return comments === "" ? row : { ...row, comments: comments.replace(/^\d[^\n]* - [^\n]*\([^\n]*\)\n/, "") };
 }
 
-/** The base system keeps resolved work active until it is closed. */
 function isResolved(row: RecordFields): boolean {
-  return knownTable(storedValue(row, "sys_class_name"))?.resolvedState === storedValue(row, "state");
+  return resolvedStates[storedValue(row, "sys_class_name")] === storedValue(row, "state");
 }
 
 /** All of one kind; tables that are closed here are left out, and named. */
