@@ -47,10 +47,18 @@ const kinds: Readonly<Record<number, Question["kind"]>> = {
   25: "masked",
   31: "reference",
 };
-/** Variables that ask nothing: labels, breaks, macros, and the ends and splits of containers. */
-const silent: ReadonlySet<number> = new Set([11, 12, 14, 15, 17, 20, 24, 32]);
+/** Variables that ask nothing: labels, breaks, macros, containers with their ends and splits. */
+const silent: ReadonlySet<number> = new Set([11, 12, 14, 15, 17, 19, 20, 24, 32]);
 const maxQuestions = 100;
 const maxDepth = 4;
+
+export function kindOf(type: number): Question["kind"] {
+  return kinds[type] ?? "text";
+}
+
+export function asksNothing(type: number): boolean {
+  return silent.has(type);
+}
 
 /** Finds it by name, sys_id or link. */
 export async function readItem(
@@ -100,11 +108,11 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Que
     if (!parsed.success) return [];
     const { name, label, type, mandatory, reference, value, choices, children } = parsed.data;
     const inner = toQuestions(children, depth + 1);
-    if (silent.has(type) || type === 19 || name === "") return inner;
+    if (asksNothing(type) || name === "") return inner;
     const question: Question = {
       name: plainText(name),
       label: plainText(label) || name,
-      kind: choices.length > 0 && type !== 21 ? "choice" : kinds[type] ?? "text",
+      kind: choices.length > 0 && type !== 21 ? "choice" : kindOf(type),
       mandatory,
       reference: reference === "" ? type === 31 ? "sys_user" : null : reference,
       choices: choices.filter((one) => one.value !== ""),

@@ -5,12 +5,13 @@ import { parseValueLines } from "../changes/value_lines.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
+import type { RecordFields } from "../port.ts";
 import { plainText } from "../records/plain_text.ts";
 import { linkTo, shownValue } from "../records/shown_record.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { readItem } from "./catalog_item.ts";
-import type { CartLine, CatalogItem, OrderReport, OrderRequest } from "./port.ts";
+import type { Cart, CatalogItem, OrderReport, OrderRequest } from "./port.ts";
 import { resolveAnswers, type ResolvedAnswers } from "./resolve_answers.ts";
 
 const maxItemsShown = 20;
@@ -26,13 +27,16 @@ const ordered = z.object({
 const text = z.union([z.string(), z.number()]).nullish().transform((value) => plainText(String(value ?? "")));
 const cartLine = z.object({ item_name: text, name: text, quantity: text, price: text });
 
+const notOrdered = { made: null, cart: null, items: [], total: "", approvers: [] } as const;
+const unknownCart: Cart = { lines: [], total: "" };
+
 type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 
 export async function orderFromCatalog(parts: DeskParts, request: OrderRequest, person: Person): Answer<OrderReport> {
   const { action, item: named, dryRun } = request;
   const open = parts.access.readable("sc_cat_item");
   if (!open.ok) return open;
-  const nothing = { dryRun, item: null, answers: [], requestedFor: null, made: null, cart: null, items: [] };
+  const nothing = { ...notOrdered, dryRun, quantity: 1, item: null, answers: [], requestedFor: null };
   if (action === "show_cart" || (action === "submit_cart" && dryRun)) {
     const cart = await readCart(parts, person);
     return cart.ok ? success({ ...nothing, cart: cart.value }) : cart;
@@ -76,9 +80,8 @@ async function orderItem(
     item,
     answers: answers.value.shown,
     requestedFor: recipient.value?.name ?? null,
-    made: null,
-    cart: null,
-    items: [],
+    quantity,
+    ...notOrdered,
   };
   if (dryRun) return success(planned);
   const step = item.isProducer ? "submit_producer" : action === "add_to_cart" ? "add_to_cart" : "order_now";
@@ -87,14 +90,16 @@ async function orderItem(
   if (!made.ok) return made;
   if (step === "add_to_cart") {
     const cart = await readCart(parts, person);
-    return success({ ...planned, cart: cart.ok ? cart.value : [] });
+    return success({ ...planned, cart: cart.ok ? cart.value : unknownCart });
   }
   if (step === "submit_producer" || numberOf(made.value) !== "") {
     return await report(parts, planned, made.value, person);
   }
   // With a second step, the instance has put the item into the cart. What else is in there was not asked for now.
   const cart = await readCart(parts, person);
-  if (!cart.ok || cart.value.length !== 1) return success({ ...planned, cart: cart.ok ? cart.value : [] });
+  if (!cart.ok || cart.value.lines.length !== 1) {
+    return success({ ...planned, cart: cart.ok ? cart.value : unknownCart });
+  }
   const submitted = await post(parts, { path: "/cart/submit_order", body: {} }, person);
   return submitted.ok ? await report(parts, planned, submitted.value, person) : submitted;
 }
@@ -144,13 +149,14 @@ async function post(
   return parsed.ok ? parsed : failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
 }
 
-/** Number and link, and for a request the numbers of its items. */
+/** Number and link, and for a request its items, what they cost and who has to approve them. */
 async function report(
-  { tableApi, access, instance }: DeskParts,
+  parts: DeskParts,
   planned: OrderReport,
   made: Ordered,
   person: Person,
 ): Answer<OrderReport> {
+  const { tableApi, access, instance } = parts;
   const sysId = made.request_id ?? made.sys_id ?? "";
   const table = /^[a-z][a-z0-9_]{1,79}$/.test(made.table ?? "") ? made.table ?? "sc_request" : "sc_request";
   const isId = /^[0-9a-f]{32}$/.test(sysId);
@@ -159,20 +165,38 @@ async function report(
     made: { number: numberOf(made) || sysId, link: isId ? linkTo(instance.origin, table, sysId) : "" },
   };
   if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return success(whole);
-  const request = { query: `request=${sysId}`, fields: ["number", "short_description", "stage"], limit: maxItemsShown };
-  const items = await tableApi.rows("sc_req_item", request, person);
+  const fields = ["number", "quantity", "short_description", "stage", "request.price", "request.approval"];
+  const items = await tableApi.rows("sc_req_item", { query: `request=${sysId}`, fields, limit: maxItemsShown }, person);
+  const [first] = items.ok ? items.value.rows : [];
+  if (!items.ok || first === undefined) return success(whole);
   return success({
     ...whole,
-    items: items.ok
-      ? items.value.rows.map((row) =>
-        ["number", "short_description", "stage"].map((name) => shownValue(row, name)).filter((each) => each !== "")
-          .join(", ")
-      )
-      : [],
+    items: items.value.rows.map(itemWords),
+    total: Number(storedValue(first, "request.price")) === 0 ? "" : shownValue(first, "request.price"),
+    approvers: storedValue(first, "request.approval") === "requested" ? await approversOf(parts, sysId, person) : [],
   });
 }
 
-async function readCart({ callAs }: DeskParts, person: Person): Answer<readonly CartLine[]> {
+/** `RITM0010003, 2 × Mobile phone, Fulfillment`. */
+function itemWords(row: RecordFields): string {
+  const quantity = shownValue(row, "quantity");
+  const name = shownValue(row, "short_description");
+  return [shownValue(row, "number"), quantity === "" ? name : `${quantity} × ${name}`, shownValue(row, "stage")]
+    .filter((each) => each !== "").join(", ");
+}
+
+async function approversOf({ tableApi, access }: DeskParts, request: string, person: Person): Promise<string[]> {
+  if (!access.mayRead("sysapproval_approver")) return [];
+  const query = `sysapproval=${request}^ORsysapproval.ref_sc_req_item.request=${request}^state=requested`;
+  const found = await tableApi.rows(
+    "sysapproval_approver",
+    { query, fields: ["approver"], limit: maxItemsShown },
+    person,
+  );
+  return found.ok ? [...new Set(found.value.rows.map((row) => shownValue(row, "approver")))] : [];
+}
+
+async function readCart({ callAs }: DeskParts, person: Person): Answer<Cart> {
   const answer = await callAs(person, {
     method: "GET",
     path: `${catalogPath}/cart`,
@@ -181,14 +205,17 @@ async function readCart({ callAs }: DeskParts, person: Person): Answer<readonly 
   });
   if (!answer.ok) return answer;
   const parsed = parseResult(answer.value, z.record(z.string(), z.unknown()));
-  return parsed.ok ? success(cartLines(parsed.value)) : parsed;
+  return parsed.ok ? success(toCart(parsed.value)) : parsed;
 }
 
 /** Lines are grouped by how often they are paid; an empty cart has none. */
-function cartLines(cart: Readonly<Record<string, unknown>>): readonly CartLine[] {
-  const groups = [cart, ...Object.values(cart)].flatMap((group) => {
+function toCart(cart: Readonly<Record<string, unknown>>): Cart {
+  const lines = [cart, ...Object.values(cart)].flatMap((group) => {
     const parsed = z.object({ items: z.array(cartLine) }).safeParse(group);
     return parsed.success ? parsed.data.items : [];
   });
-  return groups.map(({ item_name: itemName, name, quantity, price }) => ({ name: itemName || name, quantity, price }));
+  return {
+    total: text.parse(typeof cart["subtotal_price"] === "string" ? cart["subtotal_price"] : ""),
+    lines: lines.map(({ item_name: itemName, name, quantity, price }) => ({ name: itemName || name, quantity, price })),
+  };
 }

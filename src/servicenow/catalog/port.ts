@@ -34,10 +34,16 @@ export interface OrderRequest {
   readonly dryRun: boolean;
 }
 
-export interface CartLine {
+interface CartLine {
   readonly name: string;
   readonly quantity: string;
   readonly price: string;
+}
+
+export interface Cart {
+  readonly lines: readonly CartLine[];
+  /** As the instance shows it. */
+  readonly total: string;
 }
 
 /** What was ordered, or what would be. */
@@ -48,9 +54,14 @@ export interface OrderReport {
   readonly requestedFor: string | null;
   /** What the instance made of it; `null` where nothing was ordered yet. */
   readonly made: { readonly number: string; readonly link: string } | null;
-  readonly cart: readonly CartLine[] | null;
-  /** Numbers of the requested items. */
+  readonly cart: Cart | null;
+  readonly quantity: number;
+  /** Numbers of the requested items, each with how many and its stage. */
   readonly items: readonly string[];
+  /** What the whole costs, as the instance shows it; empty where it costs nothing. */
+  readonly total: string;
+  /** People whose approval the order waits for. */
+  readonly approvers: readonly string[];
 }
 
 type Answer<T> = Promise<Result<T, ServicenowFailure>>;

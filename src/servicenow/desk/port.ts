@@ -96,12 +96,22 @@ export interface RelatedRecords {
   readonly note?: string;
 }
 
+/** An answer that was given with an order. */
+export interface ItemAnswer {
+  /** The number of the item; `null` where the record is or belongs to one. */
+  readonly item: string | null;
+  readonly label: string;
+  readonly value: string;
+}
+
 export interface RecordView {
   readonly record: ShownRecord;
   /** Grows with each change of the record. */
   readonly version: string;
   readonly journal: readonly JournalEntry[] | null;
   readonly files: readonly Attachment[] | null;
+  /** `hidden`: ServiceNow keeps them from the person. */
+  readonly answers: readonly ItemAnswer[] | "hidden" | "unavailable" | null;
   readonly related: readonly RelatedRecords[];
 }
 

@@ -1,12 +1,12 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import { type Result, success } from "../../lib/result.ts";
+import { readAnswers } from "../catalog/read_answers.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
-import type { RecordFields } from "../port.ts";
 import type { RecordView, RecordViewRequest } from "../desk/port.ts";
 import type { Person } from "../schema/person_cache.ts";
-import { findRecord } from "./find_record.ts";
+import { findRecord, type Found } from "./find_record.ts";
 import { journalFields, readJournal } from "./journal.ts";
 import { listFiles } from "./record_files.ts";
 import { readRelated } from "./related.ts";
@@ -50,29 +50,34 @@ export async function getRecord(
     version: storedValue(record, "sys_mod_count"),
     journal: null,
     files: null,
+    answers: null,
     related: [],
   };
-  const wants = [...include, ...fields === undefined ? usefulParts(record, include) : []];
-  return await completeView(parts, view, { found: found.value, include: wants }, person);
+  const useful = fields === undefined ? usefulParts(found.value) : [];
+  return await completeView(parts, view, { found: found.value, include, useful }, person);
 }
 
-/** What a reader of the whole record asks next: why it was rejected. */
-function usefulParts(record: RecordFields, include: readonly string[]): readonly string[] {
-  const isRejected = storedValue(record, "approval") === "rejected";
-  return isRejected && !include.includes("approvals") ? ["approvals"] : [];
+/** What a reader of the whole record asks next: what exactly was ordered, and why it was rejected. */
+function usefulParts({ table, record }: Found): readonly string[] {
+  return [
+    ...table === "sc_req_item" || table === "sc_task" ? ["answers"] : [],
+    ...storedValue(record, "approval") === "rejected" ? ["approvals"] : [],
+  ];
 }
 
 async function completeView(
   parts: DeskParts,
   view: RecordView,
-  { found, include }: {
-    readonly found: Parameters<typeof readRelated>[2];
+  { found, include, useful }: {
+    readonly found: Found;
     readonly include: readonly string[];
+    /** Parts that were not asked for: without them the rest is told all the same. */
+    readonly useful: readonly string[];
   },
   person: Person,
 ): Promise<Result<RecordView, ServicenowFailure>> {
   let whole = view;
-  for (const kind of new Set(include)) {
+  for (const kind of new Set([...include, ...useful])) {
     if (kind === "journal") {
       const journal = await readJournal(parts, found, person);
       if (!journal.ok) return journal;
@@ -81,8 +86,13 @@ async function completeView(
       const files = await listFiles(parts, found, person);
       if (!files.ok) return files;
       whole = { ...whole, files: files.value };
+    } else if (kind === "answers") {
+      const answers = await readAnswers(parts, found, person);
+      if (!answers.ok && include.includes(kind)) return answers;
+      whole = { ...whole, answers: answers.ok ? answers.value ?? "hidden" : "unavailable" };
     } else {
       const related = await readRelated(parts, kind, found, person);
+      if (!related.ok && !include.includes(kind)) continue;
       if (!related.ok) return related;
       whole = { ...whole, related: [...whole.related, related.value] };
     }

@@ -121,7 +121,7 @@ export async function readRelated(
   const queries = Object.hasOwn(kinds, kind) ? kinds[kind]?.(found) : undefined;
   if (queries === undefined) {
     return invalidInput(
-      `include takes journal, attachments, ${Object.keys(kinds).join(", ")}, not ${kind.slice(0, 40)}`,
+      `include takes journal, attachments, answers, ${Object.keys(kinds).join(", ")}, not ${kind.slice(0, 40)}`,
     );
   }
   // Said to be none, it would be taken for the truth.

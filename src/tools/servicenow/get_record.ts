@@ -14,7 +14,7 @@ import {
   toFailureOutcome,
   toTextOutcome,
 } from "./outcome.ts";
-import { fieldLines, journalLines, relatedLines } from "./record_lines.ts";
+import { answerLines, fieldLines, journalLines, relatedLines } from "./record_lines.ts";
 
 /** A value of a field that was asked for by name. */
 const maxChosenCharacters = 20_000;
@@ -33,7 +33,7 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       table: optionalTable,
       fields: z.string().optional().describe("Field names, by commas; * for all"),
       include: z.string().optional().describe(
-        "By commas: journal, attachments, tasks, items, approvals, ci (with relations), slas, work, members, on_call",
+        "By commas: journal, attachments, tasks, items, answers, approvals, ci (with relations), slas, work, members, on_call",
       ),
     }),
     async run({ id, table, fields, include }, context) {
@@ -48,7 +48,7 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
 }
 
 function viewLines(
-  { record, version, journal, files, related }: RecordView,
+  { record, version, journal, files, answers, related }: RecordView,
   maxCharacters?: number,
 ): readonly string[] {
   return [
@@ -57,6 +57,7 @@ function viewLines(
     ...fieldLines(record, maxCharacters),
     ...(journal === null ? [] : journalLines(journal)),
     ...(files === null ? [] : fileLines(files)),
+    ...(answers === null ? [] : answerLines(answers)),
     ...related.flatMap(relatedLines),
   ];
 }

@@ -34,28 +34,36 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-function orderLines({ dryRun, item, answers, requestedFor, made, cart, items }: OrderReport): readonly string[] {
-  const name = item === null ? "The cart" : oneLine(item.name);
-  const price = item === null || item.price === "" ? "" : ` (${oneLine(item.price)} each)`;
-  const heading = made !== null
-    ? `Ordered: ${made.number}${item === null ? "" : `, ${name}`}`
-    : dryRun && item !== null
-    ? `Dry run, nothing sent. Would order ${name}${price}`
-    : item !== null
-    ? `${name} is in the cart, NOT ordered yet: action=submit_cart orders all that is in it`
-    : dryRun
-    ? "Dry run, nothing sent. Would order the cart:"
-    : "The cart:";
+function orderLines(report: OrderReport): readonly string[] {
+  const { item, answers, requestedFor, made, cart, items, total, approvers } = report;
   return [
-    heading,
+    headingOf(report),
     ...(made === null || made.link === "" ? [] : [made.link]),
     ...items.map(oneLine),
+    ...(total === "" ? [] : [`total ${oneLine(total)}`]),
+    ...(approvers.length === 0 ? [] : [`waits for the approval of ${oneLine(approvers.join(", "))}`]),
     ...answers.map(({ label, value }) => `${oneLine(label)}: ${value.replaceAll("\n", "\n  ")}`),
     ...(requestedFor === null ? [] : [`requested for ${requestedFor}`]),
-    ...(cart === null
-      ? []
-      : cart.length === 0
-      ? ["The cart is empty"]
-      : cart.map((line) => `- ${line.quantity} × ${oneLine(line.name)} ${oneLine(line.price)}`)),
+    ...(cart === null ? [] : cartLines(cart, item === null)),
   ];
+}
+
+function headingOf({ dryRun, item, quantity, made }: OrderReport): string {
+  if (item === null) {
+    if (made !== null) return `Ordered: ${made.number}`;
+    return dryRun ? "Dry run, nothing sent. Would order the cart:" : "The cart:";
+  }
+  const name = oneLine(item.name);
+  const ordered = quantity === 1 ? name : `${quantity} × ${name}`;
+  if (made !== null) return `Ordered: ${made.number}, ${ordered}`;
+  if (!dryRun) return `${name} is in the cart, NOT ordered yet: action=submit_cart orders all that is in it`;
+  const price = item.price === "" ? "" : ` (${oneLine(item.price)} each)`;
+  return `Dry run, nothing sent. Would order ${ordered}${price}`;
+}
+
+/** Of a cart that was asked for, that it is empty is told too. */
+function cartLines({ lines, total }: NonNullable<OrderReport["cart"]>, wasAsked: boolean): readonly string[] {
+  if (lines.length === 0) return wasAsked ? ["The cart is empty"] : [];
+  const each = lines.map((line) => `- ${line.quantity} × ${oneLine(line.name)} ${oneLine(line.price)}`);
+  return total === "" ? each : [...each, `total ${oneLine(total)}`];
 }

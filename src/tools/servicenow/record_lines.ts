@@ -1,5 +1,5 @@
 /** Records as lines of text. No value can pass for a line of ours: further lines of a value are indented. */
-import type { JournalEntry, RelatedRecords, ShownRecord } from "../../servicenow/desk/port.ts";
+import type { JournalEntry, RecordView, RelatedRecords, ShownRecord } from "../../servicenow/desk/port.ts";
 
 /** Values in a list are for choosing; servicenow_get_record gives them whole. */
 const maxListedCharacters = 200;
@@ -57,6 +57,18 @@ export function journalLines(entries: readonly JournalEntry[]): readonly string[
       const head = author === null ? `${seen}s as ServiceNow shows them` : `${at} ${author} (${seen})`;
       return `- ${head}: ${indented(cut(text, maxEntryCharacters))}`;
     }),
+  ];
+}
+
+export function answerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
+  if (answers === "hidden") return ["answers: ServiceNow keeps them from this user"];
+  if (answers === "unavailable") return ["answers: could not be read now; try include=answers"];
+  if (answers.length === 0) return ["answers: none that the user may see"];
+  return [
+    "answers:",
+    ...answers.map(({ item, label, value }) =>
+      `- ${item === null ? "" : `${item} `}${oneLine(label)}: ${indented(cut(value, maxValueCharacters))}`
+    ),
   ];
 }
 

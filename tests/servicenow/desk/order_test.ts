@@ -40,8 +40,12 @@ Deno.test("an order is shown by a dry run, made once, and followed to its items"
       "Anything else?: black",
   );
   const before = desk.instance.tables.get("sc_request")?.size ?? 0;
+  assert.match(await order({ dry_run: true, quantity: 2 }), /Would order 2 × Mobile phone \(\$400\.00 each\)/);
   const made = await order({ quantity: 2 });
-  assert.match(made, /^Ordered: (REQ\d{7}), Mobile phone\nhttp[^\n]*\nRITM\d{7}, Mobile phone, /);
+  assert.match(
+    made,
+    /^Ordered: (REQ\d{7}), 2 × Mobile phone\nhttp[^\n]*\nRITM\d{7}, 2 × Mobile phone, .*\ntotal \$800\.00\nWhich/,
+  );
   assert.equal(desk.instance.tables.get("sc_request")?.size, before + 1);
   const [, number = ""] = /(REQ\d{7})/.exec(made) ?? [];
   assert.match(
@@ -49,7 +53,10 @@ Deno.test("an order is shown by a dry run, made once, and followed to its items"
     /items:\n- RITM\d{7} Mobile phone/,
   );
   const forOther = { item: "Standard Laptop", answers: "requested_for=ben" };
-  assert.match(await desk.text("servicenow_order", forOther), /requested for Ben Bitdiddle \(ben\)$/);
+  assert.match(
+    await desk.text("servicenow_order", forOther),
+    /total \$1,100\.00\nwaits for the approval of Ada Lovelace\nrequested for Ben Bitdiddle \(ben\)$/,
+  );
   const unknown = { item: "Standard Laptop", answers: "requested_for=nobody at all" };
   assert.match(await desk.text("servicenow_order", unknown), /requested_for: no person/);
 });
@@ -63,9 +70,12 @@ Deno.test("a cart is filled, shown and submitted; an order of one item takes not
     /^Standard Laptop is in the cart, NOT ordered yet[^]*- 2 × Standard Laptop/,
   );
   assert.match(await order({ item: "Mobile phone", answers: phone }), /^Mobile phone is in the cart, NOT ordered yet/);
-  assert.match(await order({ action: "show_cart" }), /^The cart:\n- 2 × Standard Laptop .*\n- 1 × Mobile phone/);
+  assert.match(
+    await order({ action: "show_cart" }),
+    /^The cart:\n- 2 × Standard Laptop .*\n- 1 × Mobile phone .*\ntotal \$2,600\.00$/,
+  );
   assert.match(await order({ action: "submit_cart", dry_run: true }), /^Dry run, nothing sent\. Would order the cart:/);
-  assert.match(await order({ action: "submit_cart" }), /^Ordered: REQ\d{7}\n[^]*RITM[^]*RITM/);
+  assert.match(await order({ action: "submit_cart" }), /^Ordered: REQ\d{7}\n[^]*RITM.*2 × [^]*RITM[^]*total \$2,600/);
   assert.match(await order({ action: "show_cart" }), /The cart is empty/);
   assert.match(await order({ action: "submit_cart" }), /Rejected by ServiceNow\. Cart is empty/);
 });

@@ -51,7 +51,7 @@ Deno.test("servicenow_get_record says what is wrong with a name", async () => {
       [{ id: "Jonas Keller", table: "sys_user" }, /ambiguous: Jonas Keller/],
       [{ id: "INC0019999" }, /Record not found/],
       [{ id: sysId("00"), table: "incident" }, /Record not found/],
-      [{ id: "INC0010001", include: "everything" }, /include takes journal, attachments, tasks/],
+      [{ id: "INC0010001", include: "everything" }, /include takes journal, attachments, answers, tasks/],
       [{ id: "INC0010001", fields: "stat" }, /did you mean state/],
     ] as const
   ) assert.match(await desk.text("servicenow_get_record", input), expected);
