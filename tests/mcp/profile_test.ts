@@ -34,7 +34,7 @@ Deno.test("a client's profile is COMPATIBILITY's, or follows from its redirect h
   const auto = profilesWith();
   const spec = profilesWith({ compatibility: "spec" });
   const all = profilesWith({ compatibility: "servicenow" });
-  const name = async (profile: Promise<Profile>): Promise<string> => (await profile).name;
+  const name = async (profile: Profile | Promise<Profile>): Promise<string> => (await profile).name;
   const cases: [string, string, string, string][] = [
     ["plain", "spec", "spec", "servicenow"],
     ["now", "servicenow", "spec", "servicenow"],

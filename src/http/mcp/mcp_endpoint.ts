@@ -6,6 +6,7 @@ import type { Throttled } from "../../lib/admission.ts";
 import type { Peer } from "../../lib/endpoint.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { parseJson } from "../../lib/json.ts";
+import { whenReady } from "../../lib/when_ready.ts";
 import { type AuthOutcome, callerKey, type Principal } from "../../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
 import { bodyTimeoutMs, declaredLength, readRequestText } from "../../lib/request_text.ts";
@@ -85,34 +86,28 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { intake = createBodyIntake(intakeBytesFor(options.maxBodyBytes)) } = options;
   const { publicIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes)) } = options;
 
-  const handle = async (request: Request, peer: Peer): Promise<Response> => {
-    const auth = await authenticate(request);
-    if (auth.kind === "refused") {
-      options.onTokenRefused?.();
-      options.outsiders?.noteStranger(request, peer, auth);
-      log.write("warn", "token_refused", { address: peer.address, reason: auth.reason });
-      return refuse(auth.status, refusalCode.unauthorized, "Unauthorized", {
-        "www-authenticate": auth.wwwAuthenticate,
-      });
+  const handle = (request: Request, peer: Peer, auth: AuthOutcome): Response | Promise<Response> => {
+    switch (auth.kind) {
+      case "refused":
+        options.onTokenRefused?.();
+        log.write("warn", "token_refused", { address: peer.address, reason: auth.reason });
+        return refuse(auth.status, refusalCode.unauthorized, "Unauthorized", {
+          "www-authenticate": auth.wwwAuthenticate,
+        });
+      case "no_token":
+        return handleWithoutToken(request, peer);
+      case "principal":
+        return whenReady(profileOf(auth.principal), (profile) => {
+          const exchange = new HttpExchange(request, createRequestId(), profile, auth.principal);
+          return request.method === "POST" ? handlePost(request, exchange, peer) : handleOther(request, exchange);
+        });
     }
-    if (auth.kind === "no_token") {
-      const response = await handleWithoutToken(request, peer);
-      options.outsiders?.noteStranger(request, peer, { status: response.status, reason: null });
-      return response;
-    }
-    const profile = await profileOf(auth.principal);
-    const exchange = new HttpExchange(request, createRequestId(), profile, auth.principal);
+  };
+
+  const handleOther = async (request: Request, exchange: HttpExchange): Promise<Response> => {
     switch (request.method) {
-      case "POST": {
-        const response = await handlePost(request, exchange, peer);
-        if (response.status >= 400) options.outsiders?.noteRefused(auth.principal, response.status);
-        return response;
-      }
-      case "GET": {
-        const response = await toResponse(request, await mcp.openStream(exchange));
-        if (response.status === 404) options.outsiders?.noteRefused(auth.principal, response.status);
-        return response;
-      }
+      case "GET":
+        return toResponse(request, await mcp.openStream(exchange));
       case "DELETE":
         return toResponse(request, await mcp.endSession(exchange));
       default:
@@ -178,9 +173,22 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     });
   };
 
+  const noteOutsider = (request: Request, peer: Peer, auth: AuthOutcome, status: number): void => {
+    if (auth.kind !== "principal") {
+      const reason = auth.kind === "refused" ? auth.reason : null;
+      options.outsiders?.noteStranger(request, peer, { status, reason });
+    } else if (request.method === "POST" || (request.method === "GET" && status === 404)) {
+      options.outsiders?.noteRefused(auth.principal, status);
+    }
+  };
+
   return async (request, peer) => {
     try {
-      return await handle(request, peer);
+      const auth = await authenticate(request);
+      const response = await handle(request, peer, auth);
+      const { status } = response;
+      if (status >= 400 || auth.kind === "no_token") noteOutsider(request, peer, auth, status);
+      return response;
     } catch (error) {
       if (error instanceof StorageUnavailableError) {
         options.outsiders?.noteStranger(request, peer, { status: 503, reason: null });

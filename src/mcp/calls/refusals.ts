@@ -1,4 +1,5 @@
 /** Refusals before a call runs: for want of scopes, or because a limit is reached. */
+import { whenReady } from "../../lib/when_ready.ts";
 import type { McpAnswer } from "../answer.ts";
 import { errorText, refusalCode, type RpcId } from "../messages/jsonrpc.ts";
 import type { Call } from "./call.ts";
@@ -22,12 +23,13 @@ export function insufficientScope(
 }
 
 /** Takes a call from its principal's rate limit; `null` when it is admitted. */
-export async function refuseRate(call: Call): Promise<McpAnswer | null> {
-  const admission = await call.runtime.admit(call.principal);
-  if (admission.ok) return null;
-  call.outcome = "rate_limited";
-  call.code = "rate_limited";
-  return tooManyCalls(call.request.id, admission.retryAfterSeconds);
+export function refuseRate(call: Call): McpAnswer | null | Promise<McpAnswer | null> {
+  return whenReady(call.runtime.admit(call.principal), (admission) => {
+    if (admission.ok) return null;
+    call.outcome = "rate_limited";
+    call.code = "rate_limited";
+    return tooManyCalls(call.request.id, admission.retryAfterSeconds);
+  });
 }
 
 /** The refusal of a message that comes too soon; `id` is that of the request, if it was one. */

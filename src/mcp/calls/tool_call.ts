@@ -4,6 +4,7 @@ import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { headerParameterFault } from "../offers/header_parameters.ts";
 import { isObject } from "../../lib/json.ts";
+import { whenReady } from "../../lib/when_ready.ts";
 import { mcpErrorCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 import { runToolInSpan } from "../messages/request_span.ts";
 import { runInContext } from "./run_in_context.ts";
@@ -14,7 +15,10 @@ import type { RegisteredTool, ToolRegistry } from "../offers/tool_registry.ts";
 import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
 
 /** Answers `tools/call`. */
-export async function callTool({ tools }: { readonly tools: ToolRegistry }, call: Call): Promise<McpAnswer> {
+export function callTool(
+  { tools }: { readonly tools: ToolRegistry },
+  call: Call,
+): McpAnswer | Promise<McpAnswer> {
   const params = call.request.params;
   if (!isObject(params)) return answerError(call, rpcErrorCode.invalidParams, "params must be an object");
   const { name, arguments: input = {} } = params;
@@ -25,7 +29,7 @@ export async function callTool({ tools }: { readonly tools: ToolRegistry }, call
   call.tool = name;
   call.scopes = tool.scopes;
   if (!hasScopes(call.principal, tool.scopes)) return refuseScopes(call, tool.scopes);
-  return await refuseRate(call) ?? await runTool(registered, input, call);
+  return whenReady(refuseRate(call), (refusal) => refusal ?? runTool(registered, input, call));
 }
 
 function runTool(

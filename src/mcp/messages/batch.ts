@@ -40,7 +40,7 @@ const maxMessagesAtOnce = 4;
 /** What answers a batch's messages. */
 interface BatchAnswering {
   /** Answers one of them. */
-  readonly answer: (message: unknown) => Promise<McpAnswer>;
+  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
   /** Is told once when messages are refused because the answers have become too large. */
   readonly onBudgetSpent: () => void;
 }

@@ -1,5 +1,6 @@
 /** Answers one parsed body: finds the era that it belongs to and, for a legacy one, its session, or refuses it. */
 import type { Clock } from "../../lib/time/clock.ts";
+import { whenReady } from "../../lib/when_ready.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { AuditEntry, TakeAudit } from "../audit.ts";
 import { answerBatch, refuseBatch } from "./batch.ts";
@@ -27,37 +28,44 @@ interface BodyHandlerOptions {
 }
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
-export type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
+export type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
 
 export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
   const { tools, limits, clock, sessions, modern, scopeNotices, answerMessage, audit } = options;
 
-  const answerLegacy = async (body: unknown, exchange: Exchange, named: Revision | null, session: Session | null) => {
+  const answerLegacy = (
+    body: unknown,
+    exchange: Exchange,
+    named: Revision | null,
+    session: Session | null,
+  ): McpAnswer | Promise<McpAnswer> => {
     const revision = named ?? session?.revision ?? defaultLegacyRevision;
-    if (!Array.isArray(body)) return await answerMessage(body, { exchange, revision, session, isSingle: true });
+    if (!Array.isArray(body)) return answerMessage(body, { exchange, revision, session, isSingle: true });
     const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
     if (refusal !== null) {
       if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock(), "insufficient_scope"));
       return refusal;
     }
-    return await answerBatch(body, {
+    return answerBatch(body, {
       answer: (message) => answerMessage(message, { exchange, revision, session, isSingle: false }),
       onBudgetSpent: () => audit(refusedBatchEntry(exchange, clock(), "protocol_error")),
     });
   };
 
-  return async (body, exchange) => {
+  return (body, exchange) => {
     scopeNotices.note(exchange.principal);
     const classified = Array.isArray(body)
       ? classifyBatch(body, exchange.header("mcp-protocol-version"))
       : classifyMessage(body, exchange, modern);
     if (!classified.ok) return refuseUnclassified(body, classified.error);
     const revision = classified.value;
-    if (revision === modern) return await answerMessage(body, { exchange, revision, session: null, isSingle: true });
+    if (revision === modern) return answerMessage(body, { exchange, revision, session: null, isSingle: true });
     const sessionId = exchange.header("mcp-session-id");
-    if (sessionId === null || isInitialize(body)) return await answerLegacy(body, exchange, revision, null);
-    const session = await sessions.find(sessionId, exchange.principal);
-    return session === null ? sessionNotFound(idOf(body)) : await answerLegacy(body, exchange, revision, session);
+    if (sessionId === null || isInitialize(body)) return answerLegacy(body, exchange, revision, null);
+    return whenReady(
+      sessions.find(sessionId, exchange.principal),
+      (session) => session === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, session),
+    );
   };
 }
 

@@ -23,7 +23,7 @@ import { resultFormOf } from "../sessions/result_form.ts";
 /** What is known of a message before it is read. */
 type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle">;
 
-export type MessageHandler = (message: unknown, context: MessageContext) => Promise<McpAnswer>;
+export type MessageHandler = (message: unknown, context: MessageContext) => McpAnswer | Promise<McpAnswer>;
 
 export function createMessageHandler({ runtime, methods, observe }: {
   readonly runtime: Runtime;
@@ -37,8 +37,9 @@ export function createMessageHandler({ runtime, methods, observe }: {
     return handler(call);
   };
 
-  const answerRequest = (request: RpcRequest, context: MessageContext): Promise<McpAnswer> => {
-    const { promise, resolve, reject } = Promise.withResolvers<McpAnswer>();
+  const answerRequest = (request: RpcRequest, context: MessageContext): McpAnswer | Promise<McpAnswer> => {
+    let begun: McpAnswer | undefined;
+    let onBegun: ((answer: McpAnswer) => void) | undefined;
     const { exchange, revision, session, isSingle } = context;
     const call: Call = {
       request,
@@ -48,7 +49,10 @@ export function createMessageHandler({ runtime, methods, observe }: {
       session,
       runtime,
       isSingle,
-      beginAnswer: resolve,
+      beginAnswer(answer) {
+        begun ??= answer;
+        onBegun?.(answer);
+      },
       resultForm: resultFormOf(
         runtime.structuredResults,
         exchange.profile,
@@ -61,19 +65,27 @@ export function createMessageHandler({ runtime, methods, observe }: {
       code: null,
       change: null,
     };
-    observe(call, call.principal, () => dispatch(call))
-      .then((answer) => resolve(call.outlet === null ? answer : call.outlet.finish(answer)), reject);
-    return promise;
+    const finish = (answer: McpAnswer): McpAnswer => call.outlet === null ? answer : call.outlet.finish(answer);
+    const served = observe(call, call.principal, () => dispatch(call));
+    if (!(served instanceof Promise)) {
+      const answer = finish(served);
+      return begun ?? answer;
+    }
+    return new Promise((resolve, reject) => {
+      onBegun = resolve;
+      if (begun !== undefined) resolve(begun);
+      served.then((answer) => resolve(finish(answer)), reject);
+    });
   };
 
-  return async (message, context) => {
+  return (message, context) => {
     switch (kindOfMessage(message)) {
       case "request":
-        return await answerRequest(message as RpcRequest, context);
+        return answerRequest(message as RpcRequest, context);
       case "notification":
-        return await takeNotification(runtime, message as RpcCall, context);
+        return takeNotification(runtime, message as RpcCall, context);
       case "response":
-        return await takeResponse(runtime, message as RpcResponse, context);
+        return takeResponse(runtime, message as RpcResponse, context);
       case "wrong_version":
         return refuseMessage(message, context.revision, "Invalid JSON-RPC version");
       case "malformed":

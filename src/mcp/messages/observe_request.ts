@@ -16,7 +16,7 @@ export type ObserveRequest = (
   call: PublicCall,
   principal: Principal | null,
   serve: () => McpAnswer | Promise<McpAnswer>,
-) => Promise<McpAnswer>;
+) => McpAnswer | Promise<McpAnswer>;
 
 export function createRequestObserver({ runtime, isKnownMethod, audit }: {
   readonly runtime: Runtime;
@@ -24,34 +24,38 @@ export function createRequestObserver({ runtime, isKnownMethod, audit }: {
   readonly audit: TakeAudit;
 }): ObserveRequest {
   const { tracer, timers, clock } = runtime;
-  return async (call, principal, serve) => {
+  return (call, principal, serve) => {
     const started = timers.elapsed();
     const { request, exchange } = call;
     const parent = traceContextOf(request.params, exchange);
     const span = beginRequestSpan(tracer, call, { parent, isKnownMethod: isKnownMethod(request.method) });
-    let answer: McpAnswer;
+    const end = (answer: McpAnswer): McpAnswer => {
+      const traceId = span === null ? parent?.traceId : span.traceId;
+      audit({
+        time: clock(),
+        requestId: exchange.requestId,
+        subject: principal?.subject ?? null,
+        clientId: principal?.clientId ?? null,
+        grantId: principal?.grantId ?? null,
+        method: request.method.slice(0, maxMethodCharacters),
+        tool: call.tool,
+        outcome: call.outcome,
+        code: call.code,
+        durationMs: timers.elapsed() - started,
+        ...(call.change === null ? {} : { change: call.change }),
+        ...(traceId === undefined ? {} : { traceId }),
+      }, request.params);
+      if (span !== null) endRequestSpan(span, call);
+      return answer;
+    };
+    const fail = (error: unknown): McpAnswer => end(answerFailure(call, error));
+    let answer: McpAnswer | Promise<McpAnswer>;
     try {
-      answer = await (span === null ? serve() : span.run(serve));
+      answer = span === null ? serve() : span.run(serve);
     } catch (error) {
-      answer = answerFailure(call, error);
+      return fail(error);
     }
-    const traceId = span === null ? parent?.traceId : span.traceId;
-    audit({
-      time: clock(),
-      requestId: exchange.requestId,
-      subject: principal?.subject ?? null,
-      clientId: principal?.clientId ?? null,
-      grantId: principal?.grantId ?? null,
-      method: request.method.slice(0, maxMethodCharacters),
-      tool: call.tool,
-      outcome: call.outcome,
-      code: call.code,
-      durationMs: timers.elapsed() - started,
-      ...(call.change === null ? {} : { change: call.change }),
-      ...(traceId === undefined ? {} : { traceId }),
-    }, request.params);
-    if (span !== null) endRequestSpan(span, call);
-    return answer;
+    return answer instanceof Promise ? answer.then(end, fail) : end(answer);
   };
 }
 

@@ -79,7 +79,7 @@ export interface ProfileOptions {
 }
 
 interface Profiles {
-  of(principal: Principal): Promise<Profile>;
+  of(principal: Principal): Profile | Promise<Profile>;
   /** The profile of callers without a token. */
   readonly publicProfile: Profile;
   /** Takes note of what a client calls itself in its handshake, and says which profile that leaves it with. */
@@ -92,22 +92,21 @@ export function createProfiles(
   const serviceNow: Profile = { ...serviceNowProfile, toolFailureIsProtocolError };
   if (compatibility !== "auto") {
     const profile = compatibility === "servicenow" ? serviceNow : specProfile;
-    return { of: () => Promise.resolve(profile), publicProfile: profile, noteName: () => profile };
+    return { of: () => profile, publicProfile: profile, noteName: () => profile };
   }
   const chosen = boundedMap<string, Profile>(maxClients);
   const choose = (clientId: string, profile: Profile): Profile => {
     chosen.set(clientId, profile);
     return profile;
   };
+  const find = async (clientId: string): Promise<Profile> => {
+    const client = await findClient(clientId);
+    if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
+    return choose(clientId, readsTextAlone(client?.name) ? textProfile : specProfile);
+  };
   return {
     publicProfile: serviceNow,
-    async of({ clientId }) {
-      const known = chosen.get(clientId);
-      if (known !== undefined) return known;
-      const client = await findClient(clientId);
-      if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
-      return choose(clientId, readsTextAlone(client?.name) ? textProfile : specProfile);
-    },
+    of: ({ clientId }) => chosen.get(clientId) ?? find(clientId),
     noteName({ clientId }, clientName) {
       if (clientName !== null && serviceNowName.test(clientName)) return choose(clientId, serviceNow);
       return chosen.get(clientId) ?? specProfile;

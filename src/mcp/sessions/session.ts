@@ -9,6 +9,7 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
+import { whenReady } from "../../lib/when_ready.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Timers } from "../../lib/time/timers.ts";
@@ -43,7 +44,7 @@ export interface Sessions {
     client: Pick<SessionState, "capabilities" | "readsTextAlone">,
   ): string;
   /** The session with this id, if it is this principal's and has not ended. */
-  find(id: string, principal: Principal): Promise<Session | null>;
+  find(id: string, principal: Principal): Session | null | Promise<Session | null>;
   end(session: Session): Promise<void>;
   /** Reports changes to the session, by any instance; `null` is its end. */
   watch(session: Session, onChange: (session: Session | null) => void): () => void;
@@ -99,6 +100,13 @@ export function createSessions(options: SessionOptions): Sessions {
     const readsTextAlone = abilities.split(" ").includes(textWord);
     return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), readsTextAlone, ...state };
   };
+  const openOnce = (id: string, principal: Principal): OpenSession | null => {
+    const known = cache.get(id);
+    if (known !== undefined) return known;
+    const opened = unseal(id, principal);
+    if (opened !== null) cache.set(id, opened);
+    return opened;
+  };
   const shared = (abilities: string): ClientCapabilities => {
     let set = capabilitySets.get(abilities);
     if (set === undefined) {
@@ -152,18 +160,15 @@ export function createSessions(options: SessionOptions): Sessions {
       ];
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },
-    async find(id, principal) {
-      let session = cache.get(id);
-      if (session === undefined) {
-        const opened = unseal(id, principal);
-        if (opened === null) return null;
-        cache.set(id, session = opened);
-      }
+    find(id, principal) {
+      const session = openOnce(id, principal);
+      if (session === null) return null;
       if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
       if (session.expiresAt <= clock()) return null;
-      const count = await storage.changeCount();
-      if (session.checkedAt !== count) return await refresh(session, count);
-      return session.ended ? null : session;
+      return whenReady(storage.changeCount(), (count) => {
+        if (session.checkedAt !== count) return refresh(session, count);
+        return session.ended ? null : session;
+      });
     },
     end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
     watch(session, onChange) {
