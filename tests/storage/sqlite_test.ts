@@ -122,6 +122,37 @@ Deno.test("sqlite storage: a database of the first version is migrated, with all
   await storage.close();
 });
 
+Deno.test("sqlite storage: a table without rowids gets them while it is small, and keeps all that is in it", async () => {
+  const rows = { small: 3, large: 66 * 2 ** 20 };
+  for (const [size, characters] of Object.entries(rows)) {
+    await using place = await sqlitePlace();
+    const database = new DatabaseSync(place.path);
+    database.exec(`
+      CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
+      CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+      CREATE TABLE change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
+      INSERT INTO entry VALUES ('grant!one!', '"${size}"', 'v1', NULL), ('grant!two!', '2', 'v2', 1);
+      INSERT INTO entry VALUES ('large!', printf('"%.${characters}c"', 'x'), 'v3', NULL);
+      PRAGMA application_id = ${0x5043554c};
+      PRAGMA user_version = 2;
+    `);
+    const storage = await place.open();
+    assert.equal((await storage.get(["grant", "one"]))?.value, size);
+    assert.equal(await storage.get(["grant", "two"]), null, "it has expired");
+    await put(storage, ["grant", "one"], "changed");
+    assert.equal(await storage.sweep(Date.now()), 1);
+    await storage.close();
+    const rowids = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get();
+    assert.equal(rowids?.["wr"], size === "small" ? 0 : 1);
+    const left = database.prepare("SELECT key, length(value) AS characters FROM entry ORDER BY key").all();
+    assert.deepEqual(left.map((row) => ({ ...row })), [
+      { key: "grant!one!", characters: 9 },
+      { key: "large!", characters: characters + 2 },
+    ]);
+    database.close();
+  }
+});
+
 Deno.test("sqlite storage: who was told of nothing for more changes than are kept is told that anything may have changed", async () => {
   await using place = await sqlitePlace();
   const [watching, writing] = [await place.open(), await place.open()];

@@ -12,6 +12,15 @@ const retryMs = 10;
 /** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
 const maxWhollyCheckedBytes = 16 * 2 ** 20;
 const maxCheckedBytes = 256 * 2 ** 20;
+/** A larger database stays as it is, since all of it would be written again: 0.5 s, and as much room. */
+const maxRebuiltBytes = 64 * 2 ** 20;
+/**
+ * With rowids, a search compares keys alone. Without, as earlier versions made it, SQLite reads the whole of each large
+ * value whose key it passes (sqlite.org/withoutrowid.html): with the audit's, that was most of what a commit cost.
+ * Earlier versions work with either.
+ */
+const entryColumns = "(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER)";
+const expiryIndex = "CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL";
 
 /** Opens and migrates. Throws {@link UnusableError} for anything but a new file or a database of ours. */
 export function openSqliteDatabase(
@@ -36,6 +45,7 @@ export function openSqliteDatabase(
     enterWriteAheadLog(database, busyTimeoutMs);
     database.exec("PRAGMA synchronous = FULL");
     migrate(database, path);
+    addRowids(database);
     database.exec("PRAGMA busy_timeout = 0"); // from here on, who waits does not keep the thread: lock_queue.ts
     return database;
   } catch (error) {
@@ -79,7 +89,7 @@ export function requireOwn(database: DatabaseSync, path: string): void {
 
 /** Throws {@link UnusableError} for a database whose pages contradict each other, as far as there is time to see. */
 export function requireSound(database: DatabaseSync, path: string, maxBytes = maxCheckedBytes): void {
-  const bytes = readPragma(database, "page_count") * readPragma(database, "page_size");
+  const bytes = fileBytes(database);
   if (bytes > maxBytes) return;
   // quick_check does not compare indexes with their tables (sqlite.org/pragma.html).
   const check = bytes > maxWhollyCheckedBytes ? "quick_check" : "integrity_check";
@@ -108,15 +118,37 @@ function migrate(database: DatabaseSync, path: string): void {
   database.exec("BEGIN IMMEDIATE");
   requireOwn(database, path); // again: another process may have made it while this one waited
   database.exec(`
-    CREATE TABLE IF NOT EXISTS entry (
-      key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER
-    ) WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE TABLE IF NOT EXISTS entry ${entryColumns};
+    ${expiryIndex};
     CREATE TABLE IF NOT EXISTS change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
     PRAGMA application_id = ${applicationId};
     PRAGMA user_version = ${schemaVersion};
     COMMIT;
   `);
+}
+
+function addRowids(database: DatabaseSync): void {
+  if (hasRowids(database) || fileBytes(database) > maxRebuiltBytes) return;
+  database.exec("BEGIN IMMEDIATE");
+  if (!hasRowids(database)) { // another process may have added them while this one waited
+    database.exec(`
+      CREATE TABLE entry_with_rowids ${entryColumns};
+      INSERT INTO entry_with_rowids SELECT key, value, version, expires_at FROM entry ORDER BY key;
+      DROP TABLE entry;
+      ALTER TABLE entry_with_rowids RENAME TO entry;
+      ${expiryIndex};
+    `);
+  }
+  database.exec("COMMIT");
+}
+
+function hasRowids(database: DatabaseSync): boolean {
+  const { wr } = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get() as { wr: number };
+  return wr === 0;
+}
+
+function fileBytes(database: DatabaseSync): number {
+  return readPragma(database, "page_count") * readPragma(database, "page_size");
 }
 
 function readPragma(
