@@ -51,6 +51,7 @@ Deno.test("a rule about a file stops every parameter and spelling that may mean 
       ["file_edit", { edits: manyEdits }],
       ["file_move", { path: "b.txt", destination: "secret/a.txt" }],
       ["file_move", { path: "secret", destination: "b" }],
+      ["file_move", { path: "b/a.txt", destination: "secret/" }],
       ["file_undo", { change: "last" }],
       ["llm_embed", { path: "b.txt", output: "secret/a.txt" }],
       ["llm_embed", { path: "secret/a.txt:1-400" }],

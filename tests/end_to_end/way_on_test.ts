@@ -38,6 +38,11 @@ const refused: readonly Row[] = [
   ["file_read", { filename: "/README.md" }, /paths are relative to the workspace: README\.md/, ["file_read", {
     filename: "README.md",
   }]],
+  ["file_read", { filename: "d/../README.md:1" }, /path traversal not allowed; write it without \.\.: README\.md$/, [
+    "file_read",
+    { filename: "README.md" },
+  ]],
+  ["file_read", { filename: "d/../../README.md" }, /path traversal not allowed$/],
   ["file_read", { filename: "readme.md" }, /did you mean README\.md\?/, ["file_read", { filename: "README.md" }]],
   ["file_read", { filename: "a.ts" }, /did you mean d\/a\.ts\?/, ["file_read", { filename: "d/a.ts" }]],
   ["file_read", { filename: "binary" }, /binary: .*embed: true gives files of any kind/, ["file_read", {
@@ -167,6 +172,13 @@ const otherNames: readonly (readonly [tool: string, input: Input, words: RegExp]
   ["file_list", { dir: "d", max_depth: 1 }, /a\.ts/],
   ["file_move", { old_path: "written", new_path: "moved" }, /^Moved/],
   ["file_move", { source: "moved", target: "again" }, /^Moved/],
+  ["file_read", { filename: "d/a.ts:0-2" }, /lines 1 to 2 of 3/],
+  ["file_read", { filename: "d/a.ts:3-2" }, /lines 2 to 3 of 3/],
+  ["file_move", { path: "again", destination: "d/" }, /^Moved again to d\/again$/],
+  ["file_move", { path: "d/again", destination: "new/deep/" }, /^Moved d\/again to new\/deep\/again$/],
+  ["file_move", { path: "new/deep/", destination: "d/" }, /^Moved new\/deep to d\/deep$/],
+  ["file_move", { path: "d/deep", destination: "other/", copy: true }, /^Copied d\/deep\/ to other\/ \(1 file/],
+  ["file_delete", { path: "d/deep", recursive: true }, /^Deleted d\/deep/],
 ];
 
 needing("workspace directory").test(

@@ -162,7 +162,8 @@ Deno.test("a summary names files whose lines it could not count, and has no line
   });
   await withWorkspace(async ({ root, workspace }) => {
     for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}.js`, "x\n");
-    const { text, structured } = await answerOf(fileListTool(workspace), { show: "summary" });
+    const { text, structured } = await answerOf(fileListTool(workspace, { maxVisits: 20 }), { show: "summary" });
+    assert.match(text, /^at least 20 files in 0 directories/);
     assert.doesNotMatch(text, /\d lines?/);
     assert.match(text, /\n\(lines were not counted\)\n\(the tree is larger/);
     assert.equal(structured["lines"], undefined);
@@ -171,7 +172,7 @@ Deno.test("a summary names files whose lines it could not count, and has no line
       "files",
       "size_bytes",
     ]);
-  }, { limits: { maxTreeEntries: 20 } });
+  });
 });
 
 Deno.test("file_list finds equal files, and reads only those of one size", () =>
@@ -213,21 +214,36 @@ Deno.test("file_list passes over what is ignored when it goes below a directory,
 
 Deno.test("a sorted listing, a summary and a search for equal files say when the tree is too large for them", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
-    for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}`, "x");
+    const list = fileListTool(workspace, { maxVisits: 20 });
+    for (const directory of ["many", "other"]) Deno.mkdirSync(`${root}/${directory}`);
+    for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/many/${n}`, "x");
+    Deno.writeTextFileSync(`${root}/other/largest`, "xxx");
     for (const request of [{ sort: "size" }, { show: "summary" }, { show: "duplicates" }]) {
       const { text, structured } = await answerOf(list, request);
-      assert.match(text, /the tree is larger than what was looked at/);
+      assert.match(
+        text,
+        /\(the tree is larger than what was looked at: most of that was many\/, which exclude can leave/,
+      );
       assert.equal(structured["incomplete"], true);
     }
-  }, { limits: { maxTreeEntries: 20 } }));
+    const { text } = await answerOf(list, { sort: "size", exclude: ["many"] });
+    assert.match(text, /^ +3 \S+ other\/largest$/);
+  }));
+
+Deno.test("a sorted listing is that of the whole tree, however many entries come before the largest", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (let n = 0; n < 6_000; n++) Deno.writeTextFileSync(`${root}/${n}`, n % 500 === 0 ? "xx".repeat(n) : "x");
+    const { structured } = await answerOf(fileListTool(workspace), { sort: "size", limit: 3 });
+    assert.deepEqual((structured["entries"] as { name: string }[]).map(({ name }) => name), ["5500", "5000", "4500"]);
+    assert.equal(structured["total"], 6_000);
+  }));
 
 Deno.test("what exclude names is not entered, so that it uses up none of a listing's or a search's visits", () =>
   withWorkspace(async ({ root, workspace }) => {
     for (const directory of ["a/many", "b"]) Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
     for (let index = 0; index < 60; index++) Deno.writeTextFileSync(`${root}/a/many/${index}`, "x");
     Deno.writeTextFileSync(`${root}/b/last.txt`, "hit");
-    const list = fileListTool(workspace);
+    const list = fileListTool(workspace, { maxVisits: 30 });
     assert.equal((await answerOf(list, { sort: "size", exclude: ["many"] })).structured["incomplete"], undefined);
     assert.equal((await answerOf(list, { sort: "size" })).structured["incomplete"], true);
     const search = fileSearchTool(workspace);

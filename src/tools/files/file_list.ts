@@ -18,6 +18,8 @@ import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 const usualPageEntries = 250;
 const maxPageEntries = 10_000;
 const maxExcludes = 20;
+/** Entries that a sorted listing, a summary or a search for equal files looks at: several times what repositories have. */
+const maxTreeVisits = 200_000;
 
 const input = z.object({
   path: z.string().default(".").describe("Directory"),
@@ -61,13 +63,14 @@ const output = z.object({
 interface FileListOptions {
   /** After this time a listing answers with what it has found, and a cursor. */
   readonly maxListMilliseconds?: number;
+  readonly maxVisits?: number;
   readonly clock?: Clock;
 }
 
 /** Lists directories of the workspace. */
 export function fileListTool(
   source: WorkspaceSource,
-  { maxListMilliseconds = 10_000, clock = systemClock }: FileListOptions = {},
+  { maxListMilliseconds = 10_000, maxVisits = maxTreeVisits, clock = systemClock }: FileListOptions = {},
 ): Tool {
   return defineTool({
     name: "file_list",
@@ -114,6 +117,7 @@ export function fileListTool(
           request.exclude,
         ),
         isOver: () => clock() > deadline || context.signal.aborted,
+        maxVisits,
         now: clock(),
       };
       const answer = show === "summary"

@@ -5,6 +5,7 @@ import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
+import { destinationOf } from "./move_destination.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { previewMove } from "./preview/preview.ts";
@@ -50,7 +51,11 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       if (path === undefined) return await makeDirectory(workspace, to.value);
       const from = path === "" ? parseFilePath("") : parseDirectoryPath(path);
       if (!from.ok) return await suggestRelative(workspace, "path", from.error, path);
-      const pair = { from: await inStoredForm(workspace, from.value), to: to.value };
+      const moved = await inStoredForm(workspace, from.value);
+      const pair = {
+        from: moved,
+        to: await destinationOf(workspace, moved, { text: destination, path: to.value }),
+      };
       const outcome = copy
         ? await copyEntry(workspace, pair, { overwrite, signal: context.signal })
         : await moveEntry(workspace, pair, { overwrite });

@@ -6,20 +6,27 @@ import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
-import { collectEntries, pageOf, toSize, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
+import { pageOf, toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
+/** Files that are held to be compared. */
+const maxFiles = 50_000;
 /** Names that an answer repeats of files that cannot be read. */
 const maxUnreadNames = 5;
 
 /** Finds files of the same content; empty ones are not told. */
 export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
   const { workspace, path, limit, isOver } = listing;
-  const collected = await collectEntries(listing);
-  if (!collected.ok) return toFailure("list directory", path, collected.error);
-  let { isCut } = collected.value;
-  const files = collected.value.entries.filter(({ kind, sizeBytes = 0 }) => kind === "file" && sizeBytes > 0);
+  const files: WalkedEntry[] = [];
+  let isFull = false;
+  const visited = await visitWanted(listing, (entry) => {
+    if (entry.kind !== "file" || (entry.sizeBytes ?? 0) === 0) return;
+    if (files.length < maxFiles) files.push(entry);
+    else isFull = true;
+  });
+  if (!visited.ok) return toFailure("list directory", path, visited.error);
+  let cut = visited.value ?? (isFull ? { mostly: null } : null);
   const nextTurn = createFairTurns();
   const buffer = new Uint8Array(readBytes);
   const unread: string[] = [];
@@ -29,7 +36,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     const byContent = new Map<string, WalkedEntry[]>();
     for (const entry of sameSize) {
       if (isOver()) {
-        isCut = true;
+        cut ??= { mostly: null };
         break;
       }
       const hash = await hashFile(workspace, childPath(path, entry.segments), { buffer, nextTurn, isOver });
@@ -64,7 +71,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
       })),
     },
     total: groups.length,
-    isCut,
+    cut,
   });
 }
 

@@ -6,7 +6,7 @@ import type { Workspace } from "../../workspace/port.ts";
 import { type MarkedEncoding, markedEncoding } from "../../workspace/text/encoding.ts";
 import { createFairTurns } from "../../workspace/text/fair_turns.ts";
 import { count } from "./input.ts";
-import { collectEntries, toSize, type TreeListing, wholeTreeAnswer } from "./list_walk.ts";
+import { toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
@@ -26,20 +26,17 @@ interface Total {
 /** Counts everything in the tree, reading the files for their lines. */
 export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const { workspace, path, isOver } = listing;
-  const collected = await collectEntries(listing);
-  if (!collected.ok) return toFailure("list directory", path, collected.error);
-  let { isCut } = collected.value;
   const byExtension = new Map<string, Total>();
   const unread: string[] = [];
   const all: Total = { files: 0, sizeBytes: 0, lines: 0 };
   const nextTurn = createFairTurns();
   const buffer = new Uint8Array(readBytes);
-  for (const { kind, segments, sizeBytes = 0 } of collected.value.entries) {
-    if (kind !== "file") continue;
-    isCut ||= isOver();
-    const lines = isCut ? 0 : await countLines(workspace, childPath(path, segments), buffer, isOver);
+  let directories = 0;
+  const visited = await visitWanted(listing, async ({ kind, segments, sizeBytes = 0 }) => {
+    if (kind === "directory") directories++;
+    if (kind !== "file") return;
+    const lines = isOver() ? 0 : await countLines(workspace, childPath(path, segments), buffer, isOver);
     if (lines === null) unread.push(segments.join("/"));
-    isCut ||= isOver();
     const extension = /[^.]\.([^.]{1,12})$/.exec(segments.at(-1) ?? "")?.[1]?.toLowerCase() ?? "";
     const total = byExtension.get(extension) ?? { files: 0, sizeBytes: 0, lines: 0 };
     byExtension.set(extension, total);
@@ -49,17 +46,19 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
       each.lines += lines ?? 0;
     }
     await nextTurn();
-  }
-  const directories = collected.value.entries.filter(({ kind }) => kind === "directory").length;
+  });
+  if (!visited.ok) return toFailure("list directory", path, visited.error);
+  const cut = visited.value ?? (isOver() ? { mostly: null } : null);
+  const isCut = cut !== null;
   const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
   // where not all was looked at, a count of lines would be read as that of the tree
   const linesOf = ({ lines }: Total): string => isCut ? "" : `, ${count(lines, "line")}`;
   const factOf = ({ lines }: Total): { lines?: number } => isCut ? {} : { lines };
   return wholeTreeAnswer(listing, {
     lines: [
-      `${count(all.files, "file")} in ${directories} ${directories === 1 ? "directory" : "directories"}, ${
-        toSize(all.sizeBytes)
-      } bytes${linesOf(all)}`,
+      `${isCut ? "at least " : ""}${count(all.files, "file")} in ${directories} ${
+        directories === 1 ? "directory" : "directories"
+      }, ${toSize(all.sizeBytes)} bytes${linesOf(all)}`,
       ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
         `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
           toSize(total.sizeBytes)
@@ -80,7 +79,7 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
         ...factOf(total),
       })),
     },
-    isCut,
+    cut,
   });
 }
 

@@ -20,6 +20,8 @@ export interface TreeListing {
   readonly modifiedAfter: number | null;
   readonly ignored: Ignored | undefined;
   readonly isOver: () => boolean;
+  /** Entries that an answer about the whole tree looks at. */
+  readonly maxVisits: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -49,22 +51,32 @@ export function alsoExcluding(ignored: Ignored | undefined, exclude: readonly st
   };
 }
 
-/** All entries that are wanted, as far as the bounds allow. */
-export async function collectEntries(
+/** Why a tree was not looked at whole, for the answer: the directory that most of it is in, if there is such a one. */
+export interface Cut {
+  readonly mostly: string | null;
+}
+
+/** Visits all entries that are wanted; `cut` where the bounds allow no more. */
+export async function visitWanted(
   listing: TreeListing,
-): Promise<Result<{ readonly entries: readonly WalkedEntry[]; readonly isCut: boolean }, WorkspaceRefusal>> {
-  const { workspace, path, depth, ignored, isOver } = listing;
-  const entries: WalkedEntry[] = [];
+  visit: (entry: WalkedEntry) => void | Promise<void>,
+): Promise<Result<Cut | null, WorkspaceRefusal>> {
+  const { workspace, path, depth, ignored, isOver, maxVisits } = listing;
   let visited = 0;
+  let current = { name: "", visits: 0 };
+  let largest = current;
   for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
     if (!step.ok) return failure(step.error);
-    if (isWanted(listing, step.value)) entries.push(step.value);
+    const { segments, mayHaveNext } = step.value;
+    if (segments[0] !== current.name) current = { name: segments[0] ?? "", visits: 0 };
+    if (++current.visits > largest.visits) largest = current;
+    if (isWanted(listing, step.value)) await visit(step.value);
     visited++;
-    if (visited === workspace.limits.maxTreeEntries || (visited % visitsPerCheck === 0 && isOver())) {
-      return success({ entries, isCut: step.value.mayHaveNext });
+    if (visited === maxVisits || (visited % visitsPerCheck === 0 && isOver())) {
+      return success(mayHaveNext ? { mostly: largest.visits * 2 > visited ? largest.name : null } : null);
     }
   }
-  return success({ entries, isCut: false });
+  return success(null);
 }
 
 /** Whether a listing names the entry. */
@@ -141,7 +153,12 @@ export function skippedParts(ignored: Ignored | undefined): {
 }
 
 /** Says that a tree was too large to be looked at whole. */
-const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or a pattern)";
+function cutNotice({ mostly }: Cut): string {
+  const remedy = mostly === null
+    ? "name a directory in it, or exclude some"
+    : `most of that was ${showName(mostly)}/, which exclude can leave out`;
+  return `(the tree is larger than what was looked at: ${remedy})`;
+}
 
 /** The first of the lines that a page holds: one at least. */
 export function pageOf(lines: Iterable<string>): readonly string[] {
@@ -158,17 +175,17 @@ export function pageOf(lines: Iterable<string>): readonly string[] {
 /** The answer of a listing that looks at the whole tree: its lines, what was passed over, and whether that was all. */
 export function wholeTreeAnswer(
   { path, ignored }: TreeListing,
-  { lines, facts, total, isCut }: {
+  { lines, facts, total, cut }: {
     readonly lines: readonly string[];
     readonly facts: Readonly<Record<string, unknown>>;
     /** Left out of an answer that is cut, or that has none. */
     readonly total?: number;
-    readonly isCut: boolean;
+    readonly cut: Cut | null;
   },
 ): ToolOutcome {
   const skipped = skippedParts(ignored);
-  const text = [...lines, ...skipped.lines, ...(isCut ? [cutNotice] : [])].join("\n");
-  const extent = isCut ? { incomplete: true } : total === undefined ? {} : { total };
+  const text = [...lines, ...skipped.lines, ...(cut === null ? [] : [cutNotice(cut)])].join("\n");
+  const extent = cut !== null ? { incomplete: true } : total === undefined ? {} : { total };
   return {
     ok: true,
     content: [{ type: "text", text }],

@@ -20,11 +20,12 @@ export function parseNamedLines(text: string): NamedLines | null {
   const [, filename, last, first, end] = /^([^]+):(?:-(\d{1,10})|(\d{1,10})(?:-(\d{0,10}))?)$/.exec(text) ?? [];
   if (filename === undefined) return null;
   if (last !== undefined) return isLine(last) ? { filename, lines: { tail: Number(last) } } : null;
-  if (!isLine(first)) return null;
-  const startLine = Number(first);
+  if (!isLine(first) && Number(first) !== 0) return null;
+  const startLine = Math.max(1, Number(first)); // some count from 0
   if (end === "") return { filename, lines: { startLine } };
   if (end !== undefined && !isLine(end)) return null;
-  return { filename, lines: { startLine, endLine: end === undefined ? startLine : Number(end) } };
+  const endLine = end === undefined ? startLine : Number(end);
+  return { filename, lines: { startLine: Math.min(startLine, endLine), endLine: Math.max(startLine, endLine) } };
 }
 
 function isLine(text: string | undefined): boolean {

@@ -19,9 +19,21 @@ const maxRemedyCharacters = 200;
 function relativeRemedy(given: string): string {
   if (/^\/+$/.test(given)) return "; the workspace itself is .";
   if (given.length > maxRemedyCharacters) return "";
-  const text = given.replace(/^[A-Za-z]:/, "").replaceAll("\\", "/").replace(/^\/+/, "");
-  const isOther = text !== given && text !== "" && parseDirectoryPath(text).ok;
-  return isOther ? `; paths are relative to the workspace: ${showName(text)}` : "";
+  const text = withoutDots(given.replace(/^[A-Za-z]:/, "").replaceAll("\\", "/").replace(/^\/+/, ""));
+  if (text === null || text === given || text === "" || !parseDirectoryPath(text).ok) return "";
+  return /(?:^|\/)\.\.(?:\/|$)/.test(given)
+    ? `; write it without ..: ${showName(text)}`
+    : `; paths are relative to the workspace: ${showName(text)}`;
+}
+
+/** Without `..`, where the path stays below its start; links are not looked at. */
+function withoutDots(path: string): string | null {
+  const names: string[] = [];
+  for (const name of path.split("/")) {
+    if (name !== "..") names.push(name);
+    else if (names.pop() === undefined) return null;
+  }
+  return names.join("/");
 }
 
 /** The failure of an action such as `read file` on the entry at `path`. */

@@ -8,6 +8,7 @@ import { differenceOf } from "../../../workspace/text/diff.ts";
 import { decodeBytes } from "../../../workspace/text/encoding.ts";
 import { maxWalkDepth, walk } from "../../../workspace/walk.ts";
 import { toVersion } from "../input.ts";
+import { destinationOf } from "../move_destination.ts";
 import { inStoredForm } from "../near_names.ts";
 
 const maxListedEntries = 200;
@@ -95,10 +96,17 @@ export async function previewMove(
 ): Promise<string> {
   if (path === undefined) return `Makes the directory ${showName(destination)}`;
   const workspace = workspaceOf(source, context.principal);
-  const to = parseDirectoryPath(destination);
-  const there = to.ok ? await workspace.stat(to.value) : null;
-  const replaces = to.ok && there?.ok && there.value.kind === "file"
-    ? `, replacing a file (${(await stateOf(workspace, to.value)).what})`
+  const from = parseDirectoryPath(path);
+  const given = parseDirectoryPath(destination);
+  const verb = copy ? "Copies" : "Moves";
+  if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(destination)}`;
+  const to = await destinationOf(workspace, await inStoredForm(workspace, from.value), {
+    text: destination,
+    path: given.value,
+  });
+  const there = await workspace.stat(to);
+  const replaces = there.ok && there.value.kind === "file"
+    ? `, replacing a file (${(await stateOf(workspace, to)).what})`
     : "";
-  return `${copy ? "Copies" : "Moves"} ${showName(path)} to ${showName(destination)}${replaces}`;
+  return `${verb} ${showName(path)} to ${showName(to.text)}${replaces}`;
 }
