@@ -66,6 +66,9 @@ function isTooLong(text: string): boolean {
     .test(text);
 }
 
+/** Of the context, what a prompt may take so that an answer fits beside it. */
+const promptShare = 0.75;
+
 function promptTooLong({ text, promptTokens, contextTokens }: UpstreamError, model: string): string {
   const [, length = promptTokens, limit = contextTokens] =
     /\((\d+) tokens\) exceeds the available context size \((\d+) tokens\)/.exec(text) ?? [];
@@ -73,6 +76,8 @@ function promptTooLong({ text, promptTokens, contextTokens }: UpstreamError, mod
     ? `The ${/^the input/i.test(text) ? "text" : "prompt"} is longer than the context of ${model}`
     : `The prompt has ${length} tokens, with instructions and earlier messages, and the context of ${model} has room ` +
       `for ${limit}, the answer included`;
-  return `${what}: shorten it, or split it over several calls. Only the operator can make the context larger, ` +
-    "with OLLAMA_CONTEXT_LENGTH on Ollama's side.";
+  const share = length === undefined || limit === undefined ? 1 : promptShare * Number(limit) / Number(length);
+  const part = share < 1 ? ` to some ${Math.max(1, Math.floor(100 * share))} % of it` : "";
+  return `${what}: shorten it${part} (of files name lines, such as a.log:1-200), or split it over several calls. ` +
+    "Only the operator can make the context larger, with OLLAMA_CONTEXT_LENGTH on Ollama's side.";
 }

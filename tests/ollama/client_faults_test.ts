@@ -78,7 +78,10 @@ const table: Readonly<Record<FaultName, Expected>> = {
   wrong_option_type: fails("invalid_request", /temperature/),
   wrong_format: fails("invalid_request", /invalid format/),
   no_thinking: fails("invalid_request", /does not support thinking/),
-  context_exceeded: fails("invalid_request", /has 2002 tokens.* room for 512.*: shorten it, or split it.*Only the op/),
+  context_exceeded: fails(
+    "invalid_request",
+    /has 2002 tokens.* room for 512.*: shorten it to some 19 % of it .*, or split it.*Only the op/,
+  ),
   context_exceeded_without_numbers: fails("invalid_request", /longer than the context of tinyllama: shorten it/),
   no_vision: fails(
     "invalid_request",
