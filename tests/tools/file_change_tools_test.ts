@@ -170,17 +170,20 @@ Deno.test("a copy of a directory that cannot be finished says how far it went", 
     assert.match(refused.message, /200 bytes.*\(2 files were copied to e and are there now\)$/);
   }, { limits: { maxTotalBytes: 200 } }));
 
-Deno.test("file_move onto a directory names the path in it that mv would have taken", () =>
+Deno.test("file_move onto a directory names the path in it, and with a slash at the end takes that path, as mv does", () =>
   withWorkspace(async ({ root, workspace }) => {
     const move = fileMoveTool(workspace);
     Deno.mkdirSync(`${root}/d`);
     Deno.writeTextFileSync(`${root}/a`, "a");
     Deno.writeTextFileSync(`${root}/b`, "b");
     for (const copy of [false, true]) {
-      for (const destination of ["d", "d/"]) {
-        const { message } = await failureOf(move, { path: "a", destination, copy });
-        assert.match(message, /\(d\); did you mean d\/a\?$/);
-      }
+      const { message } = await failureOf(move, { path: "a", destination: "d", copy });
+      assert.match(message, /\(d\); did you mean d\/a\?$/);
     }
+    assert.equal((await answerOf(move, { path: "a", destination: "d/", copy: true })).structured["destination"], "d/a");
+    const taken = await failureOf(move, { path: "a", destination: "d/" });
+    assert.match(taken.message, /something of this name already; .* \(d\/a\)$/);
+    assert.equal((await answerOf(move, { path: "b", destination: "new/" })).structured["destination"], "new/b");
+    Deno.writeTextFileSync(`${root}/b`, "b");
     assert.doesNotMatch((await failureOf(move, { path: "a", destination: "b" })).message, /did you mean/);
   }));

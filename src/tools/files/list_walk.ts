@@ -52,7 +52,7 @@ export function alsoExcluding(ignored: Ignored | undefined, exclude: readonly st
 }
 
 /** Why a tree was not looked at whole, for the answer: the directory that most of it is in, if there is such a one. */
-export interface Cut {
+interface Cut {
   readonly mostly: string | null;
 }
 
