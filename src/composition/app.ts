@@ -146,14 +146,16 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     toolFailureIsProtocolError: config.mcp.toolFailures === "error",
   });
 
-  const tools = [...toolbox.tools, ...dependencies.extraTools ?? []];
+  const extraTools = dependencies.extraTools ?? [];
+  const offered = (tool: Tool): Tool => withIcons(approval.gate(tool), serverUrl);
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
     ...dependencies,
     tracer: telemetry.tracer,
     serverInfo,
     extensions: [clientCredentialsExtension],
-    tools: tools.map((tool) => withIcons(approval.gate(tool), serverUrl)),
+    tools: toolbox.tools.map(offered),
+    extraTools: extraTools.map(offered),
     resources: toolbox.resources,
     prompts: toolbox.prompts,
     noteClient(principal, name) {
@@ -179,7 +181,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     servicenow,
     model: toolbox.model,
     workspace: toolbox.workspace,
-    tools,
+    tools: [...toolbox.tools, ...extraTools],
   });
   const http = createHttpSide(config, {
     ...dependencies,

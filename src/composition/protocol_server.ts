@@ -23,7 +23,10 @@ interface ProtocolServerDependencies
   extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "callWatch" | "tracer" | "extensions"> {
   /** {@link ownServerInfo} where it is left out. */
   readonly serverInfo?: ServerInfo;
+  /** The server's own. */
   readonly tools: readonly Tool[];
+  /** Those of a program built on this one. */
+  readonly extraTools?: readonly Tool[] | undefined;
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
   readonly log: Log;
@@ -52,7 +55,6 @@ export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(config: Config, dependencies: ProtocolServerDependencies): McpServer {
   const {
-    tools,
     resources,
     prompts,
     storage,
@@ -66,10 +68,11 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
     callWatch,
   } = dependencies;
   const rate = { count: config.rateLimit.toolCallsPerMinute, windowMs: minute };
-  const { timers = systemTimers } = dependencies;
+  const { timers = systemTimers, extraTools = [] } = dependencies;
+  const tools = [...dependencies.tools, ...extraTools];
   const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
   return createMcpServer({
-    tools: createToolRegistry(tools),
+    tools: createToolRegistry(tools, new Set(dependencies.tools)),
     resources: createResourceRegistry(resources),
     prompts: createPromptRegistry(prompts),
     ...(noteClient === undefined ? {} : { noteClient }),

@@ -11,14 +11,14 @@ export function closestWord(word: string, known: readonly string[]): string | nu
   let fewest = Math.min(maxMistakes, Math.floor(word.length / 3)) + 1;
   for (const candidate of known) {
     if (Math.abs(candidate.length - word.length) >= fewest) continue;
-    const mistakes = mistakesBetween(word, candidate);
+    const mistakes = mistakesBetween(word, candidate, fewest);
     if (mistakes < fewest) [closest, fewest] = [candidate, mistakes];
   }
   return closest;
 }
 
-/** Characters left out, added, replaced, or exchanged with their neighbour (optimal string alignment). */
-function mistakesBetween(a: string, b: string): number {
+/** Characters left out, added, replaced, or exchanged with their neighbour (optimal string alignment); `Infinity` from `enough` on. */
+function mistakesBetween(a: string, b: string, enough: number): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
@@ -33,6 +33,7 @@ function mistakesBetween(a: string, b: string): number {
         isExchanged ? (before[column - 2] ?? 0) + 1 : Infinity,
       );
     }
+    if (Math.min(...above, ...current) >= enough) return Infinity;
     [before, above] = [above, current];
   }
   return above[b.length] ?? Infinity;

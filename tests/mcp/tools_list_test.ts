@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { toObjectSchema } from "../../src/mcp/offers/tool_schema.ts";
+import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const another = defineTool({
@@ -82,6 +83,27 @@ Deno.test("tools/list pages by sealed cursors and refuses any other with -32602"
 Deno.test("tools/list gives ServiceNow an empty cursor at the end", async () => {
   const { post } = createHarness({ profileOf: () => serviceNowProfile });
   assert.equal((await list(post)).nextCursor, "");
+});
+
+Deno.test("the schemas of the server's own tools are made when they are first asked for, those of others at once", async () => {
+  let made = 0;
+  const counted = {
+    ...another,
+    get inputSchema() {
+      made++;
+      return { type: "object" } as const;
+    },
+  };
+  const { post } = createHarness({ tools: createToolRegistry([counted], new Set([counted])) });
+  assert.equal(made, 0);
+  assert.equal((await list(post)).tools.at(-1)?.["name"], "another");
+  const afterFirst = made;
+  assert.ok(afterFirst > 0);
+  await list(post);
+  assert.equal(made, afterFirst);
+
+  const unusable = { ...another, input: z.string() };
+  assert.throws(() => createToolRegistry([unusable]), /must be an object/);
 });
 
 Deno.test("tools/list follows the registry while the server runs", async () => {

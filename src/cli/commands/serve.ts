@@ -51,11 +51,11 @@ export async function serve(
     say("error: several workers on one port need Linux\nhint: leave WORKERS out\n");
     return 2;
   }
-  const missing = missingParts(config); // while this thread may still connect
   const { asked, insisted } = stopRequested(() => performance.now()); // before the start is reported, which a client may precede
   const server = config.server.workers > 1
     ? await startWorkers(config, entry, say)
     : startSandboxedServer(config, entry, say);
+  const missing = missingParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
   if (started.kind === "refused") {
