@@ -86,7 +86,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   const { log } = records;
   const agreedClock = createAgreedClock(clock, timers);
   const dependencies = { ...given, log, timers, agreedClock, bounds };
-  const { serverUrl, storage, secrets, metrics, telemetry } = dependencies;
+  const { serverUrl, storage, secrets, metrics, telemetry, extraTools = [] } = dependencies;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const scopes = scopesOf(config.servicenow);
@@ -146,7 +146,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     toolFailureIsProtocolError: config.mcp.toolFailures === "error",
   });
 
-  const extraTools = dependencies.extraTools ?? [];
   const offered = (tool: Tool): Tool => withIcons(approval.gate(tool), serverUrl);
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
