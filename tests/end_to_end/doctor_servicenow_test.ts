@@ -1,7 +1,7 @@
 /** `doctor --servicenow`: what it asks the instance, and the remedy for each fault. */
 import assert from "node:assert/strict";
 import { registryForm } from "../../src/composition/servicenow_registry.ts";
-import { hasOpenssl, makeCertificate } from "../fixtures/certificate.ts";
+import { hasOpenssl, makeAuthority, makeCertificate } from "../fixtures/certificate.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
@@ -103,6 +103,42 @@ Deno.test({
       const told = await ward.doctor({ SERVICENOW_INSTANCE: instance.origin });
       assert.match(told, /^warn +ServiceNow certificate: localhost .*\n +hint: .*DENO_CERT/m);
       assert.doesNotMatch(told, /ServiceNow (API|tables)/);
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name: "doctor --servicenow tells what is wrong with a certificate of the instance, each fault with its own remedy",
+  ignore: !hasOpenssl(),
+  async fn() {
+    const directory = await Deno.makeTempDir();
+    try {
+      const authority = await makeAuthority(directory);
+      await using ward = await openWard();
+      for (
+        const [name, from, until, expected] of [
+          [
+            "localhost",
+            "20200101",
+            "20200201",
+            /certificate that has expired.*\n +hint: have the certificate .*renewed/,
+          ],
+          ["localhost", "20490101", "20490201", /is not valid yet.*\n +hint: set this machine's clock/],
+          ["other.example", "20200101", "20490101", /of another name.*\n +hint: correct SERVICENOW_INSTANCE/],
+        ] as const
+      ) {
+        const { certificate, keyFile } = await authority.issue(name, from, until);
+        const tls = { certificate, key: await Deno.readTextFile(keyFile), host: "localhost" };
+        await using instance = await startServicenow({ redirectUri: "http://127.0.0.1:9/callback", tls });
+        const env = { SERVICENOW_INSTANCE: instance.origin, DENO_CERT: authority.authorityFile };
+        const told = await ward.doctor(env);
+        assert.match(told, new RegExp(`^warn +ServiceNow certificate: localhost .*${expected.source}`, "m"));
+        assert.doesNotMatch(told, /ServiceNow (API|tables)/);
+      }
+      const gone = await ward.doctor({ SERVICENOW_INSTANCE: "https://no-such-instance.invalid" });
+      assert.match(gone, /^warn +ServiceNow certificate: .*cannot be asked.*\n +hint: .*DNS, firewall/m);
     } finally {
       await Deno.remove(directory, { recursive: true });
     }

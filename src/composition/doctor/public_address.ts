@@ -75,35 +75,48 @@ function judgeAddresses(host: string, addresses: readonly string[]): Check {
     };
 }
 
-export async function judgeCertificate(host: string, port: number, shake: Surroundings["shakeHands"]): Promise<Check> {
+/** What can be wrong with the certificate of an address. */
+type CertificateFault = "untrusted" | "other_name" | "expired" | "too_early" | "not_shown";
+
+const ownRemedies: Readonly<Record<CertificateFault, string>> = {
+  untrusted:
+    "serve the full chain (fullchain.pem, not cert.pem); a private authority is known to your own machines only",
+  other_name: "have one made for this name",
+  expired: "renew it, and reload the proxy",
+  too_early: "set this machine's clock",
+  not_shown: "start the proxy and the server; try from another network, as some routers do not lead back inside",
+};
+
+export async function judgeCertificate(
+  host: string,
+  port: number,
+  shake: Surroundings["shakeHands"],
+  remedies = ownRemedies,
+): Promise<Check> {
   const certificate = "certificate";
   try {
     await shake(host, port);
     return { name: certificate, state: "well", text: `${host} shows a trusted certificate` };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const known = certificateProblems.find(([pattern]) => pattern.test(message));
-    return known === undefined
-      ? {
-        name: certificate,
-        state: "warning",
-        text: `${host} port ${port} cannot be asked for its certificate from here: ${faultWords(error)}`,
-        remedy: "start the proxy and the server; try from another network, as some routers do not lead back inside",
-      }
-      : { name: certificate, state: "warning", text: `${host} ${known[1]}: clients refuse it`, remedy: known[2] };
+    const [, fault = "not_shown", words = ""] = certificateFaults.find(([pattern]) => pattern.test(message)) ?? [];
+    const text = fault === "not_shown"
+      ? `${host} port ${port} cannot be asked for its certificate from here: ${faultWords(error)}`
+      : `${host} ${words}: clients refuse it`;
+    return { name: certificate, state: "warning", text, remedy: remedies[fault] };
   }
 }
 
-/** What the runtime says, what it means, and what to do. */
-const certificateProblems: readonly (readonly [RegExp, string, string])[] = [
+/** What the runtime says, and what it means. */
+const certificateFaults: readonly (readonly [RegExp, CertificateFault, string])[] = [
   [
     /UnknownIssuer|UNABLE_TO_VERIFY|unable to (get|verify)|self.signed/i,
+    "untrusted",
     "shows a certificate whose chain does not end at a known authority",
-    "serve the full chain (fullchain.pem, not cert.pem); a private authority is known to your own machines only",
   ],
-  [/NotValidForName|altname|not valid for/i, "shows the certificate of another name", "have one made for this name"],
-  [/Expired|CERT_HAS_EXPIRED/i, "shows a certificate that has expired", "renew it, and reload the proxy"],
-  [/NotValidYet/i, "shows a certificate that is not valid yet", "set this machine's clock"],
+  [/NotValidForName|altname|not valid for/i, "other_name", "shows the certificate of another name"],
+  [/Expired|CERT_HAS_EXPIRED/i, "expired", "shows a certificate that has expired"],
+  [/NotValidYet|not valid yet/i, "too_early", "shows a certificate that is not valid yet"],
 ];
 
 async function shakeHands(hostname: string, port: number): Promise<void> {

@@ -14,6 +14,14 @@ const httpsPort = 443;
 const maxReplyBytes = 65_536;
 const maxTables = 100;
 
+const certificateRemedies = {
+  untrusted: "correct SERVICENOW_INSTANCE, or have this machine trust the authority of the instance (DENO_CERT)",
+  other_name: "correct SERVICENOW_INSTANCE: it has to be a name of the instance's certificate",
+  expired: "have the certificate of the instance, or of the proxy in between, renewed; check this machine's clock",
+  too_early: "set this machine's clock",
+  not_shown: "correct SERVICENOW_INSTANCE, or let this machine reach it (DNS, firewall, proxy)",
+};
+
 /** Someone who has linked an account, with a token that is good now. */
 interface LinkedPerson {
   readonly userName: string;
@@ -36,9 +44,8 @@ export async function* examineInstance(
   const { instance: origin } = access;
   const { protocol, hostname, port } = new URL(origin);
   if (protocol === "https:") {
-    const check = await judgeCertificate(hostname, Number(port || httpsPort), shakeHands);
-    const remedy = "correct SERVICENOW_INSTANCE, or have this machine trust the authority of the instance (DENO_CERT)";
-    yield { ...check, name: "ServiceNow certificate", ...(check.state === "well" ? {} : { remedy }) };
+    const check = await judgeCertificate(hostname, Number(port || httpsPort), shakeHands, certificateRemedies);
+    yield { ...check, name: "ServiceNow certificate" };
     if (check.state !== "well") return;
   }
   const transport = createTransport({ instance: { origin }, fetch, fetchOnce: fetch, requestMs: timeoutMs });
