@@ -9,6 +9,7 @@ import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { Found } from "./find_record.ts";
+import { readOnCall } from "./on_call.ts";
 import { toShownRecord } from "./shown_record.ts";
 
 interface RelatedQuery {
@@ -111,13 +112,14 @@ function isResolved(row: RecordFields): boolean {
   return resolvedStates[storedValue(row, "sys_class_name")] === storedValue(row, "state");
 }
 
-/** All of one kind; tables that are closed here are left out, and named. */
+/** All of one kind; tables that are closed here, or to the person, are left out and named. */
 export async function readRelated(
-  { access, tableApi, instance }: DeskParts,
+  parts: DeskParts,
   kind: string,
   found: Found,
   person: Person,
 ): Promise<Result<RelatedRecords, ServicenowFailure>> {
+  const { access, tableApi, instance } = parts;
   const queries = Object.hasOwn(kinds, kind) ? kinds[kind]?.(found) : undefined;
   if (queries === undefined) {
     return invalidInput(
@@ -126,18 +128,29 @@ export async function readRelated(
   }
   // Said to be none, it would be taken for the truth.
   if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
+  if (kind === "on_call" && found.table === "sys_user_group" && access.mayRead("cmn_rota_member")) {
+    const now = await readOnCall(parts, found, person);
+    if (!now.ok) return now;
+    if (now.value !== null) return success(now.value);
+  }
+  const notes = new Set(kind === "on_call" ? ["the rota's order, not who is on shift now"] : []);
   const records: RelatedRecords["records"][number][] = [];
   let isCut = false;
   let done = 0;
   for (const { table, query, more = [] } of queries) {
-    if (query === null || !access.mayRead(table)) continue;
+    if (query === null) continue;
+    if (!access.mayRead(table)) {
+      notes.add(`${table} is not open here`);
+      continue;
+    }
     const narrowed = [query, access.openRows(table)].filter((term) => term !== "").join("^");
     const names = [...knownTable(table)?.summaryFields ?? [], ...more];
     const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
     const rows = await tableApi.rows(table, { query: narrowed, fields, limit: maxRelated }, person);
     if (!rows.ok) {
-      if (rows.error.reason === "forbidden" || rows.error.reason === "rejected") continue;
-      return rows;
+      if (rows.error.reason !== "forbidden" && rows.error.reason !== "rejected") return rows;
+      notes.add(`ServiceNow keeps ${table} from this user`);
+      continue;
     }
     isCut ||= rows.value.nextOffset !== null;
     const own = { origin: instance.origin, names };
@@ -145,10 +158,6 @@ export async function readRelated(
     done += rows.value.rows.length - shown.length;
     records.push(...shown.map((row) => toShownRecord(table, withoutHeading(row), own)));
   }
-  return success({
-    kind,
-    records,
-    isCut,
-    ...(done === 0 ? {} : { note: `${done} resolved and not yet closed left out` }),
-  });
+  if (done > 0) notes.add(`${done} resolved and not yet closed left out`);
+  return success({ kind, records, isCut, ...(notes.size === 0 ? {} : { note: [...notes].join("; ") }) });
 }

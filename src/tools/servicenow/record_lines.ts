@@ -25,8 +25,11 @@ function indented(text: string): string {
 /** Two lines: what it is called, and what tells it apart. */
 export function listLines(records: readonly ShownRecord[]): readonly string[] {
   const names = records.map(({ name }) => name);
-  return records.flatMap(({ name, namedBy, sysId, fields }) => {
-    const title = fields.find((field) => titles.test(field.name) && field.value !== name)?.value ?? "";
+  return records.flatMap(({ table, name, namedBy, sysId, fields }) => {
+    // A person's title is what they do, not what they are called.
+    const title = table === "sys_user"
+      ? ""
+      : fields.find((field) => titles.test(field.name) && field.value !== name)?.value ?? "";
     const isUnique = names.filter((each) => each === name).length === 1;
     const others = fields.filter((field) =>
       field.value !== "" && field.value !== name && field.value !== title && !namedBy.includes(field.name)

@@ -182,3 +182,28 @@ Deno.test("the work of a person, group or item leaves out what is resolved, and 
     for (const [number] of text.matchAll(/INC\d{7}/g)) assert.ok(!resolved.has(number), `${id} ${number}`);
   }
 });
+
+Deno.test("who is on call is who is on shift now; where the instance does not tell, the rota's order says so", async () => {
+  await using desk = await openDesk({ people: ["ada", "ben"], instance: { data: "desk" } });
+  const read = (user = "ada") =>
+    desk.text("servicenow_get_record", { id: "Network", table: "group", include: "on_call" }, user);
+  assert.match(await read(), /^on_call \(by ServiceNow's schedule.*\):\n- Ada Lovelace\n[^]*\n- Jonas Keller\n/m);
+  const rota = [...desk.instance.tables.get("cmn_rota_member")?.values() ?? []];
+  for (const member of rota) if (member["member"] === sysId("a1")) member["to"] = "2026-01-01";
+  assert.match(await read(), /^on_call \(by ServiceNow's schedule.*\):\n- Jonas Keller\n.*email jonas\.keller@/m);
+  assert.doesNotMatch(await read(), /- Ada/);
+  for (const member of rota) member["to"] = "2026-01-01";
+  assert.match(await read(), /^on_call \(by ServiceNow's schedule.*\): none that the user may see$/m);
+  desk.instance.habits.closedApis = ["now/on_call_rota"];
+  assert.match(await read(), /^on_call \(the rota's order, not who is on shift now\):\n- Ada Lovelace/m);
+  assert.match(await read("ben"), /^on_call \(.*; ServiceNow keeps cmn_rota_member from this user\): none/m);
+});
+
+Deno.test("related work in a table that the operator has not opened is told as such, never as none", async () => {
+  await using desk = await openDesk({ tables: ["incident"], instance: { data: "desk" } });
+  const include = "approvals,slas,ci";
+  const text = await desk.text("servicenow_get_record", { id: "INC0010016", include });
+  for (const table of ["sysapproval_approver", "task_sla", "cmdb_ci; cmdb_rel_ci"]) {
+    assert.match(text, new RegExp(`\\(.*${table.replace("; ", ".*")} is not open here\\): none`), table);
+  }
+});
