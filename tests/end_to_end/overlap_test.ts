@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
 
-const onDisk = needing("workspace directory");
+const onDisk = needing("other files");
 const secret = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /** By setting: what it is set to, where KEPT is a file or directory that lies in the workspace. */
