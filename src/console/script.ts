@@ -2,7 +2,8 @@
 
 /**
  * Elements that an event names by id get the server's own rendering, which has escaped what callers wrote. One that
- * holds the focus waits until it is left, so that no typing is lost.
+ * holds the focus waits until it is left, so that no typing is lost. What was unfolded or scrolled stays so. Where forms
+ * moved, none is sent for a second: a click that was meant for one call would approve the one that took its place.
  */
 export const consoleScript = `
 "use strict";
@@ -11,24 +12,45 @@ export const consoleScript = `
   const state = document.getElementById("live-state");
   if (!address || !state) return;
   const waiting = new Map();
+  const movedAt = new WeakMap();
+  const formsOf = (element) =>
+    Array.from(element.querySelectorAll("form input[type=hidden]"), ({ value }) => value).join();
   const put = (id, markup) => {
     const element = document.getElementById(id);
     if (element === null) return;
-    if (element.contains(document.activeElement) || element.querySelector("details[open]")) waiting.set(id, markup);
-    else element.innerHTML = markup;
+    if (element.contains(document.activeElement)) return void waiting.set(id, markup);
+    const forms = formsOf(element);
+    const open = Array.from(element.querySelectorAll("details[open][id]"), ({ id }) => id);
+    const scrolled = Array.from(element.querySelectorAll(".scroll"), ({ scrollLeft }) => scrollLeft);
+    element.innerHTML = markup;
+    for (const each of open) document.getElementById(each)?.setAttribute("open", "");
+    element.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = scrolled[index] ?? 0; });
+    if (!formsOf(element).startsWith(forms)) movedAt.set(element, performance.now());
   };
+  document.addEventListener("submit", (event) => {
+    for (let at = event.target; at !== null; at = at.parentElement) {
+      if (performance.now() - (movedAt.get(at) ?? -Infinity) > 1000) continue;
+      event.preventDefault();
+      state.textContent = "Nothing was sent: the list changed as you clicked. Look again.";
+    }
+  });
   document.addEventListener("focusout", () => setTimeout(() => {
     for (const [id, markup] of [...waiting]) { waiting.delete(id); put(id, markup); }
   }, 0));
-  const source = new EventSource(address);
-  source.onopen = () => { state.textContent = "Live"; };
-  source.onmessage = (event) => {
-    for (const [id, markup] of Object.entries(JSON.parse(event.data))) put(id, markup);
+  let refusals = 0;
+  const connect = () => {
+    const source = new EventSource(address);
+    source.onopen = () => { refusals = 0; state.textContent = "Live"; };
+    source.onmessage = (event) => {
+      for (const [id, markup] of Object.entries(JSON.parse(event.data))) put(id, markup);
+    };
+    source.onerror = () => {
+      const isRefused = source.readyState === EventSource.CLOSED;
+      if (isRefused && ++refusals > 6) { state.textContent = "No longer live. Reload the page to go on."; return; }
+      state.textContent = "Connecting again";
+      if (isRefused) setTimeout(connect, 5000);
+    };
   };
-  source.onerror = () => {
-    state.textContent = source.readyState === EventSource.CLOSED
-      ? "No longer live. Reload the page to go on."
-      : "Connecting again";
-  };
+  connect();
 })();
 `;

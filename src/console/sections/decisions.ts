@@ -75,7 +75,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
         About ${call.places.join(", ")}.
       `}</p>
       <pre class="difference">${differenceLines(call.effect)}</pre>
-      <details>
+      <details id="arguments-${call.id}">
         <summary>The arguments</summary>
         <pre>${call.arguments}</pre>
       </details>

@@ -126,7 +126,7 @@ function picture(hours: readonly Bar[]): Html {
 function numbers(hours: readonly Bar[]): Html {
   const rows = hours.filter(({ well, bad }) => well + bad > 0)
     .map(({ hour, well, bad }) => [timeOfDay(hour), well, bad]);
-  return html`<details><summary>The numbers</summary>${
+  return html`<details id="numbers"><summary>The numbers</summary>${
     dataTable({
       caption: "Calls by hour",
       columns: [{ title: "Hour" }, { title: "Went well", number: true }, { title: "Refused or failed", number: true }],

@@ -102,7 +102,7 @@ function attemptArticle(report: AttemptReport, now: number): Html {
       <p class="quiet">${ago(lastAt, now)}${places !== "" && html`, from ${places}`}${redirectHost !== null &&
         html`, returns to ${redirectHost}`}${people.length > 0 && html`, for ${people.join(", ")}`}</p>
       ${diagnosisParts(report)}
-      <details>
+      <details id="steps-${startedAt}">
         <summary>Its steps</summary>
         <ol>${steps.map((step) =>
           html`<li value="${steps.indexOf(step) + 1}"><span class="quiet">${seconds(step.time - startedAt)}</span> ${
@@ -120,7 +120,7 @@ function seconds(ms: number): string {
   return `+${(ms / 1_000).toFixed(1)} s`;
 }
 
-function diagnosisParts({ diagnosis: { state, causes } }: AttemptReport): Html {
+function diagnosisParts({ startedAt, diagnosis: { state, causes } }: AttemptReport): Html {
   const [first, ...others] = causes;
   if (state === "going_on") return html`<p><span class="badge">Going on</span></p>`;
   if (first === undefined) return html`<p><span class="badge warn">Stopped</span> for an unknown reason.</p>`;
@@ -131,7 +131,7 @@ function diagnosisParts({ diagnosis: { state, causes } }: AttemptReport): Html {
     <p>${badge} ${first.words}</p>
     ${first.remedy !== "" && html`<p><strong>What to do:</strong> ${first.remedy}</p>`}
     ${others.length > 0 && html`
-      <details>
+      <details id="causes-${startedAt}">
         <summary>Less likely causes</summary>
         <ul>${others.map(({ words, remedy }) => html`<li>${words} ${remedy}</li>`)}</ul>
       </details>
