@@ -18,6 +18,10 @@ const leastLines = 100;
 const connectedMs = 300_000;
 /** How long what was read serves every page that asks. */
 const keptMs = 5_000;
+/** Lines are stored some time after their calls, by each instance on its own: what is younger than that is read again. */
+const settledMs = 30_000;
+/** A storage that did not answer for longer got them later still: everything is read again after this. */
+const wholeMs = 600_000;
 
 interface Call extends JudgedCall {
   readonly time: number;
@@ -38,13 +42,17 @@ export function createDayOfCalls(
   { tools, clock }: { readonly tools: readonly Tool[]; readonly clock: Clock },
 ): DayOfCalls {
   const changing = new Set(tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name));
-  let last: { readonly at: number; readonly calls: Promise<readonly Call[]> } | null = null;
-  const read = async (): Promise<readonly Call[]> => {
+  let last: { readonly at: number; readonly wholeAt: number; readonly calls: Promise<readonly Call[]> } | null = null;
+  /** Reads what is newer than `known`, and all where that is too much. */
+  const read = async (known: readonly Call[]): Promise<readonly Call[]> => {
+    const now = clock();
+    const since = Math.max(now - dayMs, Math.min(now, known[0]?.time ?? 0) - settledMs);
     const found: Call[] = [];
     let cursor: string | undefined;
-    for (let seen = 0; seen < maxLines && found.length < maxCalls;) {
+    for (let seen = 0;;) {
+      if (seen >= maxLines || found.length >= maxCalls) return found.slice(0, maxCalls);
       const limit = Math.max(leastLines, maxCalls - found.length);
-      const { lines, cursor: next } = await search({ since: clock() - dayMs }, { limit, cursor });
+      const { lines, cursor: next } = await search({ since }, { limit, cursor });
       seen += Math.max(leastLines, lines.length); // a page may be empty, and the next one not
       for (const { time, event, person, client, grant, tool, target, outcome } of lines) {
         if (event !== callEvent || tool === null) continue;
@@ -62,10 +70,15 @@ export function createDayOfCalls(
       if (next === null) break;
       cursor = next;
     }
-    return found.slice(0, maxCalls);
+    const settled = known.filter(({ time }) => time < since && time >= now - dayMs);
+    return [...found, ...settled].slice(0, maxCalls);
   };
   const calls = (): Promise<readonly Call[]> => {
-    if (last === null || clock() - last.at > keptMs || clock() < last.at) last = { at: clock(), calls: read() };
+    const at = clock();
+    if (last !== null && at >= last.at && at - last.at <= keptMs) return last.calls;
+    const before = last !== null && at >= last.at && at - last.wholeAt <= wholeMs ? last : null;
+    const known = before === null ? Promise.resolve([]) : before.calls.catch(() => []);
+    last = { at, wholeAt: before?.wholeAt ?? at, calls: known.then(read) };
     return last.calls;
   };
   return {
