@@ -99,6 +99,11 @@ async function parts(): Promise<readonly Part[]> {
       command: task("test", "tests/servicenow/many_people_test.ts"),
       env: { MANY_PEOPLE_CALLS: "10000" },
     },
+    {
+      name: "the console in Chromium, every act in every way",
+      command: task("test", "tests/browser/console_acts_test.ts"),
+      env: { CONSOLE_VISITS: "all" },
+    },
     { name: "conformance", command: task("conformance"), missing: isInstalled("npm") ? null : "there is no npm" },
     { name: "soak", command: task("soak", "--minutes", "10") },
     { name: "soak of a simulated fleet", command: task("soak:fleet", "--seeds", "500", "--minutes", "10") },
