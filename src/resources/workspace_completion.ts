@@ -1,6 +1,7 @@
 /** Suggests paths as a shell does: the entries of the directory that was typed, whose names begin with the rest. */
 import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
-import type { EntryKind, Workspace } from "../workspace/port.ts";
+import type { EntryKind } from "../workspace/listing.ts";
+import type { Workspace } from "../workspace/port.ts";
 import { isTypable } from "../workspace/file_display.ts";
 import { fromTemplateValue, toTemplateValue } from "../workspace/file_uri.ts";
 

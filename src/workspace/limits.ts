@@ -14,6 +14,10 @@ export interface WorkspaceLimits {
   readonly maxWriteBytes: number;
   /** What one write in pieces may bring where no quota says less. */
   readonly maxArrivingBytes: number;
+  /** How long a draft waits for its next piece. Longer than a link to it lives, and a piece takes. */
+  readonly draftKeepMs: number;
+  /** Drafts of a workspace: another one drops the oldest. */
+  readonly maxDrafts: number;
   /** How large a file may become by appending and copying. */
   readonly maxFileBytes: number;
   /** What one listing may give. */
@@ -31,6 +35,8 @@ export const defaultWorkspaceLimits: WorkspaceLimits = {
   maxReadBytes: 1024 * 1024,
   maxWriteBytes: 1024 * 1024,
   maxArrivingBytes: 1024 * 1024 * 1024,
+  draftKeepMs: 15 * 60 * 1000,
+  maxDrafts: 128,
   maxFileBytes: 64 * 1024 * 1024,
   maxListEntries: 1000,
   maxTreeEntries: 20_000,

@@ -7,6 +7,7 @@ import type { Change, ChangeAuthor, KeptItem, Left, Passage } from "./change.ts"
 import { failure, type Result } from "../lib/result.ts";
 import type { ArrivingContent, ReceiveOptions } from "./arriving_content.ts";
 import type { WorkspaceLimits } from "./limits.ts";
+import type { Listing, ListOptions } from "./listing.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";
 
 /** Why access was denied. Stable names, for the audit log and the tests. */
@@ -94,37 +95,6 @@ export interface ReadPart {
   readonly sizeBytes: number;
 }
 
-/** What an entry of a directory is. Where a `link` leads is never told; `other` is a pipe, a socket or a device. */
-export type EntryKind = "file" | "directory" | "link" | "other";
-
-/** One entry of a directory. */
-export interface DirectoryEntry {
-  /** As stored, bytes that are not UTF-8 as halves of surrogate pairs: `showName` and `toPathText` make texts of it. */
-  readonly name: string;
-  readonly kind: EntryKind;
-  /** With `details`, of a file. */
-  readonly sizeBytes?: number;
-  /** With `details`: milliseconds since the epoch. */
-  readonly modifiedAt?: number;
-}
-
-/** How to list. */
-export interface ListOptions {
-  /** At most this many entries, and never more than `maxListEntries`. */
-  readonly limit?: number;
-  /** Only names that come after this one, to continue a listing. */
-  readonly after?: string;
-  /** Also sizes and times. */
-  readonly details?: boolean;
-}
-
-/** Entries of one directory, in the order of `compareNames`. */
-export interface Listing {
-  readonly entries: readonly DirectoryEntry[];
-  /** Whether the directory has further entries. */
-  readonly hasMore: boolean;
-}
-
 /** What is known of a file or directory without its content. */
 export interface EntryInfo {
   readonly kind: "file" | "directory" | "other";
@@ -154,6 +124,30 @@ export interface WrittenFile {
   readonly created: boolean;
 }
 
+/**
+ * A content that outlives the requests which bring it: it grows at its end until it is placed, and is gone when
+ * nothing has come for it in `draftKeepMs`. One at a time has it open, on any instance.
+ */
+export interface Draft {
+  /** What is there; after a crash what was kept before, from the beginning. */
+  readonly sizeBytes: number;
+  /** Adds a piece, which is good until this resolves. */
+  append(piece: Uint8Array): Promise<Outcome<null>>;
+  /** Puts it in place in one step, as {@link Workspace.receive} does; whether or not that is refused, it is over. */
+  place(): Promise<Outcome<WrittenFile>>;
+  /** Leaves it for the request that goes on; nothing once it is over. */
+  close(): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/** What a draft is to become. */
+export interface DraftOptions extends ReceiveOptions {
+  /** Tells it from every other of the workspace. */
+  readonly id: string;
+  /** Drops what is there. */
+  readonly isNew: boolean;
+}
+
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {
   readonly limits: WorkspaceLimits;
@@ -180,6 +174,10 @@ export interface Workspace {
     content: ArrivingContent,
     options?: ReceiveOptions,
   ): Promise<Outcome<WrittenFile>>;
+  /** Opens a draft of the file's new content; `null` while another has it open. */
+  openDraft(path: WorkspacePath, options: DraftOptions): Promise<Outcome<Draft | null>>;
+  /** Drops the drafts for which nothing has come for too long. */
+  sweepDrafts(now: number): Promise<void>;
   /** Copies a file of at most `maxFileBytes`; what is at `to` is replaced only if asked, and only a file. */
   copy(
     from: WorkspacePath,

@@ -3,7 +3,8 @@ import { success } from "../lib/result.ts";
 import { createFairTurns, type FairTurns } from "./text/fair_turns.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
 import type { Ignored } from "./ignored.ts";
-import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
+import type { DirectoryEntry } from "./listing.ts";
+import type { Outcome, Workspace } from "./port.ts";
 
 /** Levels below its start that a walk of a whole tree goes down. */
 export const maxWalkDepth = 64;

@@ -2,6 +2,7 @@ import { systemClock } from "../../src/lib/time/clock.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
+import { testDraftContract } from "./draft_contract.ts";
 import { testTrashContract } from "./trash_contract.ts";
 
 const open: OpenWorkspace = (settings) => {
@@ -20,3 +21,4 @@ const open: OpenWorkspace = (settings) => {
 
 testWorkspaceContract("store-backed workspace", open);
 testTrashContract("store-backed workspace", open);
+testDraftContract("store-backed workspace", open);

@@ -40,14 +40,19 @@ export async function openWorkspaces(
   const open = await workspaceOpener(settings, dependencies);
   if (settings.sharing === "shared") {
     const workspace = open(null);
-    const tidy = async (now: number): Promise<void> => await workspace.trash?.tidy(now);
+    const tidy = (now: number): Promise<void> => tidyWorkspace(workspace, now);
     return { source: workspace, tidy, close: () => workspace.close() };
   }
   const users = createUserWorkspaces(open);
   const tidy = async (now: number): Promise<void> => {
-    for (const workspace of users.opened()) await workspace.trash?.tidy(now);
+    for (const workspace of users.opened()) await tidyWorkspace(workspace, now);
   };
   return { source: (principal) => users.of(principal), tidy, close: () => users.close() };
+}
+
+async function tidyWorkspace(workspace: Workspace, now: number): Promise<void> {
+  await workspace.sweepDrafts(now);
+  await workspace.trash?.tidy(now);
 }
 
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */

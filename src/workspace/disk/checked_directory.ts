@@ -22,7 +22,7 @@ import { promisify } from "node:util";
 import type { AccessRules } from "../access_rules.ts";
 import { firstUnknown } from "../file_display.ts";
 import { isReserved } from "../path.ts";
-import type { EntryKind } from "../port.ts";
+import type { EntryKind } from "../listing.ts";
 import {
   type DiskAccess,
   type DiskDirectory,
@@ -36,6 +36,8 @@ import { errorCode, unlinkable } from "./refusal.ts";
 
 /** More of them in one directory look alike: the halves that come first in a pair. */
 const maxUnknownNames = 999;
+
+const appendFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 const readAsync = promisify(read);
 const writeAsync = promisify(write);
@@ -149,6 +151,11 @@ class CheckedDirectory implements DiskDirectory {
     return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
   }
 
+  openToAppend(name: string): DiskFile {
+    const descriptor = openSync(this.#at(name), appendFlags, 0o600);
+    return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
+  }
+
   openLock(name: string, create: boolean): DiskLock | null {
     const path = this.#at(name);
     if (!create && lstatOrNull(path)?.isFile !== true) return null;
@@ -223,8 +230,7 @@ class CheckedDirectory implements DiskDirectory {
   }
 
   appendText(name: string, text: string): void {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
-    const descriptor = openSync(this.#at(name), flags, 0o600);
+    const descriptor = openSync(this.#at(name), appendFlags, 0o600);
     try {
       writeSync(descriptor, text);
     } finally {

@@ -1,4 +1,5 @@
 /** What every operation of a disk workspace works with. */
+import type { Clock } from "../../lib/time/clock.ts";
 import type { AccessRules } from "../access_rules.ts";
 import type { DiskAccess } from "./directory.ts";
 import type { DirectoryNames } from "./names.ts";
@@ -15,6 +16,7 @@ export interface Disk {
   readonly access: DiskAccess;
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;
+  readonly clock: Clock;
   /** `refuse` keeps files with more than one name from being read: one of the names may be outside. */
   readonly hardLinks: "allow" | "refuse";
   readonly scans: DirectoryScans;

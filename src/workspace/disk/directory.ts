@@ -2,7 +2,7 @@
  * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
  * confines names (kernel_directory.ts), and by paths that are checked before and after (checked_directory.ts).
  */
-import type { EntryKind } from "../port.ts";
+import type { EntryKind } from "../listing.ts";
 
 /** What the system says of an entry, a link itself. */
 export interface DiskInfo extends
@@ -87,6 +87,8 @@ export interface DiskDirectory {
   /** Opens a file in the staging directory, where no path of a caller leads; `null` when there is no file. */
   openOwn(name: string): DiskFile | null;
   createFile(name: string): DiskFile;
+  /** Opens a file of the server's own to write at its end. */
+  openToAppend(name: string): DiskFile;
   /** Opens a file to lock it; `null` when there is none, or no file. */
   openLock(name: string, create: boolean): DiskLock | null;
   /** Opens this directory to lock it. */

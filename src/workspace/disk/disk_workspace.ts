@@ -14,9 +14,9 @@ import { listDiskDirectory } from "./list.ts";
 import { makeDiskDirectory } from "./make_directory.ts";
 import { moveDiskEntry } from "./move.ts";
 import { createDirectoryNames } from "./names.ts";
+import { openDiskDraft, receiveDiskFile, sweepDiskDrafts } from "./draft.ts";
 import { createDiskQuota } from "./quota.ts";
 import { readDiskFile, readDiskFileInto } from "./read.ts";
-import { receiveDiskFile } from "./receive.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { openPlain } from "./open.ts";
@@ -75,6 +75,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     path,
     access,
     limits,
+    clock,
     rules,
     hardLinks: options.hardLinks ?? "refuse",
     scans: createDirectoryScans({ clock }),
@@ -85,6 +86,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     change: null,
     writers: createKeyedMutex(),
   };
+  sweepDiskDrafts(disk, clock());
   if (opened !== null && isThereTrash(access)) void opened.tidy(clock());
   return workspaceWith(disk, async () => {
     await opened?.close();
@@ -121,6 +123,8 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
     write: (path, bytes, writeOptions) => made((own) => writeDiskFile(own, path, bytes, writeOptions)),
     receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
+    openDraft: (path, draftOptions) => openDiskDraft(changing(), path, draftOptions),
+    sweepDrafts: async (now) => await sweepDiskDrafts(disk, now),
     copy: (from, to, copyOptions) => made((own) => copyDiskFile(own, from, to, copyOptions)),
     move: (from, to, moveOptions) => made((own) => moveDiskEntry(own, from, to, moveOptions)),
     remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),

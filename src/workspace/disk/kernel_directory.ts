@@ -7,7 +7,7 @@ import type { Descriptor, KernelRoots } from "../../kernel/descriptor.ts";
 import type { EntryStatus } from "../../kernel/entry_status.ts";
 import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../../kernel/numbers.ts";
 import { createFairTurns } from "../text/fair_turns.ts";
-import type { EntryKind } from "../port.ts";
+import type { EntryKind } from "../listing.ts";
 import {
   type DiskAccess,
   type DiskDirectory,
@@ -115,6 +115,11 @@ class KernelDirectory implements DiskDirectory {
 
   createFile(name: string): DiskFile {
     const opened = this.#descriptor.open(name, "create");
+    return new KernelFile(opened, opened.status());
+  }
+
+  openToAppend(name: string): DiskFile {
+    const opened = this.#descriptor.open(name, "append");
     return new KernelFile(opened, opened.status());
   }
 

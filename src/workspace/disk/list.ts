@@ -5,7 +5,8 @@ import type { DiskListing } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
-import type { DirectoryEntry, Listing, ListOptions, Outcome } from "../port.ts";
+import type { DirectoryEntry, Listing, ListOptions } from "../listing.ts";
+import type { Outcome } from "../port.ts";
 
 /** The entries of the directory at `path`, sorted by name. */
 export async function listDiskDirectory(

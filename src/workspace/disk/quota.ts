@@ -17,9 +17,10 @@ export interface DiskQuota {
   check(bytes: number, entries: number): Outcome<null>;
   /** Counts what was added, or with negative numbers taken away. */
   add(bytes: number, entries: number): void;
-  /** Takes room for what is on its way, or refuses it; `release` gives it back. */
-  reserve(bytes: number): Outcome<null>;
-  release(bytes: number): void;
+  /** Holds room for a content on its way, so many bytes in all, or refuses more; 0 gives it back. */
+  hold(name: string, bytes: number): Outcome<null>;
+  /** The sizes of the contents for which no request brings more now; those that hold room are counted already. */
+  holdIdle(sizes: ReadonlyMap<string, number>): void;
   /** Forgets the measurement, after a change whose extent is not known. */
   forget(): void;
 }
@@ -33,7 +34,9 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
   let used = { bytes: 0, entries: 0 };
   let measuredAt: number | null = null;
   let measuring: Promise<void> | null = null;
-  let reservedBytes = 0;
+  const held = new Map<string, number>();
+  let heldBytes = 0;
+  let idleBytes = 0;
 
   const measureNow = async (): Promise<void> => {
     const found = { bytes: 0, entries: 0 };
@@ -45,7 +48,7 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
     measuredAt = clock();
   };
   const check: DiskQuota["check"] = (bytes, entries) => {
-    if (maxTotalBytes !== null && bytes > 0 && used.bytes + reservedBytes + bytes > maxTotalBytes) {
+    if (maxTotalBytes !== null && bytes > 0 && used.bytes + heldBytes + idleBytes + bytes > maxTotalBytes) {
       return failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" });
     }
     if (maxFiles !== null && entries > 0 && used.entries + entries > maxFiles) {
@@ -60,13 +63,18 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
       await measuring;
     },
     check,
-    reserve(bytes) {
-      const room = check(bytes, 0);
-      if (room.ok) reservedBytes += bytes;
+    hold(name, bytes) {
+      const more = bytes - (held.get(name) ?? 0);
+      const room = more > 0 ? check(more, 0) : success(null);
+      if (!room.ok) return room;
+      heldBytes += more;
+      if (bytes === 0) held.delete(name);
+      else held.set(name, bytes);
       return room;
     },
-    release(bytes) {
-      reservedBytes -= bytes;
+    holdIdle(sizes) {
+      idleBytes = 0;
+      for (const [name, bytes] of sizes) if (!held.has(name)) idleBytes += bytes;
     },
     add(bytes, entries) {
       used = { bytes: used.bytes + bytes, entries: used.entries + entries };

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import { compareNames } from "../path.ts";
-import type { DirectoryEntry } from "../port.ts";
+import type { DirectoryEntry } from "../listing.ts";
 import type { DiskInfo, DiskListing } from "./directory.ts";
 
 /** One directory, as it was just looked up. */

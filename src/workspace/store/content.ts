@@ -1,26 +1,12 @@
 /** File contents in the store: chunks under a generation that is never changed once an entry points to it. */
-import { createHash, hash } from "node:crypto";
-import type { Put } from "../../storage/port.ts";
+import { hash } from "node:crypto";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { ByteRange, FileContent, Outcome, ReadPart } from "../port.ts";
 import { findInStore, type Store } from "./context.ts";
-import { chunkBytes, type FileRecord, parseChunk, toChunk } from "./records.ts";
+import { chunkBytes, chunksPerBatch, type FileRecord, parseChunk } from "./records.ts";
 
-/** A content that is written, or ready to be written with its entry. */
-export interface StagedContent {
-  readonly record: FileRecord;
-  /** Chunks that go into the same batch as the entry. */
-  readonly puts: readonly Put[];
-  /** Whether other chunks are stored already, and listed as staged. */
-  readonly isStaged: boolean;
-}
-
-const chunksPerBatch = 8; // with keys and base64 below the 819,200 bytes of a Deno KV atomic operation
 const maxReadAttempts = 5;
-
-/** Contents of more bytes are stored before their entry. */
-export const maxUnstagedBytes: number = (chunksPerBatch - 1) * chunkBytes;
 
 /** The content of the file at `path`, or the part of it that `range` asks for. */
 export async function readStoreFile(
@@ -65,7 +51,10 @@ export async function readStoreFileInto(
 }
 
 /** The file's bytes in pieces. Throws when the content is gone. */
-export async function* readStorePieces(store: Store, file: FileRecord): AsyncGenerator<Uint8Array> {
+export async function* readStorePieces(
+  store: Store,
+  file: Pick<FileRecord, "generation" | "chunkCount">,
+): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < file.chunkCount; index++) {
     const stored = await store.storage.get(store.keys.chunk(file.generation, index));
     if (stored === null) throw new MissingChunk();
@@ -75,84 +64,6 @@ export async function* readStorePieces(store: Store, file: FileRecord): AsyncGen
 
 /** Thrown by {@link readStorePieces}: the file was replaced or deleted meanwhile. */
 export class MissingChunk extends Error {}
-
-/**
- * Stores all of the content but what fits into one batch with its entry. `null` when it has more than `maxBytes`. What
- * was stored is gone again then, and where the content throws.
- */
-export async function stageContent(
-  store: Store,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  maxBytes: number,
-): Promise<StagedContent | null> {
-  const staging = createStaging(store);
-  let isWhole = false;
-  try {
-    for await (const piece of pieces) {
-      if (!await staging.add(piece, maxBytes)) return null;
-    }
-    isWhole = true;
-    return staging.finish();
-  } finally {
-    if (!isWhole) await staging.drop();
-  }
-}
-
-interface ContentStaging {
-  /** `false` when it would be more than `maxBytes`. */
-  add(piece: Uint8Array, maxBytes: number): Promise<boolean>;
-  finish(): StagedContent;
-  drop(): Promise<void>;
-}
-
-function createStaging(store: Store): ContentStaging {
-  const generation = store.randomId();
-  const digest = createHash("sha256");
-  const pending: Put[] = [];
-  let chunk = new Uint8Array(chunkBytes);
-  let filled = 0;
-  let chunkCount = 0;
-  let sizeBytes = 0;
-  let isStaged = false;
-  const finishChunk = (): void => {
-    pending.push({ key: store.keys.chunk(generation, chunkCount++), value: toChunk(chunk.subarray(0, filled)) });
-    chunk = new Uint8Array(chunkBytes);
-    filled = 0;
-  };
-  return {
-    async add(piece, maxBytes) {
-      digest.update(piece);
-      sizeBytes += piece.byteLength;
-      if (sizeBytes > maxBytes) return false;
-      for (let offset = 0; offset < piece.byteLength;) {
-        const part = piece.subarray(offset, offset + chunkBytes - filled);
-        chunk.set(part, filled);
-        filled += part.byteLength;
-        offset += part.byteLength;
-        if (filled < chunkBytes) continue;
-        finishChunk();
-        if (pending.length < chunksPerBatch) continue;
-        // the list of what is staged comes first, so that a crash leaves nothing that the sweeper does not find
-        const staged = { key: store.keys.staged(generation), value: { chunkCount, since: store.clock() } };
-        isStaged = true;
-        await store.storage.commit({ puts: [staged] });
-        await store.storage.commit({ puts: pending.splice(0) });
-      }
-      return true;
-    },
-    finish() {
-      if (filled > 0) finishChunk();
-      const modifiedAt = store.clock();
-      const sha256 = digest.digest("hex");
-      return {
-        record: { kind: "file", generation, chunkCount, sizeBytes, sha256, modifiedAt },
-        puts: pending,
-        isStaged,
-      };
-    },
-    drop: async () => isStaged ? await dropGeneration(store, generation, chunkCount) : undefined,
-  };
-}
 
 /** Deletes a generation's chunks, and then what lists them. */
 export async function dropGeneration(store: Store, generation: string, chunkCount: number): Promise<void> {

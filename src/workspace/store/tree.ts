@@ -1,7 +1,8 @@
 /** Lists and walks directories of the store-backed workspace. */
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
-import type { DirectoryEntry, Listing, ListOptions, Outcome } from "../port.ts";
+import type { DirectoryEntry, Listing, ListOptions } from "../listing.ts";
+import type { Outcome } from "../port.ts";
 import { findInStore, type Store } from "./context.ts";
 import { type EntryRecord, nameOfKey, parseEntry } from "./records.ts";
 

@@ -6,16 +6,10 @@ import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type Writ
 import type { Left, Passage } from "../change.ts";
 import { applyChange, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
 import { goneFile } from "./sweep.ts";
-import {
-  dropGeneration,
-  maxUnstagedBytes,
-  MissingChunk,
-  readStorePieces,
-  stageContent,
-  type StagedContent,
-} from "./content.ts";
+import { dropGeneration, MissingChunk, readStorePieces } from "./content.ts";
 import { findInStore, resolveInStore, type Store, type StorePlace } from "./context.ts";
 import type { FileRecord } from "./records.ts";
+import { maxUnstagedBytes, stageContent, type StagedContent } from "./staged_content.ts";
 
 const maxAppendAttempts = 50;
 
@@ -163,22 +157,38 @@ export async function cutStoreFile(
 }
 
 /** Puts a content at `path` if `check` allows it for what is there at that moment. */
-export async function stageAndPut(
+async function stageAndPut(
   store: Store,
   path: WorkspacePath,
-  { pieces, isExtended = false, passages }: Omit<NewContent, "sizeBytes">,
+  { pieces, ...content }: Omit<NewContent, "sizeBytes">,
   check: (current: FileRecord | null) => Outcome<null>,
-  maxBytes: number = store.limits.maxFileBytes,
 ): Promise<Outcome<WrittenFile>> {
+  const { maxFileBytes } = store.limits;
   let staged: StagedContent | null;
   try {
-    staged = await stageContent(store, pieces, maxBytes);
+    staged = await stageContent(store, pieces, maxFileBytes);
   } catch (error) {
     if (error instanceof MissingChunk) return failure({ reason: "conflict" });
     throw error;
   }
-  if (staged === null) return failure({ reason: "too_large", sizeBytes: maxBytes + 1, limitBytes: maxBytes });
-  const { record, puts, isStaged } = staged;
+  if (staged === null) {
+    return failure({ reason: "too_large", sizeBytes: maxFileBytes + 1, limitBytes: maxFileBytes });
+  }
+  const written = await putStaged(store, path, { ...staged, ...content }, check);
+  const { generation, chunkCount } = staged.record;
+  if (!written.ok && staged.deletes.length > 0) await dropGeneration(store, generation, chunkCount);
+  return written;
+}
+
+/** The same for a content that is staged. */
+export async function putStaged(
+  store: Store,
+  path: WorkspacePath,
+  { record, puts, checks: stagedChecks, deletes, isExtended = false, passages }:
+    & StagedContent
+    & Pick<NewContent, "isExtended" | "passages">,
+  check: (current: FileRecord | null) => Outcome<null>,
+): Promise<Outcome<WrittenFile>> {
   const written = await applyChange(store, async (): Promise<Outcome<StoreChange<WrittenFile>>> => {
     const place = await findWritable(store, path);
     if (!place.ok) return place;
@@ -190,9 +200,9 @@ export async function stageAndPut(
       : { puts: [{ key: keyAt(store, place.value, path), value: record }], memberships: [] };
     const isOwn = entry !== null && store.change?.leftAt.get(path.text) === entry.generation;
     return success({
-      checks,
+      checks: [...checks, ...stagedChecks],
       puts: [...puts, ...placed.puts],
-      deletes: isStaged ? [store.keys.staged(record.generation)] : [],
+      deletes,
       told: { paths: [path], isListChanged: entry === null },
       memberships: placed.memberships,
       addedBytes: record.sizeBytes - (entry?.sizeBytes ?? 0),
@@ -217,6 +227,5 @@ export async function stageAndPut(
     });
   });
   if (written.ok) store.change?.leftAt.set(path.text, record.generation);
-  if (!written.ok && isStaged) await dropGeneration(store, record.generation, record.chunkCount);
   return written;
 }

@@ -15,6 +15,7 @@ import {
   isSame,
 } from "../directory.ts";
 import { ensureDirectory, existingDirectory } from "./staging_directory.ts";
+import { enterDrafts, openDraftFile, type OpenedDraft } from "./drafts.ts";
 import { keep } from "./sweep.ts";
 import { toRefusal } from "../refusal.ts";
 import { enterTrash } from "../trash/trash_directory.ts";
@@ -30,6 +31,12 @@ export interface StagedFile {
 export interface Staging {
   /** Makes an empty file with a random name, or this one. The caller closes it, and places or discards it. */
   create(name?: string): Outcome<StagedFile>;
+  /** Opens a draft (drafts.ts); `null` while another has it open. */
+  openDraft(name: string, isNew: boolean): Outcome<OpenedDraft | null>;
+  /** The same draft as a staged file with this name, which no sweep of drafts removes. */
+  stageDraft(draft: OpenedDraft, own?: string): StagedFile;
+  /** Opens a staged file to read it again. */
+  openStaged(name: string): DiskFile;
   /** Gives a staged or taken entry a name outside, unless there is something of that name; says whether it did. */
   placeNew(name: string, to: DiskDirectory, newName: string): boolean;
   /** Gives a staged file a name outside, in place of what is there. */
@@ -104,6 +111,19 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
           return { name, file: directory.createFile(name) };
         })
       ),
+    openDraft: (name, isNew) => access.step(() => attempt((directory) => openDraftFile(directory, name, isNew))),
+    stageDraft: (draft, own = randomId()) =>
+      access.step(() => {
+        const name = `${owner}.${own}`;
+        enterDrafts(opened()).rename(draft.name, opened(), name);
+        return { name, file: draft.file };
+      }),
+    openStaged: (name) =>
+      access.step(() => {
+        const file = opened().openOwn(name);
+        if (file === null) throw Object.assign(new Error("the staged file is gone"), { code: "ESTALE" });
+        return file;
+      }),
     placeNew: (name, to, newName) => opened().renameNew(name, to, newName),
     place: (name, to, newName) => opened().rename(name, to, newName),
     exchange: (name, to, otherName) => hasExchange() && opened().exchange(name, to, otherName),
