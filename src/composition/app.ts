@@ -133,7 +133,12 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...dependencies,
     ...approval,
     servicenow,
-    transferBy: { serverUrl, secrets, timers, access: createTransferAccess(verifier, records.live) },
+    transferBy: {
+      serverUrl,
+      secrets,
+      timers,
+      access: createTransferAccess({ verifier, live: records.live, rules: approval.rules, clock }),
+    },
   });
   const profiles = createProfiles({
     compatibility: config.mcp.compatibility,

@@ -1,22 +1,39 @@
-/** Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped. */
+/**
+ * Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped, for what
+ * the rules about calls allow.
+ */
+import { firstFitting } from "../approval/rule.ts";
+import type { RuleStore } from "../approval/rule_store.ts";
 import type { Verifier } from "../authorization_server/token/verifier.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Live } from "../live/live.ts";
+import type { Access } from "../transfer/running.ts";
+import { placeReader } from "./approval/places.ts";
 
-type TransferAccess = Pick<Verifier, "isLive" | "changeCount">;
+const tools = { download: "file_read", upload: "file_write" };
 
 export function createTransferAccess(
-  verifier: TransferAccess,
-  live: Pick<Live, "callWatch" | "switches">,
-): TransferAccess {
-  let known = live.switches;
+  { verifier, live, rules, clock }: {
+    readonly verifier: Pick<Verifier, "isLive" | "changeCount">;
+    readonly live: Pick<Live, "callWatch" | "switches">;
+    readonly rules: Pick<RuleStore, "current">;
+    readonly clock: Clock;
+  },
+): Access {
+  let known: unknown[] = [];
   let changes = 0;
   return {
     isLive: async (principal) => live.callWatch.refusal(principal) === null && await verifier.isLive(principal),
+    judge({ principal: { subject: person, clientId, grantId }, direction, path }) {
+      const [place = path, ...otherNames] = placeReader.pathNames(path);
+      const call = { person, clientId, grantId, tool: tools[direction], changes: direction === "upload" };
+      const rule = firstFitting(rules.current, { ...call, places: [place], otherNames }, clock());
+      return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
+    },
     async changeCount() {
-      if (live.switches !== known) {
-        known = live.switches;
-        changes += 1;
-      }
+      const now = [live.switches, rules.current];
+      if (now.some((each, index) => each !== known[index])) changes += 1;
+      known = now;
       return changes + await verifier.changeCount(); // both only grow
     },
   };

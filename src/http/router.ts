@@ -3,6 +3,7 @@ import { type Context, Hono } from "@hono/hono";
 import type { Log } from "../lib/log/log.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
+import { wantsPage } from "../lib/page/wants_page.ts";
 import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
 import { notFoundPage } from "./home.ts";
@@ -125,11 +126,4 @@ function badAddress(): Response {
 
 function noOrigin(): Response {
   return new Response(null, { status: 204, headers: { allow: "GET, POST, DELETE, OPTIONS" } });
-}
-
-/** Tells a person's browser from a client: what a browser opens by an address has to be a page. */
-function wantsPage(request: Request): boolean {
-  if (request.method !== "GET" && request.method !== "HEAD") return false;
-  const accept = request.headers.get("accept") ?? "";
-  return accept.includes("text/html") && !accept.includes("text/event-stream");
 }

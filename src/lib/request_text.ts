@@ -23,8 +23,8 @@ export interface BodyOptions {
   admitMore?(bytes: number): boolean;
 }
 
-export function declaredLength(request: Request): number | null {
-  const declared = request.headers.get("content-length");
+export function declaredLength({ headers }: Pick<Request, "headers">): number | null {
+  const declared = headers.get("content-length");
   return declared === null ? null : Number(declared);
 }
 

@@ -8,7 +8,7 @@ import { transferHeaders } from "./file_headers.ts";
  */
 const corsHeaders = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "Accept-Ranges, Content-Disposition, Content-Range, ETag, Retry-After",
+  "access-control-expose-headers": "Accept-Ranges, Content-Disposition, Content-Range, ETag, Range, Retry-After",
 };
 
 export function answer(status: number, body: BodyInit | null, headers: Readonly<Record<string, string>>): Response {
@@ -30,7 +30,7 @@ export function preflight(): Response {
     headers: {
       ...corsHeaders,
       "access-control-allow-methods": "GET, HEAD, PUT",
-      "access-control-allow-headers": "Range, If-Range, Content-Type",
+      "access-control-allow-headers": "Range, If-Range, Content-Range, Content-Type",
       "access-control-max-age": "600",
       "referrer-policy": "no-referrer",
     },
@@ -39,6 +39,7 @@ export function preflight(): Response {
 
 export const unknownLink = "This link is not valid: it was used, has expired, or was never made. Ask for a new one.";
 export const accessEnded = "The access with which this link was made has ended.";
+export const notAllowed = "A rule of this server's owner stands against this transfer.";
 export const changedFile = "The file has changed since this link was made. Ask for a new one.";
 
 /** The status of a refusal by the workspace. */

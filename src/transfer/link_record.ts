@@ -13,6 +13,8 @@ const shared = {
     expiresAt: z.number(),
   }),
   path: z.string(),
+  /** The rule that asked about the call which made the link. */
+  approvedFor: z.string().optional(),
   expiresAt: z.number(),
   /** The request that may transfer: the one that came last. */
   holder: z.string().nullable(),
@@ -33,6 +35,8 @@ const uploadSchema = z.object({
   direction: z.literal("upload"),
   mode: z.enum(["create", "overwrite"]),
   ifMatch: z.string().optional(),
+  /** The size of the whole file, as the last part said it. */
+  totalBytes: z.number().optional(),
 });
 
 export const linkSchema = z.discriminatedUnion("direction", [downloadSchema, uploadSchema]);

@@ -15,18 +15,41 @@ export type TransferEnd =
   | "stalled"
   | "too_long"
   | "too_fragmented"
+  | "too_much"
   | "taken_over"
   | "used_up"
   | "access_ended"
+  | "not_allowed"
   | "changed"
   | "refused"
   | "stopped";
 
-/** Whether a person still has the access with which a link was made. */
+/** What a link is judged by, when it is made and before each piece. */
 export interface Access {
+  /** Whether a person still has the access with which a link was made. */
   isLive(principal: Principal): Promise<boolean>;
-  /** Differs whenever {@link Access.isLive} may. */
+  /** What the rules about calls say of a transfer; `ask` with the id of the rule that asks. */
+  judge(transfer: JudgedTransfer): "allow" | "deny" | { readonly ask: string };
+  /** Differs whenever one of these may. */
   changeCount(): number | Promise<number>;
+}
+
+export interface JudgedTransfer {
+  readonly principal: Principal;
+  readonly direction: "download" | "upload";
+  readonly path: string;
+}
+
+/** Why a transfer by this link may not be; `null` where it may. A call that was asked about was approved for its rule. */
+export async function refusalOf(
+  access: Access,
+  record: TransferRecord,
+): Promise<"access_ended" | "not_allowed" | null> {
+  const principal = principalOf(record);
+  if (!await access.isLive(principal)) return "access_ended";
+  const verdict = access.judge({ ...record, principal });
+  if (verdict === "allow") return null;
+  return verdict === "deny" || verdict.ask !== record.approvedFor ? "not_allowed" : null;
 }
 
 export interface Running {
@@ -38,9 +61,20 @@ export interface Running {
   end(end: TransferEnd, bytes: number): void;
 }
 
+interface BegunBy {
+  readonly address: string;
+  /** What a part of an upload says of the whole. */
+  readonly totalBytes?: number | undefined;
+}
+
+interface RunningTransfer {
+  cut(end: TransferEnd): void;
+  readonly ended: Promise<void>;
+}
+
 export interface RunningTransfers {
   /** Begins one; the one that runs by the same link ends. */
-  begin(id: string, record: TransferRecord, address: string): Promise<Running | "busy" | "used_up">;
+  begin(id: string, record: TransferRecord, { address, totalBytes }: BegunBy): Promise<Running | "busy" | "used_up">;
   /** Begins none any more; resolves when the uploads that run have ended, or after so many milliseconds. */
   finish(milliseconds: number): Promise<void>;
   close(): void;
@@ -55,7 +89,7 @@ export function createRunningTransfers(
     readonly log: Log;
   },
 ): RunningTransfers {
-  const running = new Map<string, (end: TransferEnd) => void>();
+  const running = new Map<string, RunningTransfer>();
   const persons = new Map<string, number>();
   const uploads = new Set<Promise<void>>();
   let isStopping = false;
@@ -71,20 +105,34 @@ export function createRunningTransfers(
     total >= limits.maxAtOnce || (persons.get(person) ?? 0) >= limits.maxAtOncePerPerson;
 
   return {
-    async begin(id, record, address) {
+    async begin(id, record, { address, totalBytes }) {
       const person = record.principal.subject;
-      running.get(id)?.("taken_over");
+      running.get(id)?.cut("taken_over");
       if (isStopping || isFull(person)) return "busy";
       count(person, 1);
       const holder = randomId();
       let claimed = false;
       try {
-        claimed = await links.update(id, (now) => ({ ...now, holder }));
+        claimed = await links.update(
+          id,
+          (now) => now.direction === "upload" ? { ...now, holder, totalBytes } : { ...now, holder },
+        );
       } finally {
         if (!claimed) count(person, -1);
       }
       if (!claimed) return "used_up";
-      running.get(id)?.("taken_over"); // one that came while the storage was asked
+      // what came first keeps its part before this one goes on
+      const patience = Promise.withResolvers<void>();
+      let isPatient = true;
+      const stopWaiting = timers.after(limits.stallMs, () => {
+        isPatient = false;
+        patience.resolve();
+      });
+      for (let first; isPatient && (first = running.get(id)) !== undefined;) {
+        first.cut("taken_over");
+        await Promise.race([first.ended, patience.promise]);
+      }
+      stopWaiting();
 
       const started = timers.elapsed();
       const over = Promise.withResolvers<void>();
@@ -101,7 +149,8 @@ export function createRunningTransfers(
         onCut(end);
       };
       const stopTimer = timers.after(limits.maxTransferMs, () => cut("too_long"));
-      running.set(id, cut);
+      const own = { cut, ended: over.promise };
+      running.set(id, own);
       return {
         holder,
         async check() {
@@ -111,7 +160,8 @@ export function createRunningTransfers(
           const now = await links.read(id);
           if (now === null) return "used_up";
           if (now.holder !== holder) return "taken_over";
-          if (!await access.isLive(principalOf(now))) return "access_ended";
+          const refusal = await refusalOf(access, now);
+          if (refusal !== null) return refusal;
           seen = count;
           return cutBy;
         },
@@ -122,11 +172,11 @@ export function createRunningTransfers(
         end(end, bytes) {
           if (isOver) return;
           isOver = true;
-          over.resolve();
-          uploads.delete(over.promise);
           stopTimer();
           count(person, -1);
-          if (running.get(id) === cut) running.delete(id);
+          if (running.get(id) === own) running.delete(id);
+          over.resolve();
+          uploads.delete(over.promise);
           const durationMs = timers.elapsed() - started;
           log.write("audit", "transfer_ended", { ...fields, outcome: end, reason: `${bytes} bytes`, durationMs });
         },
@@ -142,7 +192,7 @@ export function createRunningTransfers(
       stopTimer();
     },
     close() {
-      for (const cut of [...running.values()]) cut("stopped");
+      for (const { cut } of [...running.values()]) cut("stopped");
     },
   };
 }

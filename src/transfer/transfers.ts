@@ -5,6 +5,7 @@
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { failure, success } from "../lib/result.ts";
 import type { Log } from "../lib/log/log.ts";
+import { wantsPage } from "../lib/page/wants_page.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -14,16 +15,18 @@ import type { Storage } from "../storage/port.ts";
 import { toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
-import { accessEnded, answer, preflight, refuseTransfer, unknownLink } from "./answers.ts";
+import { accessEnded, answer, notAllowed, preflight, refuseTransfer, unknownLink } from "./answers.ts";
 import { randomId } from "../lib/random_secret.ts";
 import { isUsedUp, planDownload, sendPart } from "./download.ts";
 import { plainName } from "./file_headers.ts";
+import { formBoundary } from "./form_file.ts";
 import { type TransferLimits, transferLimits } from "./limits.ts";
 import { principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
 import { createTransferStore } from "./link_store.ts";
 import type { TransferLink, TransferLinks } from "./port.ts";
-import { about, type Access, createRunningTransfers, type RunningTransfers } from "./running.ts";
-import { receiveUpload, refuseUpload } from "./upload.ts";
+import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
+import { knownTotalBytes, maxUploadBytes, planUpload, receiveUpload } from "./upload.ts";
+import { refusedPage, uploadPage } from "./upload_page.ts";
 
 interface TransfersOptions {
   readonly serverUrl: string;
@@ -42,7 +45,9 @@ interface TransfersOptions {
 export const transferPath = "/files/";
 
 const neededScopes = { download: ["files:read"], upload: ["files:write"] };
-const methods = { download: ["GET", "HEAD"], upload: ["PUT"] };
+const methods = { download: ["GET", "HEAD"], upload: ["PUT", "POST"] };
+/** Another try by the form of the upload page can succeed. */
+const worthAnotherTry: ReadonlySet<number> = new Set([400, 408, 413, 503, 507]);
 const minute = 60_000;
 const busySeconds = 5;
 
@@ -63,12 +68,18 @@ export function createTransfers(
     const name = direction === "download" ? `/${plainName(path)}` : "";
     return { url: `${serverUrl}${transferPath}${secret}${name}`, expiresAt };
   };
-  const recordFor = (principal: Principal, { text }: WorkspacePath) => ({
-    principal: storedPrincipal(principal),
-    path: toPathText(text),
-    expiresAt: clock() + limits.linkLifetimeMs,
-    holder: null,
-  });
+  const recordFor = <D extends "download" | "upload">(principal: Principal, direction: D, { text }: WorkspacePath) => {
+    const path = toPathText(text);
+    const verdict = access.judge({ principal, direction, path });
+    return {
+      direction,
+      principal: storedPrincipal(principal),
+      path,
+      expiresAt: clock() + limits.linkLifetimeMs,
+      holder: null,
+      ...(typeof verdict === "string" ? {} : { approvedFor: verdict.ask }),
+    };
+  };
 
   const serve = async (id: string, record: TransferRecord, request: Request, peer: Peer) => {
     const path = parseFilePath(record.path);
@@ -78,17 +89,20 @@ export function createTransfers(
     const workspace = workspaceOf(source, principal).begin({ subject, clientId, grantId, tool: "file_write" });
     const file = { id, path: path.value, workspace };
     if (record.direction === "upload") {
-      const refused = refuseUpload(file.workspace, request);
-      if (refused !== null) return refused;
-      const upload = await running.begin(id, record, peer.address);
+      if (wantsPage(request)) return uploadPage(record, maxUploadBytes(workspace));
+      const target = { ...file, record };
+      const sent = planUpload(target, request);
+      if (sent instanceof Response) return sent;
+      const totalBytes = knownTotalBytes(record, sent);
+      const upload = await running.begin(id, record, { address: peer.address, totalBytes });
       return typeof upload === "string"
         ? refuseToBegin(upload)
-        : await receiveUpload(parts, { ...file, record }, request, upload);
+        : await receiveUpload(parts, target, sent, { request, running: upload });
     }
     const plan = await planDownload(parts, { ...file, record }, request);
     if (plan instanceof Response) return plan;
     if (request.method === "HEAD") return answer(200, null, plan.headers);
-    const download = await running.begin(id, record, peer.address);
+    const download = await running.begin(id, record, peer);
     return typeof download === "string"
       ? refuseToBegin(download)
       : sendPart(parts, { ...file, record }, plan, download);
@@ -112,7 +126,7 @@ export function createTransfers(
     }
     if (record.direction === "download" && isUsedUp(record, request)) return refuseTransfer(404, unknownLink);
     const allowed = methods[record.direction];
-    if (!allowed.includes(request.method)) {
+    if (!allowed.includes(request.method) && !(record.direction === "upload" && wantsPage(request))) {
       const words = record.direction === "upload" ? "Put the file here: curl -T FILE ADDRESS" : "Get the file here.";
       return refuseTransfer(405, words, { allow: [...allowed, "OPTIONS"].join(", ") });
     }
@@ -120,10 +134,9 @@ export function createTransfers(
     if (request.headers.get("sec-purpose")?.includes("prefetch")) {
       return refuseTransfer(403, "This link is not for previews.");
     }
-    const principal = principalOf(record);
-    if (!hasScopes(principal, neededScopes[record.direction]) || !await access.isLive(principal)) {
-      return refuseTransfer(403, accessEnded);
-    }
+    if (!hasScopes(principalOf(record), neededScopes[record.direction])) return refuseTransfer(403, accessEnded);
+    const refusal = await refusalOf(access, record);
+    if (refusal !== null) return refuseTransfer(403, refusal === "not_allowed" ? notAllowed : accessEnded);
     return await serve(id, record, request, peer);
   };
 
@@ -134,8 +147,7 @@ export function createTransfers(
         if (!found.ok) return found;
         const { sizeBytes, version } = found.value;
         const link = await issue({
-          ...recordFor(principal, path),
-          direction: "download",
+          ...recordFor(principal, "download", path),
           version,
           sizeBytes,
           tag: randomId(),
@@ -149,7 +161,7 @@ export function createTransfers(
         if (found.ok && found.value.kind === "directory") return failure({ reason: "is_directory" });
         if (found.ok && mode === "create") return failure({ reason: "already_exists" });
         const rule = { mode, ...(ifMatch === undefined ? {} : { ifMatch }) };
-        return success(await issue({ ...recordFor(principal, path), direction: "upload", ...rule }));
+        return success(await issue({ ...recordFor(principal, "upload", path), ...rule }));
       },
     },
     async endpoint(request, peer) {
@@ -157,11 +169,27 @@ export function createTransfers(
       const response = await answerRequest(request, peer);
       // the rest of a refused body is not read: what follows it on the connection could not be told from it
       if (response.status >= 400 && request.body !== null) response.headers.set("connection", "close");
-      return response;
+      return response.status >= 400 && isOfPage(request) ? await toPage(request, response) : response;
     },
     finish: running.finish,
     close: running.close,
   };
+}
+
+/** Whether a browser shows the answer to a person: it opened the address, or sent the form. */
+function isOfPage(request: Request): boolean {
+  return wantsPage(request) ||
+    (request.method === "POST" && formBoundary(request.headers.get("content-type")) !== null);
+}
+
+async function toPage({ method }: Request, refusal: Response): Promise<Response> {
+  const { status, headers } = refusal;
+  const page = refusedPage(status, await refusal.text(), method === "POST" && worthAnotherTry.has(status));
+  for (const name of ["connection", "retry-after", "allow"]) {
+    const value = headers.get(name);
+    if (value !== null) page.headers.set(name, value);
+  }
+  return page;
 }
 
 function refuseToBegin(why: "busy" | "used_up"): Response {

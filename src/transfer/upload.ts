@@ -1,15 +1,21 @@
-/** Receives a file by a link. */
-import { type ArrivingContent, maxArriving } from "../workspace/arriving_content.ts";
+/**
+ * Receives a file by a link: whole, in the parts that `Content-Range` tells, or from a form. What arrived is kept as a
+ * draft until the link is too late, so that an upload that broke goes on where it ended.
+ */
 import { declaredLength } from "../lib/request_text.ts";
-import { pause } from "../lib/time/pause.ts";
 import type { Timers } from "../lib/time/timers.ts";
+import { maxArriving } from "../workspace/arriving_content.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { accessEnded, answer, refuseTransfer, statusOf, unknownLink } from "./answers.ts";
-import { pieceBytes, type TransferLimits } from "./limits.ts";
+import type { Draft, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./answers.ts";
+import { parseContentRange, rangeOfKept, type SentRange } from "./content_range.ts";
+import { fileOfForm, formBoundary, FormProblem, maxFormBytes } from "./form_file.ts";
+import type { TransferLimits } from "./limits.ts";
 import type { UploadRecord } from "./link_record.ts";
 import type { TransferStore } from "./link_store.ts";
 import type { Running, TransferEnd } from "./running.ts";
+import { CutUpload, readBody } from "./upload_body.ts";
+import { uploadedPage } from "./upload_page.ts";
 
 interface UploadParts {
   readonly links: TransferStore;
@@ -18,84 +24,190 @@ interface UploadParts {
   readonly refusalWords: (refusal: WorkspaceRefusal) => string;
 }
 
-/** The refusal of a request whose head says already that it cannot be taken. */
-export function refuseUpload({ limits }: Workspace, { headers }: Request): Response | null {
-  // RFC 9110 §14.5: a part would be taken for the whole
-  if (headers.has("content-range")) {
-    return refuseTransfer(400, "An upload has to be whole: send it without Content-Range.");
-  }
+interface UploadTarget {
+  readonly id: string;
+  readonly record: UploadRecord;
+  readonly path: WorkspacePath;
+  readonly workspace: Workspace;
+}
+
+/** What a request brings: all of the file where it says nothing else. */
+type Sent = SentRange | { readonly kind: "whole"; readonly sizeBytes: number | null } | {
+  readonly kind: "form";
+  readonly boundary: string;
+};
+
+const anotherRequest = "Another request uses this link.";
+const retrySeconds = "5";
+
+/** How large a file may be here. */
+export function maxUploadBytes({ limits }: Pick<Workspace, "limits">): number {
+  return Math.min(maxArriving(limits), limits.maxTotalBytes ?? Infinity);
+}
+
+/** What the head of a request announces, or the refusal of what cannot be taken. */
+export function planUpload(
+  { workspace, record: { totalBytes } }: UploadTarget,
+  request: Request,
+): Sent | Response {
+  const { headers, method } = request;
   if ((headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity") {
     return refuseTransfer(415, "Send the file as it is, without Content-Encoding.", {
       "accept-encoding": "identity",
     });
   }
-  const limitBytes = Math.min(maxArriving(limits), limits.maxTotalBytes ?? Infinity);
-  const declared = declaredLength({ headers } as Request) ?? 0;
-  return declared > limitBytes ? refuseTransfer(413, `A file may have at most ${limitBytes} bytes here.`) : null;
+  const sent = readSent(headers, method === "POST");
+  if (sent instanceof Response) return sent;
+  const limitBytes = maxUploadBytes(workspace);
+  const declared = declaredLength(request);
+  const announced = totalBytesOf(sent) ?? (declared ?? 0) - (sent.kind === "form" ? maxFormBytes : 0);
+  if (announced > limitBytes) return refuseTransfer(413, `A file may have at most ${limitBytes} bytes here.`);
+  const told = sent.kind === "part" ? sent.to - sent.from : sent.kind === "question" ? 0 : null;
+  if (told !== null && (declared ?? told) !== told) {
+    return refuseTransfer(400, `The body has ${declared} bytes, and its Content-Range says ${told}.`);
+  }
+  const size = totalBytesOf(sent);
+  if (totalBytes !== undefined && size !== undefined && size !== totalBytes && !isFirst(sent)) {
+    return refuseTransfer(400, `The file has ${totalBytes} bytes, as an earlier part said.`);
+  }
+  return sent;
 }
 
-/** Writes the body as the link says. Once it is there, the link is used up, and then the file changes in one step. */
-export async function receiveUpload(
-  { links, limits, timers, refusalWords }: UploadParts,
-  { id, record, path, workspace }: {
-    readonly id: string;
-    readonly record: UploadRecord;
-    readonly path: WorkspacePath;
-    readonly workspace: Workspace;
-  },
-  request: Request,
-  running: Running,
-): Promise<Response> {
-  const { mode, ifMatch } = record;
-  const body = readBody(request.body, { limits, timers, running });
-  async function* content(): ArrivingContent & AsyncGenerator<Uint8Array> {
-    yield* body.pieces();
-    const isOurs = await links.update(id, (now) => now.holder === running.holder ? "delete" : "leave");
-    if (!isOurs) throw new CutUpload("taken_over");
+/** The size of the whole, where it is known with this request. */
+export function knownTotalBytes({ totalBytes }: UploadRecord, sent: Sent): number | undefined {
+  return isFirst(sent) ? totalBytesOf(sent) : totalBytes ?? totalBytesOf(sent);
+}
+
+function totalBytesOf(sent: Sent): number | undefined {
+  return "sizeBytes" in sent ? sent.sizeBytes ?? undefined : undefined;
+}
+
+/** Whether the upload begins with the request, anew where there was a part. */
+function isFirst(sent: Sent): boolean {
+  return sent.kind === "part" ? sent.from === 0 : sent.kind !== "question";
+}
+
+function readSent(headers: Headers, isForm: boolean): Sent | Response {
+  const range = headers.get("content-range");
+  if (isForm) {
+    const boundary = range === null ? formBoundary(headers.get("content-type")) : null;
+    if (boundary !== null) return { kind: "form", boundary };
+    return refuseTransfer(415, "Put the file here: curl -T FILE ADDRESS. POST is for the form of the upload page.");
   }
+  if (range === null) return { kind: "whole", sizeBytes: declaredLength({ headers }) };
+  const words = "Content-Range has to be like `bytes 0-499/1200`, or `bytes */*` to ask how much is there.";
+  return parseContentRange(range) ?? refuseTransfer(400, words);
+}
+
+/**
+ * Adds what the request brings to the draft. Once all of the file is there, the link is used up, and then the file
+ * changes in one step.
+ */
+export async function receiveUpload(
+  parts: UploadParts,
+  target: UploadTarget,
+  sent: Sent,
+  { request, running }: { readonly request: Request; readonly running: Running },
+): Promise<Response> {
+  const { refusalWords } = parts;
+  const { id, record: { mode, ifMatch }, path, workspace } = target;
+  const refuse = (refusal: WorkspaceRefusal): Response =>
+    refuseTransfer(statusOf(refusal), sentence(refusalWords(refusal)));
+  const options = { id, isNew: isFirst(sent), mode, ...(ifMatch === undefined ? {} : { ifMatch }) };
+  const body = readBody(request.body, { ...parts, running });
+  let draft: Draft | null = null;
+  let end: TransferEnd = "refused";
   try {
-    const written = await workspace.receive(path, content(), { mode, ...(ifMatch === undefined ? {} : { ifMatch }) });
-    if (!written.ok) {
-      running.end("refused", body.bytes);
-      return refuseTransfer(statusOf(written.error), sentence(refusalWords(written.error)));
+    const cut = await running.check();
+    if (cut !== null) throw new CutUpload(cut);
+    const opened = await workspace.openDraft(path, options);
+    if (!opened.ok) return refuse(opened.error);
+    draft = opened.value;
+    if (draft === null) return refuseTransfer(409, anotherRequest, { "retry-after": retrySeconds });
+    if (sent.kind === "part" && sent.from !== draft.sizeBytes) {
+      const words = `There are ${draft.sizeBytes} bytes of the file here: go on with byte ${draft.sizeBytes}.`;
+      return refuseTransfer(416, words, rangeOfKept(draft.sizeBytes));
     }
-    const { sizeBytes, sha256, created } = written.value;
-    running.end("whole", sizeBytes);
-    return answer(created ? 201 : 200, `${JSON.stringify({ size_bytes: sizeBytes, sha256, created })}\n`, {
+    const added = await addBody(draft, body.pieces(), sent);
+    if (added !== null) {
+      await draft.discard(); // it cannot become a file
+      return refuse(added);
+    }
+    if (!isWhole(draft, sent, target.record)) {
+      end = "part";
+      return answer(308, null, rangeOfKept(draft.sizeBytes));
+    }
+    const isOurs = await parts.links.update(id, (now) => now.holder === running.holder ? "delete" : "leave");
+    if (!isOurs) throw new CutUpload("taken_over");
+    const placed = await draft.place();
+    if (!placed.ok) return refuse(placed.error);
+    end = "whole";
+    const { sizeBytes, sha256, created } = placed.value;
+    const status = created ? 201 : 200;
+    if (sent.kind === "form") return uploadedPage(status, target.record, sizeBytes);
+    return answer(status, `${JSON.stringify({ size_bytes: sizeBytes, sha256, created })}\n`, {
       "content-type": "application/json",
     });
   } catch (error) {
-    if (!(error instanceof CutUpload)) {
-      running.end("refused", body.bytes);
-      throw error;
-    }
-    running.end(error.end, body.bytes);
+    if (sent.kind === "form") await draft?.discard(); // a browser begins anew
+    if (error instanceof FormProblem) return refuseTransfer(400, formWords[error.reason]);
+    if (!(error instanceof CutUpload)) throw error;
+    end = error.end;
     const [status, words] = cutWords(error.end);
-    return refuseTransfer(status, words);
+    const keptBytes = sent.kind === "form" || isFinal.has(status) ? 0 : draft?.sizeBytes ?? 0;
+    const more = keptBytes === 0 ? "" : ` Its first ${keptBytes} bytes are kept: go on with Content-Range.`;
+    return refuseTransfer(status, words + more, rangeOfKept(keptBytes));
   } finally {
     body.stop();
+    await (draft?.sizeBytes === 0 ? draft.discard() : draft?.close());
+    running.end(end, body.bytes);
   }
 }
 
-class CutUpload extends Error {
-  constructor(readonly end: TransferEnd) {
-    super(`The upload ended: ${end}`);
+/** Adds the file's bytes of a body; gives the refusal of the workspace where there is one. */
+async function addBody(
+  draft: Draft,
+  pieces: AsyncIterable<Uint8Array>,
+  sent: Sent,
+): Promise<WorkspaceRefusal | null> {
+  const to = sent.kind === "part" ? sent.to : sent.kind === "question" ? draft.sizeBytes : Infinity;
+  for await (const piece of sent.kind === "form" ? fileOfForm(pieces, sent.boundary) : pieces) {
+    if (draft.sizeBytes + piece.byteLength > to) throw new CutUpload("too_much");
+    const added = await draft.append(piece);
+    if (!added.ok) return added.error;
   }
+  return null;
 }
+
+function isWhole({ sizeBytes }: Draft, sent: Sent, record: UploadRecord): boolean {
+  return sent.kind === "whole" || sent.kind === "form" || sizeBytes === knownTotalBytes(record, sent);
+}
+
+const formWords = {
+  no_file: "Choose a file first.",
+  malformed: "The form did not bring one whole file.",
+};
+
+/** No later request can go on. */
+const isFinal: ReadonlySet<number> = new Set([403, 404]);
 
 function cutWords(end: TransferEnd): readonly [number, string] {
   switch (end) {
     case "access_ended":
       return [403, accessEnded];
+    case "not_allowed":
+      return [403, notAllowed];
     case "used_up":
       return [404, unknownLink];
     case "taken_over":
-      return [409, "Another request uses this link."];
+      return [409, anotherRequest];
     case "stalled":
     case "too_long":
       return [408, "The file took too long to arrive. Nothing was written."];
     case "too_fragmented":
       return [400, "The file arrived in too many small pieces. Nothing was written."];
+    case "too_much":
+      return [400, "The body is longer than its Content-Range says. Nothing was written."];
     default:
       return [400, "The file did not arrive whole. Nothing was written."];
   }
@@ -103,82 +215,4 @@ function cutWords(end: TransferEnd): readonly [number, string] {
 
 function sentence(words: string): string {
   return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
-}
-
-/** See `lib/request_text.ts`: each chunk costs the thread the same, however small it is. */
-const chunksOfAnySize = 1_000;
-const leastAverageChunkBytes = 64;
-const chunksATurn = 64;
-
-interface UploadedBody {
-  pieces(): AsyncGenerator<Uint8Array>;
-  readonly bytes: number;
-  stop(): void;
-}
-
-/** The body in pieces of one size, for as long as it arrives in time and the transfer may go on. */
-function readBody(
-  body: ReadableStream<Uint8Array> | null,
-  { limits, timers, running }: Pick<UploadParts, "limits" | "timers"> & { readonly running: Running },
-): UploadedBody {
-  const reader = body?.getReader();
-  let bytes = 0;
-  let chunks = 0;
-  let cutBy: TransferEnd | null = null;
-  let stopTimer = (): void => {};
-  const cut = (end: TransferEnd): void => {
-    cutBy ??= end;
-    void reader?.cancel().catch(() => {}); // gone already is as good
-  };
-  const restart = (): void => {
-    stopTimer();
-    stopTimer = timers.after(limits.stallMs, () => cut("stalled"));
-  };
-  running.onCut(cut);
-
-  async function nextChunk(): Promise<Uint8Array | null> {
-    const read = await reader?.read().catch(() => null);
-    if (cutBy !== null) throw new CutUpload(cutBy);
-    if (read === null) throw new CutUpload("hung_up"); // or broke the framing
-    if (read === undefined || read.done) return null;
-    bytes += read.value.byteLength;
-    chunks += 1;
-    if (chunks > chunksOfAnySize + bytes / leastAverageChunkBytes) throw new CutUpload("too_fragmented");
-    if (chunks % chunksATurn === 0) await pause(0);
-    return read.value;
-  }
-  async function requireAccess(): Promise<void> {
-    const end = await running.check();
-    if (end !== null) throw new CutUpload(end);
-  }
-  return {
-    async *pieces() {
-      const gathered = new Uint8Array(pieceBytes);
-      let filled = 0;
-      restart();
-      for (let chunk; (chunk = await nextChunk()) !== null;) {
-        for (let offset = 0; offset < chunk.byteLength;) {
-          const part = chunk.subarray(offset, offset + pieceBytes - filled);
-          gathered.set(part, filled);
-          filled += part.byteLength;
-          offset += part.byteLength;
-          if (filled < pieceBytes) continue;
-          await requireAccess();
-          yield gathered;
-          filled = 0;
-          restart();
-        }
-      }
-      stopTimer();
-      await requireAccess();
-      if (filled > 0) yield gathered.subarray(0, filled);
-    },
-    get bytes() {
-      return bytes;
-    },
-    stop() {
-      stopTimer();
-      void reader?.cancel().catch(() => {});
-    },
-  };
 }

@@ -36,3 +36,13 @@ export async function put(
 ): Promise<{ status: number; text: string }> {
   return await ask(url, { method: "PUT", body, headers });
 }
+
+/** What is on its way, or was left behind, beside the files of a disk workspace. */
+export function stagedFiles(root: string): string[] {
+  const namesIn = (directory: string): string[] =>
+    Array.from(Deno.readDirSync(directory), ({ name, isDirectory }) => {
+      if (/lock$|^trash$/.test(name)) return [];
+      return isDirectory ? namesIn(`${directory}/${name}`) : [name];
+    }).flat();
+  return namesIn(`${root}/.portcullis`);
+}

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { type FileServer, withFileServer } from "../fixtures/file_server.ts";
 import { until } from "../fixtures/until.ts";
-import { ask, put, uploadLink } from "./links.ts";
+import { ask, put, stagedFiles, uploadLink } from "./links.ts";
 
 const megabyte = 1_000_000;
 const large = new Uint8Array(5 * megabyte).map((_, index) => index % 251);
@@ -18,12 +18,6 @@ function chunked(bytes: Uint8Array<ArrayBuffer>, chunk: number): ReadableStream<
       controller.enqueue(bytes.slice(offset, offset += chunk));
     },
   });
-}
-
-function stagedFiles(root: string): string[] {
-  return Array.from(Deno.readDirSync(`${root}/.portcullis`), ({ name }) => name).filter((name) =>
-    !/lock$|^trash$/.test(name)
-  );
 }
 
 Deno.test("a link takes one file, larger than a call may write, with a length or in chunks", () =>
@@ -107,11 +101,10 @@ Deno.test("an upload that breaks off, stalls, drips or is too large writes nothi
     );
     assert.match(await raw(url, "Content-Length: 7000000", [], "wait"), /^HTTP\/1\.1 413 /);
     assert.equal((await put(url, chunked(new Uint8Array(8 * megabyte), 100_000))).status, 507);
-    assert.equal((await put(url, "x", { "content-range": "bytes 0-0/5" })).status, 400);
     assert.equal((await put(url, "x", { "content-encoding": "gzip" })).status, 415);
     assert.equal(Deno.readTextFileSync(`${files.root}/f`), "old");
-    assert.deepEqual(stagedFiles(files.root), []);
     assert.equal((await put(url, large)).status, 200);
+    assert.deepEqual(stagedFiles(files.root), []);
     assert.deepEqual(Deno.readFileSync(`${files.root}/f`), large);
     // the rest of its body is not read
     assert.match(
