@@ -13,7 +13,9 @@ export const maxFormBytes = 16_384;
 
 /** The boundary of a form's parts (RFC 2046 §5.1.1); `null` for another body. */
 export function formBoundary(contentType: string | null): string | null {
-  const found = /^multipart\/form-data\s*;.*?boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))/i.exec(contentType ?? "");
+  const found = /^multipart\/form-data\s*;.*?boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))[ \t]*(?:;|$)/i.exec(
+    contentType ?? "",
+  );
   return found?.[1] ?? found?.[2] ?? null;
 }
 

@@ -22,7 +22,7 @@ Deno.test({
   ...skippedUnless(
     await hasCurl(),
     "there is no curl",
-    "curl -T puts a file, curl -O gets it by its name, -C - goes on in the middle, and -J names it as it is called",
+    "curl -T puts a file and goes on where it broke, curl -O gets it by its name, -C - goes on in the middle, and -J names it as it is called",
   ),
   fn: () =>
     withFileServer({}, async (files) => {
@@ -37,6 +37,28 @@ Deno.test({
         );
         assert.equal(streamed.code, 0, streamed.text);
         assert.deepEqual(Deno.readFileSync(`${files.root}/b.bin`), content);
+
+        const broken = await uploadLink(files, "c.bin");
+        const question = [
+          "-X",
+          "PUT",
+          "-H",
+          "Content-Range: bytes */*",
+          "-o",
+          "/dev/null",
+          "-w",
+          "%{header_json}",
+          broken,
+        ];
+        const there = async (): Promise<string> => JSON.parse((await curl(directory, ...question)).text).range?.[0];
+        assert.equal(await there(), undefined);
+        await curl(directory, "-fT", "here.bin", "--limit-rate", "4M", "-m", "1", broken); // which gives up
+        await until("its part is kept", () => files.server.stderr().includes('"outcome":"hung_up"'));
+        const from = Number((await there()).slice("bytes=0-".length)) + 1;
+        assert.ok(from > 0 && from < content.length, `${from}`);
+        const resumed = await curl(directory, "-fT", "here.bin", "-C", `${from}`, broken);
+        assert.deepEqual([resumed.code, JSON.parse(resumed.text).size_bytes], [0, content.length], resumed.text);
+        assert.deepEqual(Deno.readFileSync(`${files.root}/c.bin`), content);
 
         const url = await downloadLink(files, "Übersicht.bin");
         assert.equal((await curl(directory, "-fO", "-r", "0-2999999", url)).code, 0);

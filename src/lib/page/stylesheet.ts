@@ -37,6 +37,7 @@ input[type="text"], input[type="password"] {
   width: 100%; padding: .7rem .8rem; font: inherit; color: inherit; background: var(--card);
   border: 1px solid var(--field); border-radius: .5rem;
 }
+input[type="file"] { width: 100%; font: inherit; color: inherit; }
 .hint { margin: .35rem 0 0; color: var(--quiet); font-size: .875rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 fieldset { margin: 1.25rem 0 0; padding: 0; border: 0; min-width: 0; }

@@ -48,7 +48,12 @@ export async function linkedWrite(
 ): Promise<ToolOutcome> {
   const link = await links.forUpload(principal, path, rule);
   if (!link.ok) return toFailure("write file", path, link.error);
-  return answerOf(path, link.value, `PUT ${showName(path.text)} (such as curl -T FILE URL)`, {});
+  return answerOf(
+    path,
+    link.value,
+    `PUT ${showName(path.text)} (curl -T FILE URL; or a person opens it in a browser, and chooses the file)`,
+    {},
+  );
 }
 
 function answerOf(
