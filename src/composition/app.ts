@@ -133,12 +133,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...dependencies,
     ...approval,
     servicenow,
-    transferBy: {
-      serverUrl,
-      secrets,
-      timers,
-      access: createTransferAccess({ verifier, live: records.live, rules: approval.rules, clock }),
-    },
+    transferBy: { serverUrl, secrets, timers, access: createTransferAccess(verifier, records.live, approval) },
   });
   const profiles = createProfiles({
     compatibility: config.mcp.compatibility,

@@ -2,23 +2,18 @@
  * Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped, for what
  * the rules about calls allow.
  */
-import { firstFitting } from "../approval/rule.ts";
-import type { RuleStore } from "../approval/rule_store.ts";
 import type { Verifier } from "../authorization_server/token/verifier.ts";
-import type { Clock } from "../lib/time/clock.ts";
 import type { Live } from "../live/live.ts";
 import type { Access } from "../transfer/running.ts";
+import type { Approval } from "./approval/approval.ts";
 import { placeReader } from "./approval/places.ts";
 
 const tools = { download: "file_read", upload: "file_write" };
 
 export function createTransferAccess(
-  { verifier, live, rules, clock }: {
-    readonly verifier: Pick<Verifier, "isLive" | "changeCount">;
-    readonly live: Pick<Live, "callWatch" | "switches">;
-    readonly rules: Pick<RuleStore, "current">;
-    readonly clock: Clock;
-  },
+  verifier: Pick<Verifier, "isLive" | "changeCount">,
+  live: Pick<Live, "callWatch" | "switches">,
+  { judge, rules }: Pick<Approval, "judge" | "rules">,
 ): Access {
   let known: unknown[] = [];
   let changes = 0;
@@ -27,7 +22,7 @@ export function createTransferAccess(
     judge({ principal: { subject: person, clientId, grantId }, direction, path }) {
       const [place = path, ...otherNames] = placeReader.pathNames(path);
       const call = { person, clientId, grantId, tool: tools[direction], changes: direction === "upload" };
-      const rule = firstFitting(rules.current, { ...call, places: [place], otherNames }, clock());
+      const rule = judge({ ...call, places: [place], otherNames });
       return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
     },
     async changeCount() {

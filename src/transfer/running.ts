@@ -34,7 +34,7 @@ export interface Access {
   changeCount(): number | Promise<number>;
 }
 
-export interface JudgedTransfer {
+interface JudgedTransfer {
   readonly principal: Principal;
   readonly direction: "download" | "upload";
   readonly path: string;

@@ -4,7 +4,7 @@ import type { Timers } from "../lib/time/timers.ts";
 import { pieceBytes, type TransferLimits } from "./limits.ts";
 import type { Running, TransferEnd } from "./running.ts";
 
-export interface UploadedBody {
+interface UploadedBody {
   /** Each piece is good until the next is asked for. Throws a {@link CutUpload}. */
   pieces(): AsyncGenerator<Uint8Array>;
   readonly bytes: number;

@@ -2,6 +2,7 @@
 import { createDecisions, type Decisions } from "../../approval/decisions.ts";
 import { gateResources } from "../../approval/gate_resources.ts";
 import { gateTool } from "../../approval/gate.ts";
+import { firstFitting, type JudgedCall, type Rule } from "../../approval/rule.ts";
 import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
 import { placeOfResource, placeReader, readingToolOf } from "./places.ts";
 import type { Bounds } from "../bounds.ts";
@@ -14,8 +15,10 @@ import type { ResourceFamily } from "../../mcp/resource.ts";
 import type { Tool } from "../../mcp/tool.ts";
 import type { Storage } from "../../storage/port.ts";
 
-interface Approval {
+export interface Approval {
   readonly rules: RuleStore;
+  /** The rule that decides about a call; `null`: none does, and it goes on. */
+  judge(call: JudgedCall): Rule | null;
   readonly decisions: Decisions;
   /** The tool behind the gate. */
   gate(tool: Tool): Tool;
@@ -55,6 +58,7 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
   };
   return {
     rules,
+    judge: (call) => firstFitting(rules.current, call, parts.clock()),
     decisions: createDecisions({ ...parts, rules }),
     gate: (tool) => gateTool(tool, options),
     gateResources: (family) =>
