@@ -29,13 +29,13 @@ Deno.test("answers, registrations and cursors of a megabyte of wrong items are r
   const asked = { method: "elicitation/create", params: { message: "?", requestedSchema: form } } as const;
   assert.equal(parseAnswer(asked, { action: "accept", content: wide }), null);
   assert.equal(parseClientMetadata({ redirect_uris: many }), null);
-  assert.equal(toWalkCursor(btoa(JSON.stringify([true, ...many])).replaceAll("=", "")), null);
+  assert.equal(toWalkCursor("t", btoa(JSON.stringify(["t", true, ...many])).replaceAll("=", "")), "unknown");
 });
 
 Deno.test("the longest cursors that a listing and a search give are taken", () => {
   const segments = Array.from({ length: 64 }, () => "\u0001".repeat(255));
   const walk = { segments, isDirectory: true };
-  assert.deepEqual(toWalkCursor(toWalkCursorText(walk)), walk);
+  assert.deepEqual(toWalkCursor("t", toWalkCursorText("t", walk)), walk);
   const search = { finished: walk, partial: { segments, line: 7 } };
-  assert.deepEqual(toSearchCursor(toSearchCursorText(search)), search);
+  assert.deepEqual(toSearchCursor("t", toSearchCursorText("t", search)), search);
 });

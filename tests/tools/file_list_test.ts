@@ -113,6 +113,8 @@ Deno.test("file_list sorts by size and time, and filters by time", () =>
     const soon = fileListTool(workspace, { clock: () => Date.parse("2026-11-08T12:00Z") });
     const tree = await answerOf(soon, { path: ".", depth: 2, show: "details", pattern: "{a,d,**/c}" });
     assert.deepEqual(tree.text.split("\n"), ["a 1.2K 2026-11-01", "d/", "  c 988K 2026-11-03T00:00"]);
+    const exactly = await answerOf(list, { modified_after: "2026-11-03T00:00Z" });
+    assert.deepEqual(exactly.text, since.text);
     assert.equal((await failureOf(list, { modified_after: "yesterday" })).code, "invalid_arguments");
   }));
 

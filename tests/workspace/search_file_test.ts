@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
@@ -14,54 +14,33 @@ interface Expected {
   readonly text: string;
 }
 
-/** What a search must find, by decoding each piece and looking at each line; `null` for what is not text. */
+/** What a search must find, by decoding the file and looking at each line; `null` for what is not text. */
 function lookAtEachLine(
   bytes: Uint8Array,
-  pieceBytes: number,
   matches: (line: string) => boolean,
   seesReturns: boolean,
 ): Expected[] | null {
-  const found: Expected[] = [];
-  let firstLine = 1;
-  for (let offset = 0; offset < bytes.length;) {
-    const rest = bytes.subarray(offset, offset + pieceBytes);
-    const piece = offset + rest.length === bytes.length ? rest : rest.subarray(0, cut(rest));
-    if (piece.includes(0)) return null;
-    const isMarked = offset === 0 && piece[0] === 0xef && piece[1] === 0xbb && piece[2] === 0xbf;
-    const content = isMarked ? piece.subarray(3) : piece;
-    let text: string;
-    try {
-      text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
-    } catch {
-      if (!looksLikeLatin1(content)) return null;
-      text = Buffer.from(content).toString("latin1");
-    }
-    if (!seesReturns) text = text.replaceAll("\r\n", "\n");
-    const lines = text.split("\n");
-    const ends = lines.length - 1;
-    if (lines.at(-1) === "") lines.pop();
-    for (const [index, line] of lines.entries()) {
-      if (matches(line)) found.push({ line: firstLine + index, text: line });
-    }
-    firstLine += ends;
-    offset += piece.length;
+  if (bytes.includes(0)) return null;
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+    const content = isMarked ? bytes.subarray(3) : bytes;
+    if (!looksLikeLatin1(content)) return null;
+    text = Buffer.from(content).toString("latin1");
   }
-  return found;
-}
-
-/** Where a piece ends: after its last line end, or before a character that it does not hold whole. */
-function cut(piece: Uint8Array): number {
-  const lineEnd = piece.lastIndexOf(10);
-  if (lineEnd !== -1) return lineEnd + 1;
-  let start = piece.length;
-  while (start > 0 && piece.length - start < 4 && ((piece[start - 1] ?? 0) & 0xc0) === 0x80) start--;
-  return (piece[start - 1] ?? 0) >= 0xc0 ? start - 1 : piece.length;
+  if (!seesReturns) text = text.replaceAll("\r\n", "\n");
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.flatMap((line, index) => matches(line) ? [{ line: index + 1, text: line }] : []);
 }
 
 /** Searches one file after another, in workspaces that read so many bytes at once. */
 async function searchFiles(
   query: LineQuery,
   body: (searchOne: (bytes: Uint8Array, pieceBytes: number) => Promise<LineMatch[] | null>) => Promise<void>,
+  { contextLines = 0, unsure = [] }: { readonly contextLines?: number; readonly unsure?: number[] } = {},
 ): Promise<void> {
   const root = Deno.makeTempDirSync();
   const workspaces = new Map(pieceSizes.map((maxReadBytes) => {
@@ -75,14 +54,15 @@ async function searchFiles(
       Deno.writeFileSync(`${root}/f`, bytes);
       const workspace = workspaces.get(pieceBytes) ?? assert.fail();
       const matches: LineMatch[] = [];
-      const found = await searchFile(workspace, path.value, {
+      const found = await searchFile(workspace, path.value, createSearchBuffer(workspace), {
         pattern: pattern.value,
-        contextLines: 0,
+        contextLines,
         afterLine: 0,
         onMatch: (match) => matches.push(match) < 0,
+        onUnsure: (line) => unsure.push(line),
         nextTurn: () => undefined,
         isOver: () => false,
-        buffer: createSearchBuffer(workspace),
+        mayStopAtOnce: false,
       });
       return found.ok ? matches : null;
     });
@@ -92,7 +72,7 @@ async function searchFiles(
   }
 }
 
-const pieceSizes = [1024 * 1024, 64, 17] as const;
+const pieceSizes = [1024 * 1024, 64, 17, 997, 4_096, 5_003] as const;
 
 const queries: readonly LineQuery[] = [
   ...["a", "ab", "é", "ab\r", "😀", "b😀a", "\ufeff", "a".repeat(40), "\ud83d", "\ude00", "^a", "ſ", "."].map((
@@ -213,7 +193,7 @@ const files = fc.record({
   text: fc.array(characters, { maxLength: 120 }).map((pieces) => pieces.join("")),
   broken: fc.constantFrom("", "", "", "", "", "", "", "\0", "\xff", "\xe9", "\xed\xa0\x80", "\xc0\x80", "\xf0\x9f"),
   brokenAt: fc.nat(400),
-  pieceBytes: fc.constantFrom(pieceSizes[0], ...pieceSizes),
+  pieceBytes: fc.constantFrom(pieceSizes[0], pieceSizes[0], 64, 17),
 }).map(({ text, broken, brokenAt, pieceBytes }) => {
   const bytes = Buffer.from(text);
   const at = Math.min(brokenAt, bytes.length);
@@ -230,12 +210,14 @@ for (const query of queries) {
     await searchFiles(query, (searchOne) =>
       fc.assert(
         fc.asyncProperty(files, async ({ bytes, pieceBytes }) => {
-          const expected = lookAtEachLine(bytes, pieceBytes, matches, /\r|\\r/.test(query.text));
           const found = await searchOne(bytes, pieceBytes);
+          if (pieceBytes < bytes.length && !isUtf8(bytes)) return; // each piece shows its own encoding
+          const expected = lookAtEachLine(bytes, matches, /\r|\\r/.test(query.text));
           assert.deepEqual(found?.map(({ line }) => line), expected?.map(({ line }) => line));
-          for (const [index, { text }] of found?.entries() ?? []) {
+          for (const [index, { text, column }] of found?.entries() ?? []) {
             const whole = expected?.[index]?.text ?? "";
-            if (whole.length <= 500) assert.equal(text, whole);
+            if (whole.length <= 500 && column === undefined) assert.equal(text, whole);
+            else assert.ok(whole.toWellFormed().includes(text.replace(/^…/, "").replace(/…$/, "")), text);
           }
         }),
         { numRuns: 40 },
@@ -259,10 +241,7 @@ Deno.test("searchFile() finds in UTF-16 and Latin-1 what it finds in UTF-8, what
           const lines = content.split(/\r?\n/);
           const numbers = lines.flatMap((line, index) => new RegExp(expression).test(line) ? [index + 1] : []);
           const found = await searchOne(encode(content), pieceBytes) ?? assert.fail(name);
-          // a line that is longer than a piece is found in each of its pieces
-          const isLong = pieceBytes < 200;
-          const got = isLong ? [...new Set(found.map(({ line }) => line))] : found.map(({ line }) => line);
-          assert.deepEqual(got, numbers, `${name}, ${expression}, ${pieceBytes}`);
+          assert.deepEqual(found.map(({ line }) => line), numbers, `${name}, ${expression}, ${pieceBytes}`);
           for (const match of found) assert.ok(lines[match.line - 1]?.includes(match.text.replaceAll("…", "")), name);
         }
       }
@@ -300,4 +279,94 @@ Deno.test("searchFile() finds an expression anywhere in a line without end, with
       assert.ok((found?.[0]?.text.length ?? 0) <= 502);
     });
   }
+});
+
+Deno.test("searchFile() finds in lines longer than any read what a look at the whole line does, and where", async () => {
+  const filler = fc.constantFrom("abcdefgh ", "ab", "é", "xyz\u{1f600}", "0123456789 ", "foo", "\r");
+  const long = fc.array(fc.tuple(filler, fc.nat(2_000)), { maxLength: 8 })
+    .map((parts) => parts.map(([text, times]) => text.repeat(times)).join(""));
+  const planted = fc.constantFrom("", "", "needle", "NEEDLE", "\n", "\r\n", "start end", "fooé", "Größe");
+  const texts = fc.array(fc.tuple(long, planted), { minLength: 1, maxLength: 6 })
+    .map((parts) => parts.flat().join(""));
+  const longQueries: readonly LineQuery[] = [
+    { text: "needle", isRegularExpression: false, ignoreCase: false },
+    { text: "needle", isRegularExpression: false, ignoreCase: true },
+    ...[
+      "^abc",
+      "gh $",
+      "foo.*needle",
+      "^(.*\\D)?needle",
+      "x.*é$",
+      "^\\w+$",
+      "é\\s",
+      "needle$|Größe",
+      "\\bend\\b",
+      "ab\\r",
+    ].map((
+      text,
+    ) => ({ text, isRegularExpression: true, ignoreCase: false })),
+  ];
+  const encode = (text: string, encoding: string): Uint8Array => {
+    if (encoding === "utf-8") return Buffer.from(text);
+    const wide = Buffer.from(`\ufeff${text}`, "utf16le");
+    return encoding === "utf-16le" ? wide : wide.swap16();
+  };
+  for (const query of longQueries) {
+    const matches = matcherOf(query);
+    await searchFiles(query, (searchOne) =>
+      fc.assert(
+        fc.asyncProperty(
+          texts,
+          fc.constantFrom("utf-8", "utf-8", "utf-16le", "utf-16be"),
+          fc.constantFrom(997, 4_096, 5_003),
+          async (text, encoding, pieceBytes) => {
+            const seen = query.text.includes("\\r") ? text : text.replaceAll("\r\n", "\n");
+            const lines = seen.split("\n");
+            if (lines.at(-1) === "") lines.pop();
+            const expected = lines.flatMap((line, index) => matches(line) ? [index + 1] : []);
+            const found = await searchOne(encode(text, encoding), pieceBytes) ?? assert.fail();
+            assert.deepEqual(found.map(({ line }) => line), expected);
+            for (const { line, column, text: shown } of found) {
+              const whole = lines[line - 1] ?? "";
+              assert.ok(whole.includes(shown.replace(/^…\ufffd?/, "").replace(/\ufffd?…$/, "")));
+              if (query.isRegularExpression || column === undefined) continue;
+              const at = Array.from(whole).slice(column - 1).join("");
+              assert.equal(at.slice(0, 6).toLowerCase(), "needle");
+            }
+          },
+        ),
+        { numRuns: 25 },
+      ));
+  }
+});
+
+Deno.test("searchFile() gives lines around a match also where they come with another read", async () => {
+  const lines = Array.from(
+    { length: 60 },
+    (_, n) => n % 7 === 3 ? `hit ${n}` : n % 11 === 5 ? "l".repeat(90) : `line ${n}`,
+  );
+  const shown = (number: number): string => lines[number - 1] ?? "";
+  await searchFiles({ text: "hit", isRegularExpression: false, ignoreCase: false }, async (searchOne) => {
+    for (const pieceBytes of [64, 17, 997]) {
+      const found = await searchOne(Buffer.from(lines.join("\n")), pieceBytes) ?? assert.fail();
+      assert.deepEqual(
+        found.map(({ line }) => line),
+        lines.flatMap((line, n) => line.startsWith("hit") ? [n + 1] : []),
+      );
+      for (const { line, before, after } of found) {
+        const around = (from: number, to: number): string[] =>
+          Array.from({ length: to - from + 1 }, (_, index) => shown(from + index).slice(0, 16));
+        assert.deepEqual(
+          before.map((text) => text.slice(0, 16)),
+          around(Math.max(1, line - 2), line - 1),
+          `${line}, ${pieceBytes}`,
+        );
+        assert.deepEqual(
+          after.map((text) => text.slice(0, 16)),
+          around(line + 1, Math.min(60, line + 2)),
+          `${line}, ${pieceBytes}`,
+        );
+      }
+    }
+  }, { contextLines: 2 });
 });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { type ByteText, toByteText } from "../../src/workspace/text/byte_text.ts";
 import { RE2JS } from "re2js";
 import { createLinePattern } from "../../src/workspace/text/line_pattern.ts";
+import type { LongLineMatch, LongLineSearch } from "../../src/workspace/text/long_line.ts";
 import { type LineMatch, searchText } from "../../src/workspace/text/search_text.ts";
 
 function bytesOf(text: string): ByteText {
@@ -74,7 +75,7 @@ Deno.test("the worst expressions that are accepted search a megabyte in short st
   const worst = "(?:a?){80}a{80}[c-e]";
   const pattern = await createLinePattern({ text: worst, isRegularExpression: true, ignoreCase: false });
   assert.ok(pattern.ok);
-  const { stepCharacters, find, long } = pattern.value;
+  const { stepCharacters, find, searchLong } = pattern.value;
   assert.ok(stepCharacters < 2_000, `${stepCharacters} characters a step, for some 250 instructions`);
   const lines: number[] = [];
   // every line is a candidate, as where the automaton cannot tell
@@ -85,13 +86,21 @@ Deno.test("the worst expressions that are accepted search a megabyte in short st
       lines.push(line.length);
       return find(line);
     },
-    long: {
-      windowBytes: stepCharacters,
-      automaton: (_characters: string, from: number) => from,
-      findFrom(window: string, from: number): number {
-        lines.push(window.length);
-        return long?.findFrom(window, from) ?? -1;
-      },
+    searchLong() {
+      const search = searchLong();
+      return {
+        get isUnsure() {
+          return search.isUnsure;
+        },
+        *feed(piece: string, isEnd: boolean) {
+          const steps = search.feed(piece, isEnd);
+          for (let step = steps.next();; step = steps.next()) {
+            lines.push(stepCharacters);
+            if (step.done) return step.value;
+            yield;
+          }
+        },
+      };
     },
   };
   const text = bytesOf(`${"a".repeat(200)}\n`.repeat(200) + `${"a".repeat(1_000_000)}c`);
@@ -104,7 +113,7 @@ Deno.test("the worst expressions that are accepted search a megabyte in short st
     const searched = ofStretch.reduce((sum, length) => sum + Math.min(length, stepCharacters), 0);
     assert.ok(searched <= 2 * stepCharacters, `${searched} characters in one stretch`);
   }
-  assert.ok(seen > 201);
+  assert.ok(seen > 215);
   assert.deepEqual(found.map(({ line, text }) => [line, text.endsWith("ac")]), [[201, true]]);
 });
 
@@ -124,6 +133,30 @@ Deno.test("screens and automata that cannot tell lines apart leave them to the e
     assert.ok(expected.length > 10 && expected.length < lines.length, `${query}: ${expected.length}`);
     assert.deepEqual(found.map(({ line }) => line), expected, query);
   }
+});
+
+function drain(search: LongLineSearch, piece: string, isEnd: boolean): LongLineMatch | null {
+  const steps = search.feed(piece, isEnd);
+  for (let step = steps.next();; step = steps.next()) if (step.done) return step.value;
+}
+
+Deno.test("a long line that the automaton cannot judge is searched in parts, and what may be missed is said", async () => {
+  const random = Array.from({ length: 100_000 }, (_, n) => (n * 7919 * 31 ^ n >> 3) % 7 < 3 ? "a" : "b").join("");
+  const found = async (text: string, line: string): Promise<readonly [number[], number[]]> => {
+    const pattern = await createLinePattern({ text, isRegularExpression: true, ignoreCase: false });
+    assert.ok(pattern.ok);
+    const options = { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 };
+    const stretches = Array.from(searchText(bytesOf(`short\n${line}\nab\n`), options));
+    return [
+      stretches.flatMap(({ matches }) => matches.map(({ line }) => line)),
+      stretches.flatMap(({ unsure }) => unsure),
+    ];
+  };
+  assert.deepEqual(await found("a(a|b){14}x", `${random}abbbbbbbbbbbbbbxb`), [[2], []]);
+  assert.deepEqual(await found("a(a|b){14}b$", `${random}abbbbbbbbbbbbbbb`), [[2], []]);
+  assert.deepEqual(await found("a(a|b){14}x$", `${random}abbbbbbbbbbbbbbxb`), [[], [2]]);
+  assert.deepEqual(await found("^b(a|b)*a(a|b){14}x", `b${random}abbbbbbbbbbbbbbx`), [[], [2]]);
+  assert.deepEqual(await found("a(a|b){13}y.*a(a|b){14}x", `aabbbbbbbbbbbbby${random}abbbbbbbbbbbbbbx`), [[], [2]]);
 });
 
 Deno.test("searchText() finds the lines that match a random expression, as RE2 does in each line", async () => {
@@ -168,16 +201,30 @@ Deno.test("searchText() finds the lines that match a random expression, as RE2 d
   const lines = fc.string({ unit: fc.constantFrom(..."abcABCkK12{}-, éÉ\u212a\r".split("")), maxLength: 10 });
   let matched = 0;
   await fc.assert(
-    fc.asyncProperty(expressions, fc.array(lines, { minLength: 5, maxLength: 20 }), async (text, each) => {
-      const pattern = await createLinePattern({ text, isRegularExpression: true, ignoreCase: false });
-      if (!pattern.ok) return;
-      const expression = RE2JS.compile(text);
-      const options = { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 };
-      const found = Array.from(searchText(bytesOf(`${each.join("\n")}\n`), options)).flatMap(({ matches }) => matches);
-      const expected = each.flatMap((line, index) => expression.matcher(line).find() ? [index + 1] : []);
-      matched += expected.length;
-      assert.deepEqual(found.map(({ line }) => line), expected, text);
-    }),
+    fc.asyncProperty(
+      expressions,
+      fc.array(lines, { minLength: 5, maxLength: 20 }),
+      fc.nat(10),
+      async (text, each, at) => {
+        const pattern = await createLinePattern({ text, isRegularExpression: true, ignoreCase: false });
+        if (!pattern.ok) return;
+        const expression = RE2JS.compile(text);
+        const options = { pattern: pattern.value, contextLines: 0, firstLine: 1, afterLine: 0 };
+        const found = Array.from(searchText(bytesOf(`${each.join("\n")}\n`), options)).flatMap(({ matches }) =>
+          matches
+        );
+        const expected = each.flatMap((line, index) => expression.matcher(line).find() ? [index + 1] : []);
+        matched += expected.length;
+        assert.deepEqual(found.map(({ line }) => line), expected, text);
+        for (const [index, line] of each.entries()) {
+          const search: LongLineSearch = pattern.value.searchLong();
+          const cut = line.slice(0, at % (line.length + 1));
+          const match: LongLineMatch | null = drain(search, Buffer.from(cut).toString("latin1"), false) ??
+            drain(search, Buffer.from(line.slice(cut.length)).toString("latin1"), true);
+          if (!search.isUnsure) assert.equal(match !== null, expected.includes(index + 1), `${text} in two: ${line}`);
+        }
+      },
+    ),
     { numRuns: 3000 },
   );
   assert.ok(matched > 500, `${matched} lines`);

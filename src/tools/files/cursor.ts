@@ -1,5 +1,6 @@
 /** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
 import { Buffer } from "node:buffer";
+import { hash } from "node:crypto";
 import * as z from "zod";
 import { hasMoreParts } from "../../lib/has_more_parts.ts";
 import type { TextPosition } from "../../workspace/text/lines.ts";
@@ -20,8 +21,11 @@ const maxCursorParts = 150;
 const readCursor = z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]);
 // names as a walk met them; a made-up `..` or `a/b` would not be a name
 const name = z.string().refine(isName);
-const walkCursor = z.tuple([z.boolean(), name], name);
-const searchCursor = z.tuple([walkCursor.nullable(), z.tuple([z.int().min(1), name], name).nullable()]);
+const walk = z.tuple([z.boolean(), name], name);
+const walkCursor = z.tuple([z.string(), z.boolean(), name], name);
+const searchCursor = z.tuple([z.string(), walk.nullable(), z.tuple([z.int().min(1), name], name).nullable()]);
+/** Characters of a hash that tells one call's arguments from another's: enough against mistakes. */
+const tagCharacters = 6;
 
 /** Encodes a reading's position. */
 export function toReadCursorText({ version, from, endLine = 0 }: ReadCursor): string {
@@ -36,17 +40,31 @@ export function toReadCursor(text: string): ReadCursor | null {
   return { version, from: { offsetBytes, line }, ...endLine === 0 ? {} : { endLine } };
 }
 
-/** Encodes where a walk goes on. */
-export function toWalkCursorText({ segments, isDirectory }: WalkPosition): string {
-  return encode([isDirectory, ...segments]);
+/** What a cursor says of the arguments that it goes with. */
+export function tagOf(request: readonly unknown[]): string {
+  return hash("sha256", JSON.stringify(request), "base64url").slice(0, tagCharacters);
 }
 
-/** Decodes where a walk goes on; `null` for anything that {@link toWalkCursorText} did not make. */
-export function toWalkCursor(text: string): WalkPosition | null {
+/** Why a cursor cannot be used: nothing made it, or a call with other arguments did. */
+export type CursorProblem = "unknown" | "other_call";
+
+export function cursorWords(problem: CursorProblem): string {
+  return problem === "unknown"
+    ? "the cursor is not one of an earlier result"
+    : "the cursor is of a call with other arguments; repeat those, or leave the cursor out";
+}
+
+/** Encodes where a walk goes on. */
+export function toWalkCursorText(tag: string, { segments, isDirectory }: WalkPosition): string {
+  return encode([tag, isDirectory, ...segments]);
+}
+
+/** Decodes where a walk goes on, as {@link toWalkCursorText} has put it. */
+export function toWalkCursor(tag: string, text: string): WalkPosition | CursorProblem {
   const parsed = walkCursor.safeParse(decode(text));
-  if (!parsed.success) return null;
-  const [isDirectory, ...segments] = parsed.data;
-  return { segments, isDirectory };
+  if (!parsed.success) return "unknown";
+  const [madeFor, isDirectory, ...segments] = parsed.data;
+  return madeFor === tag ? { segments, isDirectory } : "other_call";
 }
 
 /** Where a search goes on. */
@@ -58,18 +76,20 @@ export interface SearchCursor {
 }
 
 /** Encodes where a search goes on. */
-export function toSearchCursorText({ finished, partial }: SearchCursor): string {
+export function toSearchCursorText(tag: string, { finished, partial }: SearchCursor): string {
   return encode([
+    tag,
     finished === undefined ? null : [finished.isDirectory, ...finished.segments],
     partial === undefined ? null : [partial.line, ...partial.segments],
   ]);
 }
 
-/** Decodes where a search goes on; `null` for anything that {@link toSearchCursorText} did not make. */
-export function toSearchCursor(text: string): SearchCursor | null {
+/** Decodes where a search goes on, as {@link toSearchCursorText} has put it. */
+export function toSearchCursor(tag: string, text: string): SearchCursor | CursorProblem {
   const parsed = searchCursor.safeParse(decode(text));
-  if (!parsed.success) return null;
-  const [finished, partial] = parsed.data;
+  if (!parsed.success) return "unknown";
+  const [madeFor, finished, partial] = parsed.data;
+  if (madeFor !== tag) return "other_call";
   return {
     finished: finished === null ? undefined : { segments: finished.slice(1).map(String), isDirectory: finished[0] },
     ...partial === null ? {} : { partial: { segments: partial.slice(1).map(String), line: partial[0] } },

@@ -6,7 +6,7 @@ import { createIgnored } from "../../workspace/ignored.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { maxWalkDepth } from "../../workspace/walk.ts";
-import { toWalkCursor } from "./cursor.ts";
+import { cursorWords, tagOf, toWalkCursor } from "./cursor.ts";
 import { listDuplicates } from "./list_duplicates.ts";
 import { listPage } from "./list_page.ts";
 import { listSorted } from "./list_sorted.ts";
@@ -30,7 +30,7 @@ const input = z.object({
     "details: size, time; summary: files, bytes, lines by extension; duplicates: equal files",
   ),
   sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
-  modified_after: z.string().optional().describe("Such as 2026-11-20T09:00Z"),
+  modified_after: z.string().optional().describe("2026-11-20T09:00Z or later"),
   limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries"),
   include_ignored: z.boolean().default(false).describe("As in file_search"),
   cursor: z.string().optional().describe("To go on"),
@@ -93,8 +93,6 @@ export function fileListTool(
       }
       const matches = matcherOf(request.pattern, request.exclude);
       if (matches === null) return invalid("a pattern is empty, too long or has too many alternatives");
-      const after = request.cursor === undefined ? undefined : toWalkCursor(request.cursor);
-      if (after === null) return invalid("the cursor is not one of an earlier result");
       const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
       if (Number.isNaN(modifiedAfter)) return invalid("modified_after is no date; write it as 2026-11-20T09:00Z");
       const { show, sort, pattern } = request;
@@ -103,6 +101,9 @@ export function fileListTool(
       const depth = request.depth ?? (isPlain ? 1 : maxWalkDepth);
       const workspace = workspaceOf(source, context.principal);
       const path = await inStoredForm(workspace, parsed.value);
+      const tag = tagOf([path.text, pattern, request.exclude, depth, modifiedAfter, request.include_ignored]);
+      const after = request.cursor === undefined ? undefined : toWalkCursor(tag, request.cursor);
+      if (typeof after === "string") return invalid(cursorWords(after));
       const deadline = clock() + maxListMilliseconds;
       const listing = {
         workspace,
@@ -126,7 +127,7 @@ export function fileListTool(
         ? await listDuplicates(listing)
         : sort !== "name"
         ? await listSorted(listing, sort)
-        : await listPage(listing, { details: show === "details" || modifiedAfter !== null, after });
+        : await listPage(listing, { details: show === "details" || modifiedAfter !== null, after, tag });
       return await suggestNear(workspace, path, answer);
     },
   });

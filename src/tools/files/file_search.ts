@@ -3,20 +3,16 @@ import * as z from "zod";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
-import {
-  createLinePattern,
-  type LinePattern,
-  type LineQuery,
-  type LineQueryRefusal,
-} from "../../workspace/text/line_pattern.ts";
+import { createLinePattern, type LinePattern, type LineQueryRefusal } from "../../workspace/text/line_pattern.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
-import { toSearchCursor } from "./cursor.ts";
+import { cursorWords, tagOf, toSearchCursor } from "./cursor.ts";
 import { showText } from "../../workspace/file_display.ts";
 import { untrustedOutput } from "./input.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
+import { hintFor } from "./search_hint.ts";
 import { search } from "./search_run.ts";
 
 const maxExcludes = 20;
@@ -38,10 +34,17 @@ const input = z.object({
   cursor: z.string().optional().describe("To go on"),
 });
 
+/** What a cursor goes with. */
+const queryParts = [
+  ...["query", "regex", "pattern", "exclude", "ignore_case", "whole_word"] as const,
+  ...["last", "newest_first", "include_ignored"] as const,
+];
+
 const output = z.object({
   matches: z.array(z.object({
     filename: z.string().describe("Path in the workspace, exactly; escape it before showing it"),
     line: z.int().optional().describe("From 1"),
+    column: z.int().optional().describe("Of a line that is cut: the hit's first character, from 1"),
     text: z.string().optional().describe("The line; a long one is cut around the hit"),
     before: z.array(z.string()).optional(),
     after: z.array(z.string()).optional(),
@@ -51,6 +54,8 @@ const output = z.object({
   files_searched: z.int(),
   files_passed_over: z.int(),
   passed_over: z.array(z.object({ reason: z.string(), count: z.int(), filenames: z.array(z.string()) })).optional(),
+  partly_searched: z.array(z.object({ filename: z.string(), line: z.int() })).optional(),
+  hint: z.string().optional(),
   skipped: skippedOutput.optional(),
   next_cursor: z.string().optional(),
   untrusted: untrustedOutput,
@@ -93,11 +98,14 @@ export function fileSearchTool(
       }
       const matchesName = matcherOf(request.pattern, request.exclude);
       if (matchesName === null) return invalid("a pattern is empty, too long or has too many alternatives");
-      const cursor = request.cursor === undefined ? undefined : toSearchCursor(request.cursor);
-      if (cursor === null) return invalid("the cursor is not one of an earlier result");
       let pattern: LinePattern | null = null;
       if (request.query !== undefined) {
-        const created = await createLinePattern(toLineQuery(request.query, request));
+        const created = await createLinePattern({
+          text: request.query,
+          isRegularExpression: request.regex,
+          ignoreCase: request.ignore_case,
+          wholeWord: request.whole_word,
+        });
         if (!created.ok) return invalid(queryWords(created.error));
         pattern = created.value;
       }
@@ -108,6 +116,9 @@ export function fileSearchTool(
         return await suggestNear(workspace, path, toFailure("search", path, there.error));
       }
       const isFile = there?.value.kind === "file";
+      const tag = tagOf([path.text, ...queryParts.map((part) => request[part])]);
+      const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
+      if (typeof cursor === "string") return invalid(cursorWords(cursor));
       const started = clock();
       const deadline = started + maxSearchMilliseconds;
       let isHandedOut = false;
@@ -123,6 +134,8 @@ export function fileSearchTool(
         matchesName: isFile ? () => true : matchesName,
         pattern,
         cursor,
+        tag,
+        hint: request.query === undefined ? null : hintFor(request.query, request),
         ignored: alsoExcluding(
           isFile || request.include_ignored ? undefined : await createIgnored(workspace, path),
           request.exclude,
@@ -139,23 +152,6 @@ export function fileSearchTool(
   });
 }
 
-interface QueryOptions {
-  readonly regex: boolean;
-  readonly ignore_case: boolean;
-  readonly whole_word: boolean;
-}
-
-/** A whole word is an expression with word boundaries, where the query begins and ends with a character of words. */
-function toLineQuery(
-  query: string,
-  { regex, ignore_case: ignoreCase, whole_word: wholeWord }: QueryOptions,
-): LineQuery {
-  if (!wholeWord || query === "") return { text: query, isRegularExpression: regex, ignoreCase };
-  const inner = regex ? `(?:${query})` : query.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-  const [start, end] = regex ? ["\\b", "\\b"] : [/^\w/.test(query) ? "\\b" : "", /\w$/.test(query) ? "\\b" : ""];
-  return { text: `${start}${inner}${end}`, isRegularExpression: true, ignoreCase };
-}
-
 function queryWords(refusal: LineQueryRefusal): string {
   switch (refusal.reason) {
     case "empty":
@@ -169,7 +165,7 @@ function queryWords(refusal: LineQueryRefusal): string {
     case "invalid_expression":
       return `query is no regular expression in RE2 syntax, which has no look-around and no backreferences: ${
         showText(refusal.detail)
-      }`;
+      }; leave out regex to search for it as plain text`;
   }
 }
 

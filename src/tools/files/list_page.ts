@@ -14,7 +14,12 @@ const maxPageCharacters = 1_000_000;
 /** Lists from the beginning, or from where a page ended, until the page is full. */
 export async function listPage(
   listing: TreeListing,
-  { details, after }: { readonly details: boolean; readonly after: WalkPosition | undefined },
+  { details, after, tag }: {
+    readonly details: boolean;
+    readonly after: WalkPosition | undefined;
+    /** Of the cursor to go on with. */
+    readonly tag: string;
+  },
 ): Promise<ToolOutcome> {
   const { workspace, path, depth, limit, ignored, isOver } = listing;
   const tree = createTree(listing.now);
@@ -46,7 +51,7 @@ export async function listPage(
   const twins = createTwinDisplay(found.map(({ segments }) => segments.join("/")));
   const shown = twins === null ? tree : createTree(listing.now, twins);
   if (shown !== tree) found.forEach(shown.add);
-  const nextCursor = isCut && last !== undefined ? toWalkCursorText(last) : undefined;
+  const nextCursor = isCut && last !== undefined ? toWalkCursorText(tag, last) : undefined;
   const skipped = skippedParts(ignored);
   const none = isCut ? "(none so far)" : "(no entries)";
   const lines = [

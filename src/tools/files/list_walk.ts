@@ -16,7 +16,7 @@ export interface TreeListing {
   readonly depth: number;
   readonly limit: number;
   readonly matches: GlobMatcher;
-  /** Milliseconds since the epoch; only files. */
+  /** Milliseconds since the epoch, that time included: what was shown to the minute is found again. Only files. */
   readonly modifiedAfter: number | null;
   readonly ignored: Ignored | undefined;
   readonly isOver: () => boolean;
@@ -84,7 +84,7 @@ export function isWanted(
   { matches, modifiedAfter }: TreeListing,
   { segments, kind, modifiedAt = 0 }: WalkedEntry,
 ): boolean {
-  if (modifiedAfter !== null && (kind !== "file" || modifiedAt <= modifiedAfter)) return false;
+  if (modifiedAfter !== null && (kind !== "file" || modifiedAt < modifiedAfter)) return false;
   return matches(segments);
 }
 

@@ -11,6 +11,7 @@ export type SearchShow = "lines" | "files" | "count";
 const maxAnswerCharacters = 1_000_000;
 /** Names of files that an answer repeats for each reason. */
 const maxPassedOverNames = 3;
+const maxUnsureLines = 10;
 
 /** A file with matches, or one that was found by its name. */
 export interface FoundFile {
@@ -26,15 +27,24 @@ interface PassedOverFiles {
   readonly names: string[];
 }
 
+/** Lines in which a match may have been missed. */
+interface UnsureLines {
+  count: number;
+  readonly first: { readonly filename: string; readonly line: number }[];
+}
+
 /** What a search has come to. */
 export interface SearchResult {
   readonly show: SearchShow;
   readonly hasContext: boolean;
   readonly byName: boolean;
   readonly files: readonly FoundFile[];
+  /** Files with a match, or of the name, also those that are not kept. */
+  readonly found: number;
   readonly hits: number;
   readonly searched: number;
   readonly passedOver: ReadonlyMap<PassedOver, PassedOverFiles>;
+  readonly unsure: UnsureLines;
 }
 
 interface CollectorOptions {
@@ -52,8 +62,10 @@ interface Collector {
   addName(filename: string): void;
   /** Takes the matches of a file. */
   begin(filename: string): (match: LineMatch) => boolean;
+  /** Takes a line of that file in which a match may have been missed. */
+  addUnsure(line: number): void;
   /** What came of that file: the line at which the whole search stops, or `null` to go on with the next file. */
-  end(found: Result<{ readonly stoppedAfter: number | null }, PassedOver>): number | null;
+  end(outcome: Result<{ readonly stoppedAfter: number | null }, PassedOver>): number | null;
   result(): SearchResult;
 }
 
@@ -61,27 +73,40 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
   let files: FoundFile[] = [];
   let current: FoundFile = { filename: "", matches: [], count: 0 };
   const passedOver = new Map<PassedOver, PassedOverFiles>();
-  let [kept, hits, searched, textCharacters, jsonCharacters] = [0, 0, 0, 0, 0];
+  const unsure: UnsureLines = { count: 0, first: [] };
+  let [kept, found, hits, searched, textCharacters, jsonCharacters] = [0, 0, 0, 0, 0, 0];
   const measure = (filename: string, match: LineMatch, sign: 1 | -1): void => {
     for (const line of [...match.before, match.text, ...match.after]) {
       textCharacters += sign * (line.length + 8);
       jsonCharacters += sign * (filename.length + JSON.stringify(line).length);
     }
   };
+  const measureName = (filename: string, sign: 1 | -1): void => {
+    textCharacters += sign * (filename.length + 1);
+    jsonCharacters += sign * filename.length;
+  };
   const isOverfull = (): boolean => textCharacters > pageBytes || jsonCharacters > maxAnswerCharacters;
   const isFull = (): boolean => !last && (kept >= limit || isOverfull());
-  /** Of the last matches, the oldest makes room. */
+  const hasLines = show === "lines" && pattern !== null;
+  const addFile = (file: FoundFile): void => {
+    found++;
+    files.push(file);
+    measureName(file.filename, 1);
+    if (!hasLines) kept++;
+  };
+  /** Of the last matches, the oldest make room. */
+  const makeRoom = (): void => {
+    while (last && kept > 1 && (kept > limit || isOverfull())) dropFirst();
+  };
   const dropFirst = (): void => {
     const [first] = files;
     if (first === undefined) return;
     const dropped = first.matches.shift();
-    if (dropped !== undefined) {
-      kept--;
-      measure(first.filename, dropped, -1);
-    }
+    if (dropped !== undefined) measure(first.filename, dropped, -1);
+    if (dropped !== undefined || !hasLines) kept--;
     if (first.matches.length > 0 || first === current) return;
     files.shift();
-    textCharacters -= first.filename.length + 1;
+    measureName(first.filename, -1);
   };
   return {
     get searched() {
@@ -89,42 +114,49 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     },
     isFull,
     addName(filename) {
-      files.push({ filename, matches: [], count: 0 });
-      kept++;
-      textCharacters += filename.length + 1;
-      jsonCharacters += filename.length;
+      addFile({ filename, matches: [], count: 0 });
+      makeRoom();
     },
     begin(filename) {
       searched++;
       current = { filename, matches: [], count: 0 };
       return (match) => {
         hits++;
-        if (current.count++ === 0) {
-          files.push(current);
-          textCharacters += filename.length + 1;
-          if (show !== "lines") kept++;
+        if (current.count++ === 0) addFile(current);
+        if (hasLines) {
+          current.matches.push(match);
+          kept++;
+          measure(filename, match, 1);
         }
-        if (show === "files") return true;
-        if (show === "count") return false;
-        current.matches.push(match);
-        kept++;
-        measure(filename, match, 1);
-        if (last) { while (kept > 1 && (kept > limit || isOverfull())) dropFirst(); }
-        return isFull();
+        makeRoom();
+        return show === "files" || (hasLines && isFull());
       };
     },
-    end(found) {
-      if (!found.ok) {
-        const entry = passedOver.get(found.error) ?? { count: 0, names: [] };
-        passedOver.set(found.error, entry);
+    addUnsure(line) {
+      if (unsure.count++ < maxUnsureLines) unsure.first.push({ filename: current.filename, line });
+    },
+    end(outcome) {
+      if (!outcome.ok) {
+        const entry = passedOver.get(outcome.error) ?? { count: 0, names: [] };
+        passedOver.set(outcome.error, entry);
         if (entry.count++ < maxPassedOverNames) entry.names.push(current.filename);
         return null;
       }
-      return show === "files" && current.count > 0 ? null : found.value.stoppedAfter;
+      return show === "files" && current.count > 0 ? null : outcome.value.stoppedAfter;
     },
     result: () => {
-      if (last) files = files.filter(({ matches }) => show !== "lines" || matches.length > 0);
-      return { show, hasContext: context > 0, byName: pattern === null, files, hits, searched, passedOver };
+      if (last) files = files.filter(({ matches }) => !hasLines || matches.length > 0);
+      return {
+        show,
+        hasContext: context > 0,
+        byName: pattern === null,
+        files,
+        found,
+        hits,
+        searched,
+        passedOver,
+        unsure,
+      };
     },
   };
 }

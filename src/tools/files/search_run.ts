@@ -31,6 +31,10 @@ interface SearchRun {
   /** `null`: files are found by their names alone. */
   readonly pattern: LinePattern | null;
   readonly cursor: SearchCursor | undefined;
+  /** Of the cursor to go on with. */
+  readonly tag: string;
+  /** What to try where nothing is found. */
+  readonly hint: string | null;
   readonly ignored: Ignored | undefined;
   readonly isOver: () => boolean;
   progress(filesSearched: number): void;
@@ -49,7 +53,8 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   let visited = 0;
   let finished = cursor?.finished;
   let next: SearchCursor | null = null;
-  for await (const step of candidates(task, nextTurn)) {
+  let isTreeCut = false;
+  for await (const step of candidates(task, nextTurn, () => isTreeCut = true)) {
     if (!step.ok) return toFailure("search", path, step.error);
     const entry = step.value;
     // a caller can only go away while others have their turn
@@ -70,18 +75,20 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
         const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
         const pause = nextTurn();
         if (pause !== undefined) await pause;
-        const found = await searchFile(workspace, file, {
+        const mayStopAtOnce = collector.searched > 0;
+        const searching = searchFile(workspace, file, buffer, {
           pattern,
           contextLines: task.show === "lines" ? task.context : 0,
           afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
           onMatch: collector.begin(file.text),
+          onUnsure: collector.addUnsure,
           nextTurn,
           isOver: task.isOver,
-          buffer,
+          mayStopAtOnce,
         });
-        const line = collector.end(found);
+        const line = collector.end(searching instanceof Promise ? await searching : searching);
         if (line !== null) {
-          next = { finished, partial: { segments: entry.segments, line } };
+          next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
           break;
         }
       }
@@ -90,11 +97,17 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   }
   // an order other than that of names has no place to go on from
   const canGoOn = !task.newestFirst && !task.last && !(next?.finished === undefined && next?.partial === undefined);
-  return toAnswer(collector.result(), { next: canGoOn ? next : null, isCut: next !== null, ignored: task.ignored });
+  return toAnswer(collector.result(), {
+    next: canGoOn ? next : null,
+    isCut: next !== null || isTreeCut,
+    ignored: task.ignored,
+    tag: task.tag,
+    hint: task.hint,
+  });
 }
 
 /** The files in the order of names or, newest first, of time. */
-async function* candidates(task: SearchRun, nextTurn: FairTurns): ReturnType<typeof walk> {
+async function* candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): ReturnType<typeof walk> {
   const { workspace, path, isFile, newestFirst, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
@@ -110,8 +123,10 @@ async function* candidates(task: SearchRun, nextTurn: FairTurns): ReturnType<typ
   const entries: WalkedEntry[] = [];
   for await (const step of steps) {
     if (!step.ok) return yield step;
-    if (step.value.kind === "file") entries.push(step.value);
-    if (entries.length === workspace.limits.maxTreeEntries || task.isOver()) break;
+    if (step.value.kind === "file" && task.matchesName(step.value.segments)) entries.push(step.value);
+    if (entries.length < workspace.limits.maxTreeEntries && !task.isOver()) continue;
+    if (step.value.mayHaveNext) onCut();
+    break;
   }
   entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0));
   for (const value of entries) yield { ok: true, value };

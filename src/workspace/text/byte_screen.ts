@@ -6,10 +6,10 @@
 import { toByteCharacters } from "./byte_text.ts";
 import {
   acceptsByte,
+  anywhere,
   closureOf,
   holdsMatch,
   isCharacter,
-  lineEnd,
   lineStart,
   type Program,
 } from "./expression_program.ts";
@@ -38,18 +38,17 @@ export function createCaselessScreen(text: string): RegExp | null {
 export function createStartScreen(program: Program): RegExp | null {
   let source = "";
   // a match may end with its line at any of these characters
-  let reached = closureOf(program, [program.start], lineStart | lineEnd);
+  let reached = closureOf(program, [program.start], anywhere);
   for (let count = 0; count < maxScreenedCharacters && !holdsMatch(program, reached); count++) {
     source += toCharacter(program, reached);
     const taken = reached.filter((index) => isCharacter(program, index));
-    reached = closureOf(program, taken.map((index) => program.inst[index]?.out ?? 0), lineEnd);
+    reached = closureOf(program, taken.map((index) => program.inst[index]?.out ?? 0), anywhere & ~lineStart);
   }
   return source === "" ? null : new RegExp(source);
 }
 
 /** The same for the last characters. */
 export function createEndScreen(program: Program): RegExp | null {
-  const anywhere = lineStart | lineEnd;
   const first = new Set(closureOf(program, [program.start], anywhere));
   if (holdsMatch(program, [...first])) return null;
   const characters = program.inst.flatMap((instruction, index) =>

@@ -31,6 +31,15 @@ export function countLineEnds(characters: string, from: number, to: number): num
   return count;
 }
 
+/** How many characters start from one offset to another. */
+export function countCharacters(characters: string, from: number, to: number): number {
+  const beyondAscii = characters.slice(from, to).search(/[\x80-\xff]/);
+  if (beyondAscii === -1) return Math.max(0, to - from);
+  let count = beyondAscii;
+  for (let at = from + beyondAscii; at < to; at++) if ((characters.charCodeAt(at) & 0xc0) !== 0x80) count++;
+  return count;
+}
+
 /** The offset of the first line end at or after `from`, or of the text's end. */
 export function endOfLine(characters: string, from: number): number {
   const lineEnd = characters.indexOf("\n", from);

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Alike, findAlike } from "./alike.ts";
-import { createTextFinder, findOverlapping } from "./finder.ts";
+import { createTextFinder, findOverlapping, wordClass } from "./finder.ts";
 import { lineEndsOf } from "./line_ends.ts";
 
 /** Why nothing was replaced. */
@@ -86,7 +86,7 @@ function withLineEnds(text: string, style: "\n" | "\r\n"): string {
   return style === "\n" ? plain : plain.replaceAll("\n", style);
 }
 
-const wordCharacter = /[\p{L}\p{N}_]/u;
+const wordCharacter = new RegExp(`[${wordClass}]`, "u");
 
 function findAll(text: string, wanted: string, wholeWord: boolean): number[] {
   const starts: number[] = [];

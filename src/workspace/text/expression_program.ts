@@ -31,8 +31,11 @@ const foldsBeyondAscii = /[ks]/i;
 /** What an instruction may assert of a place: that a line starts there (each line is a text of its own), or ends. */
 export const lineStart: number = 1 | 4;
 export const lineEnd: number = 2 | 8;
-/** Taken to hold anywhere. */
-const wordBoundaries = 16 | 32;
+/** And that a word starts or ends there, or that none does. */
+export const wordBoundary: number = 16;
+export const noWordBoundary: number = 32;
+/** What a screen takes to hold anywhere. */
+export const anywhere: number = lineStart | lineEnd | wordBoundary | noWordBoundary;
 
 /** The longest text that RE2 knows every match to hold, or `null`. */
 export function requiredText(required: Requirement | null): string | null {
@@ -53,7 +56,7 @@ export function closureOf({ inst }: Program, from: Iterable<number>, holding: nu
     const { op, out, arg } = instruction;
     if (op === operation.alternative || op === operation.alternativeMatch) pending.push(out, arg);
     else if (op === operation.capture || op === operation.nothing) pending.push(out);
-    else if (op === operation.assertion && (arg & ~(holding | wordBoundaries)) === 0) pending.push(out);
+    else if (op === operation.assertion && (arg & ~holding) === 0) pending.push(out);
   }
   return [...found].sort((a, b) => a - b);
 }
@@ -67,6 +70,31 @@ export function holdsMatch({ inst }: Program, indexes: readonly number[]): boole
 export function isCharacter({ inst }: Program, index: number): boolean {
   const { op = 0 } = inst[index] ?? {};
   return op >= operation.rune && op <= lastRuneOperation;
+}
+
+/** Whether some instruction asserts this of a place. */
+export function asserts({ inst }: Program, what: number): boolean {
+  return inst.some(({ op, arg }) => op === operation.assertion && (arg & what) !== 0);
+}
+
+/** Whether each instruction accepts all characters beyond ASCII or none, so that the first byte of one decides. */
+export function takesBeyondAsOne(program: Program): boolean {
+  return program.inst.every(({ runes }, index) => {
+    if (!acceptsByte(program, index, 0xc2)) return true;
+    for (let at = 0; at + 1 < runes.length; at += 2) {
+      if ((runes[at] ?? Infinity) <= 0x80 && (runes[at + 1] ?? 0) >= 0x10ffff) return true;
+    }
+    return false;
+  });
+}
+
+/** The instructions that accept a character, by its code point. */
+export function acceptingCharacter({ inst }: Program, codePoint: number): number[] {
+  return inst.flatMap((instruction, index) =>
+    instruction.op >= operation.rune && instruction.op <= lastRuneOperation && instruction.matchRune(codePoint)
+      ? [index]
+      : []
+  );
 }
 
 /** Whether the byte goes on inside a character beyond ASCII. */
@@ -86,7 +114,7 @@ export function acceptsByte({ inst }: Program, index: number, byte: number): boo
     (runes.length === 1 && (arg & foldCase) !== 0 && foldsBeyondAscii.test(String.fromCodePoint(last)));
 }
 
-/** Where the instructions that accept a byte lead, before anything that takes no byte. */
-export function follow(program: Program, indexes: readonly number[], byte: number): number[] {
-  return indexes.filter((index) => acceptsByte(program, index, byte)).map((index) => program.inst[index]?.out ?? 0);
+/** Where instructions lead once they have accepted a character, before anything that takes none. */
+export function follow({ inst }: Program, indexes: readonly number[]): number[] {
+  return indexes.map((index) => inst[index]?.out ?? 0);
 }

@@ -6,6 +6,9 @@
 /** The offset of the first occurrence at or after `from`, or -1. */
 type TextFinder = (text: string, from: number) => number;
 
+/** The characters of words, of any alphabet, as the inside of a character class. */
+export const wordClass = "\\p{L}\\p{M}\\p{N}_";
+
 /** Up to here the runtime's search does at most so many comparisons a character. */
 const maxNativeCharacters = 32;
 

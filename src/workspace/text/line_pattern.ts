@@ -4,10 +4,18 @@
  */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { endOfLine, startOfLine } from "./byte_text.ts";
-import { createTextFinder } from "./finder.ts";
-import { type Program, requiredText, type Requirement } from "./expression_program.ts";
+import { createTextFinder, wordClass } from "./finder.ts";
+import {
+  asserts,
+  lineEnd,
+  noWordBoundary,
+  type Program,
+  requiredText,
+  type Requirement,
+  wordBoundary,
+} from "./expression_program.ts";
 import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
-import type { LongLinePattern } from "./long_line.ts";
+import { type LongLineSearch, searchLongExpression, searchLongText } from "./long_line.ts";
 import { createCaselessScreen, createEndScreen, createStartScreen, createTextScreen } from "./byte_screen.ts";
 
 /** Finds lines that match. */
@@ -20,8 +28,8 @@ export interface LinePattern {
   readonly stepCharacters: number;
   /** Whether the query speaks of CR: it is then a part of the lines that end in CRLF. */
   readonly seesReturns: boolean;
-  /** For lines longer than a step; absent where they are found as short ones are. */
-  readonly long?: LongLinePattern;
+  /** Begins the search of a line that is longer than a step. */
+  searchLong(): LongLineSearch;
 }
 
 /** What a caller searches for. */
@@ -29,6 +37,8 @@ export interface LineQuery {
   readonly text: string;
   readonly isRegularExpression: boolean;
   readonly ignoreCase: boolean;
+  /** Only where no longer word, of any alphabet, holds the match. */
+  readonly wholeWord?: boolean;
 }
 
 /** Why a query cannot be used; `detail` is the expression's error in words. */
@@ -46,42 +56,40 @@ const patience = 20_000;
 const maxStepCharacters = 8192;
 // matching takes up to some 50 ns for each character and instruction: this keeps a step near 20 ms
 const maxStepWork = 400_000;
+const startsWithWord = new RegExp(`^[${wordClass}]`, "u");
+const endsWithWord = new RegExp(`[${wordClass}]$`, "u");
 const maxRepetitions = 10_000; // what a count such as {100} multiplies; bounds the time to compile
 
 /** Prepares a query. The engine for expressions is loaded when it is first needed. */
 export async function createLinePattern(query: LineQuery): Promise<Result<LinePattern, LineQueryRefusal>> {
-  const { text, isRegularExpression, ignoreCase } = query;
-  const isPlain = !isRegularExpression && !ignoreCase;
+  const { text, isRegularExpression, ignoreCase, wholeWord = false } = query;
+  const isPlain = !isRegularExpression && !ignoreCase && !wholeWord;
   const seesReturns = text.includes("\r") || (isRegularExpression && /\\r|\\x0d|\\x\{0*d\}/i.test(text));
   if (text === "") return failure({ reason: "empty" });
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
-  if (isRegularExpression) return await createExpressionPattern(text, { ignoreCase, seesReturns });
+  if (isRegularExpression || wholeWord) return await createExpressionPattern(query, seesReturns);
   const screen = ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
   const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
     findByScreen(screen, characters, from, to);
-  if (isPlain) {
-    const finder = createTextFinder(text);
-    return success({ findCandidate, find: (line) => finder(line, 0), stepCharacters: maxStepCharacters, seesReturns });
-  }
+  const finder = createTextFinder(text);
   // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
-  const literal = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
-  return success({
-    findCandidate,
-    find: (line) => line.search(literal),
-    stepCharacters: maxStepCharacters,
-    seesReturns,
-  });
+  const literal = new RegExp(escape(text), "iu");
+  const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => line.search(literal);
+  const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
+  return success({ findCandidate, find, stepCharacters: maxStepCharacters, seesReturns, searchLong });
 }
 
 async function createExpressionPattern(
-  text: string,
-  { ignoreCase, seesReturns }: { readonly ignoreCase: boolean; readonly seesReturns: boolean },
+  { text, isRegularExpression, ignoreCase, wholeWord = false }: LineQuery,
+  seesReturns: boolean,
 ): Promise<Result<LinePattern, LineQueryRefusal>> {
-  if (repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
+  if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await import("re2js");
+  const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
   try {
-    const expression = RE2JS.compile(text, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
+    if (isRegularExpression) RE2JS.compile(text, flags); // an error is about what the caller wrote
+    const expression = RE2JS.compile(wholeWord ? asWholeWord(text, isRegularExpression) : text, flags);
     const instructions = expression.programSize();
     if (instructions > maxInstructions) return failure({ reason: "too_complex" });
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
@@ -93,21 +101,35 @@ async function createExpressionPattern(
       createEndScreen(program),
     ];
     const automaton = createLineAutomaton(program);
-    const findFrom = (line: string, from: number): number => {
+    const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);
+    const shownGroup = wholeWord ? 1 : 0;
+    const findFrom = (line: string, from: number): { readonly start: number; readonly end: number } | null => {
       const matcher = expression.matcher(line);
-      return matcher.find(from) ? matcher.start() : -1;
+      return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end() } : null;
     };
     return success({
       findCandidate: screenLines(screens.filter((screen) => screen !== null), automaton),
-      find: (line) => findFrom(line, 0),
+      find: (line) => findFrom(line, 0)?.start ?? -1,
       stepCharacters,
       seesReturns,
-      long: { automaton, windowBytes: stepCharacters, findFrom },
+      searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, looksAhead, findFrom }),
     });
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
     return failure({ reason: "invalid_expression", detail: error.message });
   }
+}
+
+/** RE2's word boundaries know ASCII alone. What is around the match is matched with it, which finds the same lines. */
+function asWholeWord(text: string, isRegularExpression: boolean): string {
+  const inner = isRegularExpression ? text : escape(text);
+  const needsStart = isRegularExpression || startsWithWord.test(text);
+  const needsEnd = isRegularExpression || endsWithWord.test(text);
+  return `${needsStart ? `(?:^|[^${wordClass}])` : ""}(${inner})${needsEnd ? `(?:$|[^${wordClass}])` : ""}`;
+}
+
+function escape(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
 /** The lines that pass both; a screen that most lines pass is given up. */
@@ -117,11 +139,11 @@ function screenLines(screens: readonly RegExp[], automaton: LineAutomaton): Line
   return (characters, from, to) => {
     for (let start = from; start < to;) {
       const screen = screens[used];
-      if (screen === undefined) return automaton(characters, start, to);
+      if (screen === undefined) return automaton.find(characters, start, to);
       const found = findByScreen(screen, characters, start, to);
       if (found === -1) return -1;
       const lineEnd = Math.min(endOfLine(characters, found) + 1, to);
-      const match = automaton(characters, startOfLine(characters, found), lineEnd);
+      const match = automaton.find(characters, startOfLine(characters, found), lineEnd);
       if (match !== -1) return match;
       spared += found - start - candidateCost;
       if (spared < -patience) [used, spared] = [used + 1, 0];

@@ -1,45 +1,172 @@
-/** Looks for an expression in a line that is too long for one step, a window at a time around what the automaton finds. */
-import type { ByteText } from "./byte_text.ts";
+/** Looks for a query in a line that is too long for one step, or for memory: piece by piece, the first match alone. */
+import { Buffer } from "node:buffer";
+import { countCharacters } from "./byte_text.ts";
 import type { LineAutomaton } from "./line_automaton.ts";
 
-/** How an expression is found in a long line. */
-export interface LongLinePattern {
-  readonly automaton: LineAutomaton;
-  /** Bytes of a window: the time for one is that of a step. */
-  readonly windowBytes: number;
-  /** The offset of the first match at or after `from`, or -1; what is before is only looked back at. */
-  findFrom(window: string, from: number): number;
-}
-
 /** A match in a long line, with the text around it. */
-interface WindowMatch {
+export interface LongLineMatch {
   readonly text: string;
   /** Where the match starts in the text. */
   readonly at: number;
   readonly hasBefore: boolean;
   readonly hasAfter: boolean;
+  /** Characters before the match in the whole line. */
+  readonly charactersBefore: number;
 }
 
-/** The first match in the line from `start` to `end`, of which the automaton found one to end near `candidate`. */
-export function* findInLongLine(
-  { characters, decode }: ByteText,
-  { automaton, windowBytes, findFrom }: LongLinePattern,
-  { start, end, candidate }: { readonly start: number; readonly end: number; readonly candidate: number },
-): Generator<undefined, WindowMatch | null> {
-  const after = windowBytes >> 2;
-  for (let near = candidate; near !== -1;) {
-    const from = characterStart(characters, Math.max(start, near - 3 * after));
-    const to = near + after >= end ? end : characterStart(characters, near + after);
-    const text = decode(from, to);
-    // the first character only says what comes before: an anchor does not hold behind it
-    const at = findFrom(text, from === start ? 0 : (text.codePointAt(0) ?? 0) > 0xffff ? 2 : 1);
-    if (at !== -1) return { text, at, hasBefore: from > start, hasAfter: to < end };
-    if (to === end) return null;
-    yield;
-    near = automaton(characters, to - after, end); // once more, what may have begun in this window
-    if (near !== -1) near = Math.max(near, to + 2 * after);
+/** The search of one line. */
+export interface LongLineSearch {
+  /** The first match by the end of the line's next piece, of whole characters; each `undefined` is the end of a step. */
+  feed(piece: string, isEnd: boolean): Generator<undefined, LongLineMatch | null>;
+  /** Whether a match may have been missed: one that is longer than the parts which the line was searched in. */
+  readonly isUnsure: boolean;
+}
+
+/** A match of an expression in a part of a line. */
+interface PartMatch {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** How an expression is found. */
+interface LongExpression {
+  readonly automaton: LineAutomaton;
+  /** Bytes of a part: the time for one is that of a step. */
+  readonly partBytes: number;
+  /** Whether it says something of what follows a match. */
+  readonly looksAhead: boolean;
+  /** The first match at or after `from`; what is before is only looked back at. */
+  findFrom(part: string, from: number): PartMatch | null;
+}
+
+/** More than a text that is searched for may have. */
+const keptBytes = 4_096;
+const shownBytes = 2_048;
+const stepBytes = 64 * 1024;
+
+/** For texts: `find` gives a text's first match, `findCandidate` an offset that none of them is before. */
+export function searchLongText(
+  findCandidate: (characters: string, from: number, to: number) => number,
+  find: (text: string) => number,
+): LongLineSearch {
+  const line = createLine();
+  return {
+    isUnsure: false,
+    *feed(piece, isEnd) {
+      const characters = line.add(piece);
+      const candidate = findCandidate(characters, 0, characters.length);
+      if (candidate !== -1) {
+        yield;
+        const from = characterStart(characters, Math.max(0, candidate - shownBytes));
+        const at = find(decode(characters, from, characters.length));
+        if (at !== -1) return line.matchAt({ from, to: characters.length, at, isEnd });
+      }
+      line.keep(keptBytes);
+      return null;
+    },
+  };
+}
+
+/** For expressions: the automaton decides, or where it has too many states, RE2 part by part. */
+export function searchLongExpression({ automaton, partBytes, looksAhead, findFrom }: LongExpression): LongLineSearch {
+  const line = createLine();
+  const walk = automaton.begin();
+  let isUnsure = false;
+
+  /** Where the match that ends at `end` begins, as far as a part shows it. */
+  const show = (characters: string, end: number, isEnd: boolean): LongLineMatch => {
+    const after = partBytes >> 2;
+    const from = characterStart(characters, Math.max(0, end - 3 * after));
+    const to = characterStart(characters, Math.min(characters.length, end + after));
+    const part = decode(characters, from, to);
+    const found = findFrom(part, skippedAtStart(part, line.isStart(from)));
+    return line.matchAt({ from, to, isEnd, at: found?.start ?? decode(characters, from, end).length });
+  };
+  function* searchParts(characters: string, isEnd: boolean): Generator<undefined, LongLineMatch | null> {
+    isUnsure = true;
+    for (let from = 0;;) {
+      const to = characterStart(characters, Math.min(characters.length, from + partBytes));
+      const isLineEnd = isEnd && to === characters.length;
+      const part = decode(characters, from, to);
+      const found = findFrom(part, skippedAtStart(part, line.isStart(from)));
+      const isReal = found !== null && (isLineEnd || !looksAhead || found.end < part.length);
+      if (isReal) return line.matchAt({ from, to, isEnd, at: found.start });
+      if (to === characters.length) return null;
+      yield;
+      from = characterStart(characters, to - (partBytes >> 2));
+    }
   }
-  return null;
+
+  return {
+    get isUnsure() {
+      return isUnsure;
+    },
+    *feed(piece, isEnd) {
+      const known = line.length;
+      const characters = line.add(piece);
+      for (let from = known, to; !automaton.isLost && from <= characters.length; from = to) {
+        to = Math.min(from + stepBytes, characters.length);
+        const isLast = to === characters.length;
+        const end = walk(characters, from, to, isLast && isEnd);
+        if (end !== -1 && !automaton.isLost) return show(characters, end, isEnd);
+        if (isLast) break;
+        yield;
+      }
+      const found = automaton.isLost ? yield* searchParts(characters, isEnd) : null;
+      if (found === null) line.keep(partBytes);
+      return found;
+    },
+  };
+}
+
+/** What a match that starts at the part's start could not know: the first character only says what comes before. */
+function skippedAtStart(part: string, isLineStart: boolean): number {
+  return isLineStart ? 0 : (part.codePointAt(0) ?? 0) > 0xffff ? 2 : 1;
+}
+
+interface Line {
+  /** Of what is in memory. */
+  readonly length: number;
+  /** What was kept and a further piece. */
+  add(piece: string): string;
+  /** Drops all but the last bytes. */
+  keep(bytes: number): void;
+  isStart(offset: number): boolean;
+  /** The match at a character of the text from one offset to another. */
+  matchAt(
+    match: { readonly from: number; readonly to: number; readonly at: number; readonly isEnd: boolean },
+  ): LongLineMatch;
+}
+
+/** A line that comes in pieces, of which the end is in memory. */
+function createLine(): Line {
+  let characters = "";
+  let charactersBefore = 0;
+  return {
+    get length() {
+      return characters.length;
+    },
+    // joined, a string is one piece of memory: added, each look at it would find its two parts anew
+    add: (piece) => characters = characters === "" ? piece : [characters, piece].join(""),
+    keep(bytes) {
+      const from = characterStart(characters, Math.max(0, characters.length - bytes));
+      charactersBefore += countCharacters(characters, 0, from);
+      characters = characters.slice(from);
+    },
+    isStart: (offset) => offset === 0 && charactersBefore === 0,
+    matchAt({ from, to, at, isEnd }) {
+      const text = decode(characters, from, to);
+      const start = Math.max(0, at - shownBytes);
+      return {
+        text: text.slice(start, at + shownBytes),
+        at: at - start,
+        hasBefore: charactersBefore + from + start > 0,
+        hasAfter: at + shownBytes < text.length || to < characters.length || !isEnd,
+        charactersBefore: charactersBefore + countCharacters(characters, 0, from) +
+          Array.from(text.slice(0, at)).length,
+      };
+    },
+  };
 }
 
 /** The start of the character that the byte at `offset` is in, or of the next. */
@@ -47,4 +174,8 @@ function characterStart(characters: string, offset: number): number {
   let at = offset;
   while (at < characters.length && (characters.charCodeAt(at) & 0xc0) === 0x80) at++;
   return at;
+}
+
+function decode(characters: string, from: number, to: number): string {
+  return Buffer.from(characters.slice(from, to), "latin1").toString("utf8");
 }

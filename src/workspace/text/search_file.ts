@@ -1,29 +1,11 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { countLineEnds } from "./byte_text.ts";
 import { type MarkedEncoding, markedEncoding } from "./encoding.ts";
-import type { FairTurns } from "./fair_turns.ts";
-import type { LinePattern } from "./line_pattern.ts";
+import { createLineSearch, type FileSearch, type SearchPiece } from "./line_search.ts";
 import { toSearchable } from "./searchable.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../port.ts";
-import { type LineMatch, searchText } from "./search_text.ts";
-
-interface FileSearch {
-  readonly pattern: LinePattern;
-  readonly contextLines: number;
-  /** Only lines after this one. */
-  readonly afterLine: number;
-  /** Takes each match, in the order of lines; `true` when that is enough of this file. */
-  readonly onMatch: (match: LineMatch) => boolean;
-  /** The turns of the whole search. */
-  readonly nextTurn: FairTurns;
-  /** Asked now and then: whether to stop. */
-  readonly isOver: () => boolean;
-  /** One for the whole search. */
-  readonly buffer: SearchBuffer;
-}
 
 /** Why a file was not searched. */
 export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable";
@@ -40,66 +22,66 @@ interface SearchBuffer {
   piece: Buffer | null;
 }
 
-interface Piece {
+/** What one read gave. */
+interface ReadBytes {
   readonly bytes: Buffer;
   readonly isLast: boolean;
 }
 
 const headBytes = 64 * 1024;
+const nothingFound = success<FileSearched>({ stoppedAfter: null });
 
 export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
   return { head: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)), piece: null };
 }
 
-/** Gives each matching line to `onMatch`. */
-export async function searchFile(
+/** Gives each matching line to `onMatch`. A small file without a match is searched without a promise. */
+export function searchFile(
   workspace: Workspace,
   path: WorkspacePath,
-  { pattern, contextLines, afterLine, onMatch, nextTurn, isOver, buffer }: FileSearch,
-): Promise<Result<FileSearched, PassedOver>> {
-  let lastMatch = 0;
+  buffer: SearchBuffer,
+  search: FileSearch,
+): Eventually<Result<FileSearched, PassedOver>> {
+  const { pattern } = search;
   let offset = 0;
   let encoding: MarkedEncoding | null = null;
-  for (let firstLine = 1;;) {
-    const reading = offset === 0 ? readHead(workspace, path, buffer) : readPiece(workspace, path, buffer, offset);
-    const piece = reading instanceof Promise ? await reading : reading;
-    if (typeof piece === "string") return failure(piece);
+  const toPiece = (read: ReadBytes | PassedOver): SearchPiece | PassedOver => {
+    if (typeof read === "string") return read;
+    const { bytes, isLast } = read;
     const isFirst = offset === 0;
-    if (isFirst) encoding = markedEncoding(piece.bytes);
-    const searchable = toSearchable(piece.bytes, {
-      encoding,
-      isFirst,
-      isLast: piece.isLast,
-      keepsReturns: pattern.seesReturns,
-    });
-    if (searchable === null) return failure("binary");
-    const { text, sourceBytes } = searchable;
-    for (const stretch of searchText(text, { pattern, contextLines, firstLine, afterLine })) {
-      for (const match of stretch.matches) {
-        lastMatch = match.line;
-        if (onMatch(match)) return success({ stoppedAfter: match.line });
-      }
-      const pause = nextTurn();
-      if (pause === undefined) continue;
-      await pause;
-      if (!isOver()) continue;
-      const lastLine = firstLine - 1 + countLineEnds(text.characters, 0, stretch.end);
-      return success({ stoppedAfter: Math.max(lastLine, lastMatch) });
+    if (isFirst) encoding = markedEncoding(bytes);
+    const searchable = toSearchable(bytes, { encoding, isFirst, isLast, keepsReturns: pattern.seesReturns });
+    if (searchable === null) return "binary";
+    offset += searchable.sourceBytes;
+    const { text } = searchable;
+    return { text, isLast, goesOn: !isLast && !text.characters.endsWith("\n") };
+  };
+  const searchFrom = (first: SearchPiece | PassedOver): Eventually<Result<FileSearched, PassedOver>> => {
+    if (typeof first === "string") return failure(first);
+    const { characters } = first.text;
+    const isDone = first.isLast && characters.length <= headBytes &&
+      pattern.findCandidate(characters, 0, characters.length) === -1;
+    return isDone ? nothingFound : searchPieces(first);
+  };
+  const searchPieces = async (first: SearchPiece): Promise<Result<FileSearched, PassedOver>> => {
+    const lines = createLineSearch(search);
+    for (let piece = first;;) {
+      const stoppedAfter = await lines.take(piece);
+      if (stoppedAfter !== null) return success({ stoppedAfter });
+      if (piece.isLast) return success({ stoppedAfter: lines.end() });
+      const next = toPiece(await readPiece(workspace, path, buffer, offset));
+      if (typeof next === "string") return failure(next);
+      piece = next;
     }
-    if (piece.isLast) return success({ stoppedAfter: null });
-    offset += sourceBytes;
-    firstLine += countLineEnds(text.characters, 0, text.characters.length);
-    const pause = nextTurn();
-    if (pause === undefined) continue;
-    await pause;
-    if (firstLine > 1 && isOver()) return success({ stoppedAfter: firstLine - 1 });
-  }
+  };
+  const read = readHead(workspace, path, buffer);
+  return read instanceof Promise ? read.then(toPiece).then(searchFrom) : searchFrom(toPiece(read));
 }
 
 /** The whole of a file that the head holds, else its first piece, unless the head shows that it is binary. */
-function readHead(workspace: Workspace, path: WorkspacePath, buffer: SearchBuffer): Eventually<Piece | PassedOver> {
+function readHead(workspace: Workspace, path: WorkspacePath, buffer: SearchBuffer): Eventually<ReadBytes | PassedOver> {
   const { head } = buffer;
-  const toPiece = (read: Outcome<ReadPart>): Eventually<Piece | PassedOver> => {
+  const toPiece = (read: Outcome<ReadPart>): Eventually<ReadBytes | PassedOver> => {
     if (!read.ok) return reasonOf(read.error);
     if (read.value.sizeBytes > workspace.limits.maxFileBytes) return "too_large";
     const { lengthBytes, sizeBytes } = read.value;
@@ -117,7 +99,7 @@ async function readPiece(
   path: WorkspacePath,
   buffer: SearchBuffer,
   offset: number,
-): Promise<Piece | PassedOver> {
+): Promise<ReadBytes | PassedOver> {
   const { maxReadBytes, maxFileBytes } = workspace.limits;
   const bytes = buffer.piece ??= Buffer.allocUnsafeSlow(maxReadBytes);
   const read = await workspace.readInto(path, bytes, offset);

@@ -1,12 +1,14 @@
 /** Searches one text by lines. */
 import { type ByteText, countLineEnds, endOfLine, startOfLine } from "./byte_text.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import { findInLongLine } from "./long_line.ts";
+import type { LongLineMatch } from "./long_line.ts";
 
 /** A line that matches, with its neighbours. */
 export interface LineMatch {
   /** From 1. */
   readonly line: number;
+  /** Of a line that is cut: where the match starts, in characters from 1. */
+  readonly column?: number;
   /** The line without its end, cut around the match when it is long. */
   readonly text: string;
   readonly before: readonly string[];
@@ -15,9 +17,13 @@ export interface LineMatch {
 
 interface SearchOptions {
   readonly pattern: LinePattern;
+  /** Where the first line to search starts; default 0. */
+  readonly from?: number;
   /** How many lines to give before and after each match. */
   readonly contextLines: number;
-  /** The number of the text's first line. */
+  /** Lines before the text's first, of which as many are given. */
+  readonly linesBefore?: readonly string[];
+  /** The number of the first line. */
   readonly firstLine: number;
   /** Only lines after this one. */
   readonly afterLine: number;
@@ -26,6 +32,8 @@ interface SearchOptions {
 /** What one stretch of the text gave. */
 interface Stretch {
   readonly matches: readonly LineMatch[];
+  /** Lines in which a match may have been missed. */
+  readonly unsure: readonly number[];
   /** The offset after its last line. */
   readonly end: number;
 }
@@ -33,7 +41,8 @@ interface Stretch {
 /** How much one step searches, so that other callers do not wait. */
 const stretchBytes = 64 * 1024;
 const maxShownCharacters = 500;
-const uncut = { hasBefore: false, hasAfter: false };
+/** Bytes that hold more characters than are shown. */
+const shownBytes = 4 * (maxShownCharacters + 1);
 
 /**
  * The matching lines, in stretches that are searched one by one when they are asked for, so that the caller can stop, or
@@ -41,14 +50,15 @@ const uncut = { hasBefore: false, hasAfter: false };
  */
 export function* searchText(text: ByteText, options: SearchOptions): Generator<Stretch> {
   const { characters } = text;
-  const { pattern, contextLines, firstLine, afterLine } = options;
-  let lineStart = 0;
+  const { pattern, from = 0, contextLines, firstLine, afterLine } = options;
+  let lineStart = from;
   let line = firstLine; // the number of the line at `lineStart`
   for (; line <= afterLine && lineStart < characters.length; line++) lineStart = endOfLine(characters, lineStart) + 1;
   let at = lineStart;
   while (at < characters.length) {
     const stretchEnd = Math.min(characters.length, endOfLine(characters, at + stretchBytes) + 1);
     let matches: LineMatch[] = [];
+    const unsure: number[] = [];
     for (let left = pattern.stepCharacters; left > 0 && at < stretchEnd;) {
       const candidate = pattern.findCandidate(characters, at, stretchEnd);
       if (candidate === -1) {
@@ -57,68 +67,89 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
       }
       const start = startOfLine(characters, candidate);
       const end = endOfLine(characters, candidate);
-      let shown: string | null = null;
-      if (pattern.long !== undefined && end - start > pattern.stepCharacters) {
-        const steps = findInLongLine(text, pattern.long, { start, end, candidate });
+      line += countLineEnds(characters, lineStart, start);
+      lineStart = start;
+      let shown: ShownLine | null = null;
+      if (end - start > pattern.stepCharacters) {
+        const search = pattern.searchLong();
+        const steps = search.feed(characters.slice(start, end), true);
         let step = steps.next();
         for (; !step.done; step = steps.next()) {
-          yield { matches, end: start };
+          yield { matches, unsure: [], end: start };
           matches = [];
         }
         left = 0;
-        if (step.value !== null) shown = cutAround(step.value.text, step.value.at, step.value);
+        if (step.value !== null) shown = cutLongLine(step.value);
+        else if (search.isUnsure) unsure.push(line);
       } else {
         const whole = text.decode(start, end);
         left -= whole.length + 1;
         const found = pattern.find(whole);
-        if (found !== -1) shown = cutAround(whole, found);
+        if (found !== -1) shown = cutLine(whole, found);
       }
       if (shown !== null) {
-        line += countLineEnds(characters, lineStart, start);
-        lineStart = start;
-        matches.push({
-          line,
-          text: shown,
-          before: linesBefore(text, start, contextLines),
-          after: linesAfter(text, end, contextLines),
-        });
+        const before = linesBefore(text, { from, to: start, count: contextLines, earlier: options.linesBefore });
+        matches.push({ line, ...shown, before, after: linesAfter(text, end + 1, contextLines) });
       }
       at = end + 1;
     }
-    yield { matches, end: Math.min(at, characters.length) };
+    yield { matches, unsure, end: Math.min(at, characters.length) };
   }
 }
 
-function linesBefore({ characters, decode }: ByteText, lineStart: number, count: number): string[] {
+/** The last lines, cut, from one offset to another; `earlier` come before the first of them. */
+export function linesBefore(
+  { characters, decode }: ByteText,
+  { from, to, count, earlier = [] }: {
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly earlier?: readonly string[] | undefined;
+  },
+): string[] {
   const lines: string[] = [];
-  for (let end = lineStart - 1; lines.length < count && end >= 0;) {
+  for (let end = to - 1; lines.length < count && end >= from;) {
     const start = startOfLine(characters, end);
-    lines.unshift(cutAround(decode(start, end), 0));
+    lines.unshift(startOfCut(decode, start, end));
     end = start - 1;
   }
-  return lines;
+  return lines.length < count ? [...earlier.slice(lines.length - count), ...lines] : lines;
 }
 
-function linesAfter({ characters, decode }: ByteText, lineEnd: number, count: number): string[] {
+/** The next lines, cut, from an offset on. */
+export function linesAfter({ characters, decode }: ByteText, from: number, count: number): string[] {
   const lines: string[] = [];
-  for (let start = lineEnd + 1; lines.length < count && start < characters.length;) {
+  for (let start = from; lines.length < count && start < characters.length;) {
     const end = endOfLine(characters, start);
-    lines.push(cutAround(decode(start, end), 0));
+    lines.push(startOfCut(decode, start, end));
     start = end + 1;
   }
   return lines;
 }
 
+type ShownLine = Pick<LineMatch, "text" | "column">;
+
+/** The match in a long line, as it is shown. */
+export function cutLongLine({ text, at, hasBefore, hasAfter, charactersBefore }: LongLineMatch): ShownLine {
+  return { ...cutAround(text, at, hasBefore, hasAfter), column: charactersBefore + 1 };
+}
+
+function cutLine(line: string, at: number): ShownLine {
+  const shown = cutAround(line, at);
+  return line.length <= maxShownCharacters ? shown : { ...shown, column: Array.from(line.slice(0, at)).length + 1 };
+}
+
+/** The start of a line, as lines around a match are shown. */
+function startOfCut(decode: ByteText["decode"], start: number, end: number): string {
+  // a character at the end may be cut: it is not shown
+  return cutAround(decode(start, Math.min(end, start + shownBytes)), 0).text;
+}
+
 /** The line around `at`; it may itself be cut out of a longer one. */
-function cutAround(
-  line: string,
-  at: number,
-  { hasBefore, hasAfter }: { readonly hasBefore: boolean; readonly hasAfter: boolean } = uncut,
-): string {
-  if (line.length <= maxShownCharacters) return `${hasBefore ? "…" : ""}${line}${hasAfter ? "…" : ""}`;
+function cutAround(line: string, at: number, hasBefore = false, hasAfter = false): { readonly text: string } {
   const start = Math.max(0, Math.min(at - maxShownCharacters / 2, line.length - maxShownCharacters));
   const end = start + maxShownCharacters;
   // toWellFormed: the cut may go through a surrogate pair
   const [isCutBefore, isCutAfter] = [hasBefore || start > 0, hasAfter || end < line.length];
-  return `${isCutBefore ? "…" : ""}${line.slice(start, end).toWellFormed()}${isCutAfter ? "…" : ""}`;
+  return { text: `${isCutBefore ? "…" : ""}${line.slice(start, end).toWellFormed()}${isCutAfter ? "…" : ""}` };
 }

@@ -23,7 +23,7 @@ export function toSearchable(
   },
 ): SearchablePiece | null {
   const piece = encoding === null ? fromBytes(bytes, isFirst, isLast) : fromUtf16(bytes, encoding, isLast);
-  return piece === null || keepsReturns ? piece : { ...piece, text: withoutReturns(piece.text) };
+  return piece === null || keepsReturns ? piece : withoutReturns(piece, isLast, encoding === null ? 1 : 2);
 }
 
 function fromBytes(bytes: Buffer, isFirst: boolean, isLast: boolean): SearchablePiece | null {
@@ -52,9 +52,16 @@ function fromText(text: string, sourceBytes: number): SearchablePiece | null {
   return searchable === null ? null : { text: searchable, sourceBytes };
 }
 
-function withoutReturns(text: ByteText): ByteText {
-  if (!text.characters.includes("\r\n")) return text;
-  const characters = text.characters.replaceAll("\r\n", "\n");
+/** A CR at the end of a piece is left to the next, which may begin with its LF. */
+function withoutReturns(piece: SearchablePiece, isLast: boolean, characterBytes: number): SearchablePiece {
+  const { text } = piece;
+  const isCut = !isLast && text.characters.endsWith("\r");
+  if (!isCut && !text.characters.includes("\r\n")) return piece;
+  const whole = isCut ? text.characters.slice(0, -1) : text.characters;
+  const characters = whole.replaceAll("\r\n", "\n");
   const bytes = Buffer.from(characters, "latin1");
-  return { characters, decode: (from, to) => bytes.toString("utf8", from, to) };
+  return {
+    text: { characters, decode: (from, to) => bytes.toString("utf8", from, to) },
+    sourceBytes: piece.sourceBytes - (isCut ? characterBytes : 0),
+  };
 }

@@ -1,0 +1,118 @@
+/** Searches the pieces of one file by lines, which may be longer than a piece. */
+import { type ByteText, countLineEnds, endOfLine } from "./byte_text.ts";
+import type { FairTurns } from "./fair_turns.ts";
+import type { LinePattern } from "./line_pattern.ts";
+import type { LongLineSearch } from "./long_line.ts";
+import { createMatchQueue } from "./match_queue.ts";
+import { cutLongLine, type LineMatch, linesAfter, linesBefore, searchText } from "./search_text.ts";
+
+/** What a search asks of each file. */
+export interface FileSearch {
+  readonly pattern: LinePattern;
+  readonly contextLines: number;
+  /** Only lines after this one. */
+  readonly afterLine: number;
+  /** Takes each match, in the order of lines; `true` when that is enough of this file. */
+  readonly onMatch: (match: LineMatch) => boolean;
+  /** Told of each line in which a match may have been missed. */
+  readonly onUnsure: (line: number) => void;
+  /** The turns of the whole search. */
+  readonly nextTurn: FairTurns;
+  /** Asked now and then: whether to stop. */
+  readonly isOver: () => boolean;
+  /** Whether the search may stop before it has looked at a line: it would not begin again with this one each time. */
+  readonly mayStopAtOnce: boolean;
+}
+
+/** Whole lines of a file, or a part of a line that is too long. */
+export interface SearchPiece {
+  readonly text: ByteText;
+  /** Whether the line that it ends with goes on in the next piece: it is then the only one. */
+  readonly goesOn: boolean;
+  readonly isLast: boolean;
+}
+
+interface LineSearch {
+  /** The last line that was searched, where the search is to stop; `null` to go on. */
+  take(piece: SearchPiece): Promise<number | null>;
+  /** The same, after the last piece. */
+  end(): number | null;
+}
+
+/** A line that goes on from piece to piece. */
+interface LongLine {
+  /** Its start, as it is shown around others. */
+  readonly shown: readonly string[];
+  /** `null` when the line has matched, or is not asked for. */
+  search: LongLineSearch | null;
+}
+
+export function createLineSearch(
+  { pattern, contextLines, afterLine, onMatch, onUnsure, nextTurn, isOver, mayStopAtOnce }: FileSearch,
+): LineSearch {
+  const queue = createMatchQueue(contextLines, onMatch);
+  let firstLine = 1;
+  let earlier: readonly string[] = [];
+  let long: LongLine | null = null;
+
+  const isOverAfter = async (pause: Promise<void>): Promise<boolean> => {
+    await pause;
+    return isOver();
+  };
+  /** The next call begins with this line, unless this one did, and had no time for it. */
+  const stopInLine = ({ search }: LongLine): number => {
+    const mayStop = firstLine - 1 > afterLine || mayStopAtOnce;
+    if (search !== null && !mayStop) onUnsure(firstLine);
+    return queue.flush() ?? (search !== null && mayStop ? firstLine - 1 : firstLine);
+  };
+  const takeLong = async (line: LongLine, piece: string, isEnd: boolean): Promise<number | null> => {
+    const steps = line.search?.feed(piece, isEnd);
+    let step = steps?.next();
+    for (; step?.done === false; step = steps?.next()) {
+      const pause = nextTurn();
+      if (pause !== undefined && await isOverAfter(pause)) return stopInLine(line);
+    }
+    if (step?.value) {
+      const match = { line: firstLine, ...cutLongLine(step.value), before: earlier, after: [] };
+      line.search = null;
+      if (queue.push(match, true)) return firstLine;
+    }
+    const pause = nextTurn();
+    return pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
+  };
+  const takeLines = async (text: ByteText, from: number, isLast: boolean): Promise<number | null> => {
+    const { characters } = text;
+    const options = { pattern, from, contextLines, linesBefore: earlier, firstLine, afterLine };
+    for (const { matches, unsure, end } of searchText(text, options)) {
+      unsure.forEach(onUnsure);
+      for (const match of matches) if (queue.push(match, !isLast)) return match.line;
+      const pause = nextTurn();
+      if (pause === undefined || !await isOverAfter(pause)) continue;
+      return queue.flush() ?? Math.max(firstLine - 1 + countLineEnds(characters, from, end), queue.last);
+    }
+    if (isLast) return null;
+    if (contextLines > 0) earlier = linesBefore(text, { from, to: characters.length, count: contextLines, earlier });
+    firstLine += countLineEnds(characters, from, characters.length);
+    const pause = nextTurn();
+    return pause !== undefined && await isOverAfter(pause) ? queue.flush() ?? firstLine - 1 : null;
+  };
+
+  return {
+    async take({ text, goesOn, isLast }) {
+      const { characters } = text;
+      if (long === null && queue.add(linesAfter(text, 0, contextLines))) return queue.last;
+      if (!goesOn && long === null) return await takeLines(text, 0, isLast);
+      long ??= { shown: linesAfter(text, 0, 1), search: firstLine > afterLine ? pattern.searchLong() : null };
+      const end = goesOn ? characters.length : endOfLine(characters, 0);
+      const stopped = await takeLong(long, characters.slice(0, end), !goesOn);
+      if (stopped !== null || goesOn) return stopped;
+      if (long.search?.isUnsure) onUnsure(firstLine);
+      if (contextLines > 0) earlier = [...earlier, ...long.shown].slice(-contextLines);
+      long = null;
+      firstLine++;
+      if (queue.add(linesAfter(text, end + 1, contextLines))) return queue.last;
+      return await takeLines(text, end + 1, isLast);
+    },
+    end: () => queue.flush(),
+  };
+}
