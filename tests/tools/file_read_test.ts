@@ -59,9 +59,11 @@ Deno.test("a file name may end in the lines that are wanted, unless a file is ca
     assert.equal(await contentOf("a.txt:4-"), "4\n5\n");
     assert.equal(await contentOf("a.txt:5"), "5\n");
     assert.equal(await contentOf("a.txt:-2"), "4\n5\n");
+    assert.equal(await contentOf("a.txt:0-1"), "1\n");
+    assert.equal(await contentOf("a.txt:3-2"), "2\n3\n");
     Deno.writeTextFileSync(`${root}/a.txt:2-3`, "the file of this name");
     assert.equal(await contentOf("a.txt:2-3"), "the file of this name");
-    for (const filename of ["a.txt:0", "a.txt:x", "a.txt:1-2-3", "none:2", "a.txt:12345678901", "a.txt:2-0"]) {
+    for (const filename of ["a.txt:x", "a.txt:1-2-3", "none:2", "a.txt:12345678901", "a.txt:2-0"]) {
       assert.equal((await failureOf(read, { filename })).code, "not_found", filename);
     }
   }));

@@ -2,7 +2,7 @@
 import type { PlaceReader } from "../../approval/places.ts";
 import { tableNameOf, tableOfNumber } from "../../servicenow/access/known_tables.ts";
 import { relatedTables } from "../../servicenow/access/related_tables.ts";
-import { parseNamedLines } from "../../tools/files/read_request.ts";
+import { parseNamedParts } from "../../tools/files/read_request.ts";
 import { readName } from "../../workspace/file_display.ts";
 import { parseFileUri } from "../../workspace/file_uri.ts";
 
@@ -16,11 +16,10 @@ const tools: ReadonlyMap<string, string> = new Map([
 
 export const placeReader: PlaceReader = { pathNames, tableNames };
 
-/** The path, and the file of which its end may ask for lines. */
+/** The path, and the files of which its end may ask for a part. */
 function pathNames(text: string): readonly string[] {
   const path = readName(text) ?? text;
-  const lines = parseNamedLines(path);
-  return lines === null ? [path] : [path, lines.filename];
+  return [path, ...parseNamedParts(path).map(({ filename }) => filename)];
 }
 
 function tableNames(

@@ -8,7 +8,7 @@ import type { TransferLinks } from "../../transfer/port.ts";
 import { toReadCursor } from "./cursor.ts";
 import { filenameInput, pageBytes, sha256Output, untrustedOutput, versionOutput } from "./input.ts";
 import { combineReads, type FileRead, refusedRead } from "./read_answer.ts";
-import { type LineRequest, parseNamedLines } from "./read_request.ts";
+import { type LineRequest, parseNamedParts } from "./read_request.ts";
 import { createKeptReads, type KeptReads } from "./reads/kept_reads.ts";
 import { readPath, type ReadRequest } from "./reads/read_path.ts";
 import { readEmbedded } from "./forms/embedded.ts";
@@ -27,7 +27,7 @@ const unlisted = { unlisted: true }; // the name's end says the same
 const lineNumber = z.int().min(1).optional();
 const plainInput = z.object({
   filename: filenameInput.describe(
-    "Path, also src/a.ts:40-90 (numbered lines) or app.log:-50 (the last)",
+    "Path, also a.ts:40-90 (lines), a.log:-50 (last), a.js:1:9000 (line:column)",
   ),
   files: z.array(z.string()).max(maxFiles - 1).optional().describe("More of them"),
   start_line: lineNumber.describe("First line, from 1").meta(unlisted),
@@ -53,6 +53,7 @@ const oneFile = {
   encoding: z.string().optional(),
   start_line: z.int().optional(),
   end_line: z.int().optional(),
+  start_column: z.int().optional(),
   total_lines: z.int().optional(),
   next_cursor: z.string().optional(),
   size_bytes: z.int().optional(),
@@ -160,7 +161,7 @@ function readNamed(
   return read instanceof Promise ? read.then(orNear) : orNear(read);
 
   function orNear(read: FileRead): FileRead | Promise<FileRead> {
-    const path = read.code === "not_found" ? parseFilePath(parseNamedLines(name)?.filename ?? name) : null;
+    const path = read.code === "not_found" ? parseFilePath(parseNamedParts(name).at(-1)?.filename ?? name) : null;
     if (path === null || !path.ok) return read;
     return suggestNear(reader.workspace, path.value, { code: "not_found", message: read.notice })
       .then(({ code, message }) => refusedRead(toPathText(path.value.text), message, code));
@@ -179,29 +180,33 @@ function readOne(
   const endLine = limit === undefined ? request.end_line : (startLine ?? 1) + limit - 1;
   const lines = { startLine, endLine, tail: request.tail };
   const parsed = parseFilePath(name);
-  if (!parsed.ok) {
-    const named = parseNamedLines(name);
-    const path = named === null ? parsed : parseFilePath(named.filename);
-    if (named === null || !path.ok) {
-      return suggestRelative(workspace, "filename", parsed.error, named?.filename ?? name)
-        .then(({ message }) => refusedRead(name, message));
-    }
-    return readPath(workspace, path.value, textRequest(named.lines));
+  const named = parseNamedParts(name);
+  if (!parsed.ok && !named.some(({ filename }) => parseFilePath(filename).ok)) {
+    return suggestRelative(workspace, "filename", parsed.error, named.at(-1)?.filename ?? name)
+      .then(({ message }) => refusedRead(name, message));
   }
-  const read = readPath(workspace, parsed.value, textRequest(lines));
-  const named = parseNamedLines(name);
-  if (named === null) return read;
-  // a file may be called so; only where there is none does the end of the name ask for lines
-  return Promise.resolve(read).then((first) => {
-    const path = parseFilePath(named.filename);
-    return first.code === "not_found" && path.ok ? readPath(workspace, path.value, textRequest(named.lines)) : first;
-  });
+  const read = parsed.ok ? readPath(workspace, parsed.value, textRequest(lines)) : null;
+  return read !== null && named.length === 0 ? read : readNext(read);
+
+  /** A file may be called so; only where there is none does the end of the name ask for a part. */
+  async function readNext(first: FileRead | Promise<FileRead> | null): Promise<FileRead> {
+    let found = await first;
+    for (const { filename, lines } of named) {
+      const path = parseFilePath(filename);
+      if (path.ok && (found === null || found.code === "not_found")) {
+        found = await readPath(workspace, path.value, textRequest(lines));
+      }
+    }
+    return found ?? refusedRead(name, "no such file");
+  }
 
   function textRequest(asked: LineRequest): ReadRequest {
     const { encoding } = request;
-    const isRange = cursor === undefined && (asked.startLine ?? asked.endLine) !== undefined;
-    const numbered = request.numbered ?? isRange;
-    const isPlain = !isRange && !numbered && asked.tail === undefined && cursor === undefined && encoding === undefined;
+    const isRange = cursor === undefined && asked.characters === undefined &&
+      (asked.startLine ?? asked.endLine) !== undefined;
+    const numbered = (request.numbered ?? isRange) && asked.characters === undefined;
+    const isPlain = !isRange && !numbered && asked.tail === undefined && asked.characters === undefined &&
+      cursor === undefined && encoding === undefined;
     return { lines: asked, cursor, encoding, maxBytes, numbered, hasLinks, kept: isPlain ? kept : null };
   }
 }

@@ -84,7 +84,11 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
   const notice = isWhole
     ? `(${name}: ${count(lines, "line")}, ${bytes(facts.sizeBytes)}${details}; untrusted file text)`
     : `(${name}: ${rangeWords(part)}; ${
-      lines === 0 ? "no text" : `the next ${count(lines, "line")}, ${bytes(part.contentBytes)}, are untrusted file text`
+      lines === 0
+        ? "no text"
+        : `the next ${part.characters ? "" : `${count(lines, "line")}, `}${bytes(part.contentBytes)}${
+          part.characters ? "" : ","
+        } are untrusted file text`
     }, of ${bytes(facts.sizeBytes)} in all${details}${
       cursor === undefined ? "" : `; there is more: call again with cursor ${cursor}, or a larger max_bytes`
     })`;
@@ -100,6 +104,7 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
       content: part.content,
       ...(part.encoding === "utf-8" ? {} : { encoding: part.encoding }),
       ...((isWhole && !numbered) || startLine === null ? {} : { start_line: startLine, end_line: endLine }),
+      ...(part.characters === undefined ? {} : { start_column: part.characters.first }),
       ...(totalLines === null ? {} : { total_lines: totalLines }),
       ...(cursor === undefined ? {} : { next_cursor: cursor }),
       ...toFacts(facts),
@@ -141,7 +146,13 @@ function toFacts({ sizeBytes, modifiedAt, sha256 }: FileFacts): Record<string, u
   };
 }
 
-function rangeWords({ startLine, lines, totalLines }: TextPart): string {
+function rangeWords({ startLine, lines, totalLines, characters }: TextPart): string {
+  if (characters !== undefined) {
+    const { first, count: there, lineEnd } = characters;
+    const end = lineEnd === null ? "" : `line ${startLine} ends at character ${lineEnd}`;
+    const range = `line ${startLine}, characters ${first} to ${first + there - 1}`;
+    return there === 0 ? end : end === "" ? range : `${range}; ${end}`;
+  }
   if (startLine === null) return `the last ${count(lines, "line")}`;
   const of = totalLines === null ? "" : ` of ${totalLines}`;
   if (lines === 0) {

@@ -5,6 +5,7 @@ import { escapeText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
 import { decodeBytes, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { charactersOf, readCharacters } from "../../workspace/text/line_characters.ts";
 import {
   countLines,
   firstBytes,
@@ -29,7 +30,7 @@ export interface TextRequest {
   readonly maxBytes: number;
 }
 
-/** Lines of a file. */
+/** Lines of a file, or characters of one line. */
 export interface TextPart {
   /** Exactly as the file has it. */
   readonly content: string;
@@ -45,6 +46,8 @@ export interface TextPart {
   /** Of the whole file; `null` where it is too large to be counted. */
   readonly totalLines: number | null;
   readonly isWhole: boolean;
+  /** Which characters of the line these are, where not lines were asked for. */
+  readonly characters?: { readonly first: number; readonly count: number; readonly lineEnd: number | null };
   readonly next: ReadCursor | null;
   readonly encoding: TextEncoding;
 }
@@ -55,7 +58,7 @@ export type TextProblem = WorkspaceRefusal | { readonly reason: "not_text" };
 /** A part of a file that was read whole. */
 export function selectText(
   { bytes, version }: Pick<FileContent, "bytes" | "version">,
-  { lines: { startLine = 1, endLine, tail }, cursor, encoding, maxBytes }: TextRequest,
+  { lines: { startLine = 1, endLine, tail, characters }, cursor, encoding, maxBytes }: TextRequest,
 ): Result<TextPart, TextProblem> {
   const decoded = decodeBytes(bytes, encoding);
   if (decoded === null) return failure({ reason: "not_text" });
@@ -66,6 +69,12 @@ export function selectText(
     positionOfLine(all, tail === undefined ? startLine : totalLines - tail + 1);
   const lastLine = cursor?.endLine ?? endLine;
   const rest = all.subarray(from.offsetBytes);
+  if (characters !== undefined) {
+    const found = charactersOf(rest, { ...characters, maxBytes });
+    const text = Buffer.from(found.bytes).toString("utf8");
+    const range = { line: startLine, isThere: rest.byteLength > 0, first: characters.first };
+    return charactersPart(text, { ...found, ...range, totalLines, encoding: decoded.encoding });
+  }
   const wanted = lastLine === undefined ? rest : rest.subarray(0, lengthOfLines(rest, lastLine - from.line + 1));
   const part = tail === undefined ? firstBytes(wanted, maxBytes) : lastBytes(wanted, maxBytes);
   const isWhole = part.byteLength === all.byteLength;
@@ -101,7 +110,49 @@ export async function readTextPart(
   const start = await workspace.readInto(path, mark, 0);
   if (!start.ok) return start;
   const isWide = request.encoding?.startsWith("utf-16") ?? markedEncoding(mark) !== null;
-  return await (isWide ? readWidePart : readBytePart)(workspace, path, request);
+  if (isWide) return await readWidePart(workspace, path, request);
+  const { lines: { characters }, encoding = null } = request;
+  if (characters === undefined) return await readBytePart(workspace, path, request);
+  const line = request.lines.startLine ?? 1;
+  const asked = { line, ...characters, maxBytes: request.maxBytes, encoding: encoding === "utf-8" ? encoding : null };
+  const found = await readCharacters(workspace, path, encoding === "latin1" ? { ...asked, encoding } : asked);
+  if (!found.ok) return found;
+  const decoded = decodeBytes(found.value.bytes, encoding);
+  if (decoded === null) return failure({ reason: "not_text" });
+  const range = { line, isThere: found.value.isThere, first: characters.first, totalLines: null };
+  const part = charactersPart(decoded.text, { ...found.value, ...range, encoding: decoded.encoding });
+  const { sizeBytes, modifiedAt } = found.value;
+  return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
+}
+
+/** The answer of some characters of a line. */
+function charactersPart(
+  content: string,
+  { line, isThere, first, count, lineEnd, totalLines, encoding }: {
+    readonly line: number;
+    /** Whether there is such a line. */
+    readonly isThere: boolean;
+    readonly first: number;
+    readonly count: number;
+    readonly lineEnd: number | null;
+    readonly totalLines: number | null;
+    readonly encoding: TextEncoding;
+  },
+): Result<TextPart, TextProblem> {
+  const shown = escapeText(content);
+  if (shown === null) return failure({ reason: "not_text" });
+  return success({
+    content,
+    ...shown,
+    contentBytes: Buffer.byteLength(content),
+    startLine: line,
+    lines: count === 0 ? 0 : 1,
+    totalLines,
+    isWhole: false,
+    ...isThere ? { characters: { first, count, lineEnd } } : {},
+    next: null,
+    encoding,
+  });
 }
 
 /** UTF-16 is decoded whole: its line ends are not those of bytes. */

@@ -14,7 +14,7 @@ import {
   type WorkspaceSource,
 } from "../../workspace/port.ts";
 import { suggestNear } from "../files/near_names.ts";
-import { type LineRequest, parseNamedLines } from "../files/read_request.ts";
+import { type LineRequest, parseNamedParts } from "../files/read_request.ts";
 import { readTextPart, selectText, type TextPart } from "../files/read_text.ts";
 import { toFailure, toPathFailure } from "../files/refusal.ts";
 import type { ToolFailure } from "./model_call.ts";
@@ -95,13 +95,19 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     const parsed = parseFilePath(name);
     const whole = parsed.ok ? await workspace.read(parsed.value) : null;
     if (whole?.ok && imageTypes.has(sniffMedia(whole.value.bytes)?.mimeType ?? "")) return success(whole.value.bytes);
-    // a file may be called so; only where there is none does the end of the name ask for lines
-    const isAbsent = whole === null || (!whole.ok && whole.error.reason === "not_found");
-    const named = isAbsent ? parseNamedLines(name) : null;
-    const path = named === null ? parsed : parseFilePath(named.filename);
+    let path = parsed;
+    let found = whole;
+    let lines: LineRequest = {};
+    // a file may be called so; only where there is none does the end of the name ask for a part
+    for (const part of parseNamedParts(name)) {
+      const named = parseFilePath(part.filename);
+      if (!named.ok || (found !== null && (found.ok || found.error.reason !== "not_found"))) continue;
+      [path, lines] = [named, part.lines];
+      found = await workspace.read(named.value);
+    }
     if (!path.ok) return failure(toPathFailure("files", path.error));
-    const found = named === null && whole !== null ? whole : await workspace.read(path.value);
-    const text = await textOf(workspace, path.value, found, named?.lines ?? {});
+    if (found === null) throw new TypeError("a path that is right was not read");
+    const text = await textOf(workspace, path.value, found, lines);
     if (!text.ok) return failure(await suggestNear(workspace, path.value, text.error));
     return success({ name: showName(name), ...text.value });
   };
