@@ -46,7 +46,7 @@ export function tagOf(request: readonly unknown[]): string {
 }
 
 /** Why a cursor cannot be used: nothing made it, or a call with other arguments did. */
-export type CursorProblem = "unknown" | "other_call";
+type CursorProblem = "unknown" | "other_call";
 
 export function cursorWords(problem: CursorProblem): string {
   return problem === "unknown"

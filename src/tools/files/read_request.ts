@@ -9,7 +9,7 @@ export interface LineRequest {
   readonly characters?: CharacterRange | undefined;
 }
 
-export interface CharacterRange {
+interface CharacterRange {
   readonly first: number;
   readonly last: number;
 }

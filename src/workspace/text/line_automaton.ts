@@ -28,7 +28,7 @@ export interface LineAutomaton {
 }
 
 /** The offset of the byte by which the line is known to match, or -1; with `isEnd` the line ends at `to`. */
-export type LineWalk = (characters: string, from: number, to: number, isEnd: boolean) => number;
+type LineWalk = (characters: string, from: number, to: number, isEnd: boolean) => number;
 
 /** With a row of 1 kB each. The expression `(a|b)*a(a|b){20}` would take a million. */
 const maxStates = 256;

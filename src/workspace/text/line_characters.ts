@@ -6,7 +6,7 @@ import type { Workspace } from "../port.ts";
 import { cutAtBoundary, readLines } from "./lines.ts";
 
 /** Some characters of a line. */
-export interface LineCharacters {
+interface LineCharacters {
   readonly bytes: Uint8Array;
   /** How many there are: fewer than were asked for where the line ends, or no more may be given. */
   readonly count: number;
