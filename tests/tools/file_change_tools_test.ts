@@ -84,6 +84,13 @@ Deno.test("file_write says which line ends or encoding a file loses, and writes 
         { content: "ü\r\n", mode: "append" },
         "its line ends were LF, those added are CRLF",
       ],
+      [
+        Buffer.from("\ufeffa\n"),
+        { content: "b\n" },
+        "it was with a byte order mark, now without; file_edit would keep that",
+      ],
+      [Buffer.from("\ufeffa\n"), { content: "\ufeffb\n" }, undefined],
+      [Buffer.from("\ufeffa\n"), { content: "b\n", mode: "append" }, undefined],
       [Buffer.from("Köln\n", "latin1"), { content: "Bonn\n" }, undefined],
       [Buffer.from(`${"a".repeat(16_383)}ü\n`), { content: "ü\n" }, undefined],
       [Buffer.from("a\r\n"), { content: "b\r\n" }, undefined],

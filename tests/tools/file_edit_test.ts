@@ -272,3 +272,16 @@ Deno.test("file_edit edits files of up to 16 MiB, which one write could not brin
     assert.match((await failureOf(edit, two)).message, /it has 9100007 bytes and the limit is 7677209/);
     assert.ok((await answerOf(edit, { path: "half.log", ...two.edits[0] })).text.includes("1 replacement"));
   }));
+
+Deno.test("one change is made in fifty files that are named alone, and in no more of them", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const edit = fileEditTool(workspace);
+    const edits = Array.from({ length: 51 }, (_, index) => `${index}.ts`);
+    for (const path of edits) Deno.writeTextFileSync(`${root}/${path}`, 'import "./old";\n');
+    const request = { old_text: "./old", new_text: "./new" };
+    assert.match((await failureOf(edit, { ...request, edits })).message, /at most 50 files/);
+    const { structured } = await answerOf(edit, { ...request, edits: edits.slice(1) });
+    assert.equal((structured["files"] as unknown[]).length, 49);
+    assert.equal(Deno.readTextFileSync(`${root}/0.ts`), 'import "./old";\n');
+    assert.equal(Deno.readTextFileSync(`${root}/50.ts`), 'import "./new";\n');
+  }));

@@ -238,6 +238,8 @@ Deno.test("a sorted listing is that of the whole tree, however many entries come
     const { structured } = await answerOf(fileListTool(workspace), { sort: "size", limit: 3 });
     assert.deepEqual((structured["entries"] as { name: string }[]).map(({ name }) => name), ["5500", "5000", "4500"]);
     assert.equal(structured["total"], 6_000);
+    const summary = await answerOf(fileListTool(workspace), { show: "summary" });
+    assert.match(summary.text, /^6000 files in 0 directories, \S+ bytes, 5999 lines\n/);
   }));
 
 Deno.test("what exclude names is not entered, so that it uses up none of a listing's or a search's visits", () =>

@@ -17,10 +17,9 @@ type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 
 const action = "edit file";
 const maxEdits = 100;
-/** Each is held in memory, before and after, until all are written. */
-const maxEditedFiles = 20;
-/** Files of one call together, where they are larger than one read: a call needs some eight times as much memory. */
-const maxLargeBytes = 16 * 1024 * 1024;
+const maxEditedFiles = 50;
+/** Files of one call together: they are held until all are written, in some eight times as much memory. */
+const maxEditedBytes = 16 * 1024 * 1024;
 
 const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
 const edit = z.strictObject({
@@ -38,9 +37,10 @@ const input = z.object({
   replace_all: z.boolean().optional().describe("Else old_text must be there once"),
   whole_word: z.boolean().optional().describe("Not in longer words"),
   if_version: ifVersionInput,
-  edits: z.array(edit).max(maxEdits).optional().describe(
-    "In order; what one leaves out is as beside edits",
-  ),
+  edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
+    .optional().describe(
+      "In order; what one leaves out is as beside edits",
+    ),
   dry_run: z.boolean().default(false).describe("Only show"),
 });
 type EditInput = z.output<typeof edit>;
@@ -98,12 +98,10 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       }
       const files = [...byFile.values()];
       const dryRun = request.dry_run;
-      const { outcome, isLarge } = await editFiles(workspace, files, { dryRun, room: 0 });
+      const { outcome, isLarge } = await editFiles(workspace, files, { dryRun, takesLarge: false });
       if (!isLarge) return outcome;
-      return await large.run(
-        "",
-        async () => (await editFiles(workspace, files, { dryRun, room: maxLargeBytes })).outcome,
-      );
+      const again = await large.run("", () => editFiles(workspace, files, { dryRun, takesLarge: true }));
+      return again.outcome;
     },
   });
 }
@@ -133,33 +131,32 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
   return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
 }
 
-interface Limits {
+interface Manner {
   readonly dryRun: boolean;
-  /** What files that are larger than one read may have together. */
-  readonly room: number;
+  /** Whether files may be larger than one read. */
+  readonly takesLarge: boolean;
 }
 
-/** `isLarge`: with room for a large file the edits may be made. */
+/** `isLarge`: where large files are taken the edits may be made. */
 async function editFiles(
   workspace: Workspace,
   files: readonly FileEdits[],
-  { dryRun, room }: Limits,
+  { dryRun, takesLarge }: Manner,
 ): Promise<{ readonly outcome: ToolOutcome; readonly isLarge: boolean }> {
   const isOne = files.length === 1 && files[0]?.edits.length === 1;
   const planned: PlannedFile[] = [];
-  let left = room;
+  let left = maxEditedBytes;
   for (const file of files) {
-    const plan = await planFile(workspace, file, left);
+    const plan = await planFile(workspace, file, { maxBytes: left, takesLarge });
     if (!plan.ok) {
-      const isLarge = "sizeBytes" in plan.error;
+      const isLarge = !takesLarge && "sizeBytes" in plan.error;
       return { outcome: await toRefusal(workspace, file.path, plan.error, isOne), isLarge };
     }
     planned.push(plan.value);
-    const { byteLength } = plan.value.before;
-    if (byteLength > workspace.limits.maxReadBytes) left -= byteLength;
+    left -= plan.value.before.byteLength;
   }
   if (dryRun) return { outcome: await editAnswer(planned, null), isLarge: false };
-  const done = await writeAll(workspace, planned, room);
+  const done = await writeAll(workspace, planned, { maxBytes: maxEditedBytes, takesLarge });
   if ("written" in done) return { outcome: await editAnswer(done.written, done.written), isLarge: false };
   return { outcome: toWriteFailure(done, isOne), isLarge: false };
 }

@@ -183,11 +183,14 @@ function noteOf(
   const ends = lineEndsOf(content);
   const isOther = ends !== null && stored.lineEnds !== null && ends !== stored.lineEnds;
   if (isAdded) return isOther ? `its line ends were ${stored.lineEnds}, those added are ${ends}` : "";
+  const isRecoded = stored.encoding !== encoding;
+  const losesMark = stored.hasMark && encoding === "utf-8" && !content.startsWith("\ufeff");
   const was = [
     ...isOther ? [stored.lineEnds] : [],
-    ...stored.encoding === encoding ? [] : [stored.encoding.toUpperCase()],
+    ...isRecoded ? [stored.encoding.toUpperCase()] : [],
+    ...losesMark ? ["with a byte order mark"] : [],
   ];
-  const is = [...isOther ? [ends] : [], ...stored.encoding === encoding ? [] : [encoding.toUpperCase()]];
+  const is = [...isOther ? [ends] : [], ...isRecoded ? [encoding.toUpperCase()] : [], ...losesMark ? ["without"] : []];
   return was.length === 0 ? "" : `it was ${was.join(" and ")}, now ${is.join(" and ")}; file_edit would keep that`;
 }
 

@@ -46,7 +46,7 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
       each.lines += lines ?? 0;
     }
     await nextTurn();
-  });
+  }, nextTurn);
   if (!visited.ok) return toFailure("list directory", path, visited.error);
   const cut = visited.value ?? (isOver() ? { mostly: null } : null);
   const isCut = cut !== null;

@@ -5,12 +5,14 @@ import type { Workspace } from "../port.ts";
 import { decodeBytes, looksLikeLatin1, markedEncoding, type TextEncoding } from "./encoding.ts";
 import { type LineEnds, lineEndsOf } from "./line_ends.ts";
 
-/** The encoding, and the line ends where the beginning of the file has one. */
+/** The encoding, the line ends where the beginning of the file has one, and whether a byte order mark is before it. */
 export interface StoredForm {
   readonly encoding: TextEncoding;
   readonly lineEnds: LineEnds | null;
+  readonly hasMark: boolean;
 }
 
+const utf8Mark = Buffer.from("\ufeff");
 /** Of the beginning, from which the line ends are told. */
 const headBytes = 16_384;
 const pieceBytes = 262_144;
@@ -33,10 +35,11 @@ export async function storedFormOf(
   const marked = markedEncoding(head);
   if (marked !== null) {
     const text = decodeBytes(head.subarray(0, head.length & ~1), marked)?.text ?? "";
-    return { encoding: marked, lineEnds: lineEndsOf(text) };
+    return { encoding: marked, lineEnds: lineEndsOf(text), hasMark: true };
   }
   const lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
-  return { encoding: ifForeign ? await encodingFrom(workspace, path, head) : "utf-8", lineEnds };
+  const hasMark = Buffer.compare(head.subarray(0, utf8Mark.length), utf8Mark) === 0;
+  return { encoding: ifForeign ? await encodingFrom(workspace, path, head) : "utf-8", lineEnds, hasMark };
 }
 
 /** By the first piece that is not ASCII. */

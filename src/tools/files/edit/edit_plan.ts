@@ -44,20 +44,25 @@ export type PlanProblem =
   | WorkspaceRefusal
   | { readonly edit: WantedEdit; readonly code: string; readonly words: string };
 
-/**
- * Reads the file and makes the edits in memory, each in the text that the one before it left. A file that one read does
- * not give may have up to `maxLargeBytes`.
- */
+/** How large a file may be; `takesLarge`: also larger than one read. */
+export interface EditBounds {
+  readonly maxBytes: number;
+  readonly takesLarge: boolean;
+}
+
+/** Reads the file and makes the edits in memory, each in the text that the one before it left. */
 export async function planFile(
   workspace: Workspace,
   { path, edits }: FileEdits,
-  maxLargeBytes: number,
+  { maxBytes, takesLarge }: EditBounds,
 ): Promise<Result<PlannedFile, PlanProblem>> {
   let read = await workspace.read(path);
-  if (!read.ok && read.error.reason === "too_large" && maxLargeBytes > 0) {
-    read = await readWholeFile(workspace, path, maxLargeBytes);
+  if (!read.ok && read.error.reason === "too_large" && takesLarge) {
+    read = await readWholeFile(workspace, path, maxBytes);
   }
   if (!read.ok) return read;
+  const { sizeBytes } = read.value;
+  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
   const { bytes, sha256 } = read.value;
   const [first] = edits;
   if (sha256 === null || first === undefined) return failure({ reason: "conflict" });
@@ -67,8 +72,8 @@ export async function planFile(
     return failure({ edit: first, code: "not_text", words });
   }
   const { maxWriteBytes } = workspace.limits;
-  const isLarge = bytes.byteLength > maxWriteBytes; // such a file was not written in one call
-  const maxBytes = isLarge ? Math.min(maxLargeBytes, bytes.byteLength + maxWriteBytes) : maxWriteBytes;
+  const isLarge = sizeBytes > maxWriteBytes; // such a file was not written in one call
+  const maxResultBytes = isLarge ? Math.min(maxBytes, sizeBytes + maxWriteBytes) : maxWriteBytes;
   const nextTurn = createFairTurns();
   let { text } = decoded;
   let replacements = 0;
@@ -77,7 +82,7 @@ export async function planFile(
       return failure({ reason: "conflict" });
     }
     await nextTurn();
-    const edited = replaceText(text, edit, maxBytes);
+    const edited = replaceText(text, edit, maxResultBytes);
     if (!edited.ok) return failure({ edit, ...refusalWords(edited.error) });
     text = edited.value.text;
     replacements += edited.value.count;

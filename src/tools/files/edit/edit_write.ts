@@ -3,7 +3,7 @@ import { showName } from "../../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../../workspace/path.ts";
 import type { Outcome, Workspace, WriteOptions, WrittenFile } from "../../../workspace/port.ts";
 import { passagesOf } from "../../../workspace/text/passages.ts";
-import { planFile, type PlannedFile, type PlanProblem } from "./edit_plan.ts";
+import { type EditBounds, planFile, type PlannedFile, type PlanProblem } from "./edit_plan.ts";
 
 const pieceBytes = 1024 * 1024;
 /** Others may write between our reading and writing; the edit is then made anew. */
@@ -17,15 +17,15 @@ export interface WriteFailure {
   readonly kept: readonly string[];
 }
 
-/** `maxLargeBytes`: of a file that is larger than one read. */
+/** `bounds`: of a file that must be read again. */
 export async function writeAll(
   workspace: Workspace,
   planned: readonly PlannedFile[],
-  maxLargeBytes: number,
+  bounds: EditBounds,
 ): Promise<{ readonly written: readonly PlannedFile[] } | WriteFailure> {
   const written: PlannedFile[] = [];
   for (const plan of planned) {
-    const outcome = await writePlan(workspace, plan, maxLargeBytes);
+    const outcome = await writePlan(workspace, plan, bounds);
     if ("problem" in outcome) {
       const kept = await restore(workspace, written);
       return { path: plan.path, problem: outcome.problem, restored: written, kept };
@@ -39,7 +39,7 @@ export async function writeAll(
 async function writePlan(
   workspace: Workspace,
   plan: PlannedFile,
-  maxLargeBytes: number,
+  bounds: EditBounds,
 ): Promise<{ readonly planned: PlannedFile } | { readonly problem: PlanProblem }> {
   let current = plan;
   for (let attempt = 1;; attempt++) {
@@ -48,7 +48,7 @@ async function writePlan(
     const result = await put(workspace, current.path, current.after, options);
     if (result.ok) return { planned: { ...current, afterSha256: result.value.sha256 } };
     if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
-    const again = await planFile(workspace, current, maxLargeBytes);
+    const again = await planFile(workspace, current, bounds);
     if (!again.ok) return { problem: again.error };
     current = again.value;
   }
