@@ -246,6 +246,24 @@ Deno.test("sqlite storage: a full disk rejects the write, keeps what was acknowl
   await storage.close();
 });
 
+Deno.test("sqlite storage: a table without rowids stays as it is where there is no room to write it anew", async () => {
+  await using place = await sqlitePlace();
+  const database = new DatabaseSync(place.path);
+  database.exec(`
+    CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
+    CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE TABLE change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
+    INSERT INTO entry VALUES ('large!', printf('"%.3000000c"', 'x'), 'v', NULL);
+    PRAGMA application_id = ${0x5043554c};
+    PRAGMA user_version = 2;
+  `);
+  const lines = await startStorageProcess(place.location, "fill", { limitKibibytes: 2_048 }).lines;
+  assert.ok(lines.findIndex((line) => line.startsWith("refused: ")) > 2, lines.join("\n"));
+  const { wr } = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get() ?? {};
+  assert.equal(wr, 1);
+  database.close();
+});
+
 Deno.test("sqlite storage: writes wait for another process's lock without keeping the thread, in their order", async () => {
   await using place = await sqlitePlace();
   const storage = await place.open(60_000);

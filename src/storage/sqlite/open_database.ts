@@ -20,6 +20,8 @@ const maxRebuiltBytes = 64 * 2 ** 20;
  * Earlier versions work with either.
  */
 const entryColumns = "(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER)";
+/** What node:sqlite calls all that SQLite refuses. */
+const sqliteErrorCode = "ERR_SQLITE_ERROR";
 const expiryIndex = "CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL";
 
 /** Opens and migrates. Throws {@link UnusableError} for anything but a new file or a database of ours. */
@@ -65,7 +67,7 @@ function toUnusable(error: unknown, path: string): unknown {
     return new UnusableError(`${path} is damaged: ${message}`, restoreRemedy, { cause: error });
   }
   return new UnusableError(
-    `${path} cannot be opened: ${code === "ERR_SQLITE_ERROR" ? message : code}`,
+    `${path} cannot be opened: ${code === sqliteErrorCode ? message : code}`,
     "check that it and all beside it belong to the user who runs this, and that the disk is not full",
     { cause: error },
   );
@@ -127,19 +129,25 @@ function migrate(database: DatabaseSync, path: string): void {
   `);
 }
 
+/** Where it cannot be done, for want of room or a lock, the table stays as it is: the next start tries again. */
 function addRowids(database: DatabaseSync): void {
   if (hasRowids(database) || fileBytes(database) > maxRebuiltBytes) return;
-  database.exec("BEGIN IMMEDIATE");
-  if (!hasRowids(database)) { // another process may have added them while this one waited
-    database.exec(`
-      CREATE TABLE entry_with_rowids ${entryColumns};
-      INSERT INTO entry_with_rowids SELECT key, value, version, expires_at FROM entry ORDER BY key;
-      DROP TABLE entry;
-      ALTER TABLE entry_with_rowids RENAME TO entry;
-      ${expiryIndex};
-    `);
+  try {
+    database.exec("BEGIN IMMEDIATE");
+    if (!hasRowids(database)) { // another process may have added them while this one waited
+      database.exec(`
+        CREATE TABLE entry_with_rowids ${entryColumns};
+        INSERT INTO entry_with_rowids SELECT key, value, version, expires_at FROM entry ORDER BY key;
+        DROP TABLE entry;
+        ALTER TABLE entry_with_rowids RENAME TO entry;
+        ${expiryIndex};
+      `);
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== sqliteErrorCode) throw error;
+    if (database.isTransaction) database.exec("ROLLBACK");
   }
-  database.exec("COMMIT");
 }
 
 function hasRowids(database: DatabaseSync): boolean {
