@@ -75,8 +75,9 @@ function toUnusable(error: unknown, path: string): unknown {
 
 /** Throws {@link UnusableError} unless the database is empty or ours, and not of a later version. */
 export function requireOwn(database: DatabaseSync, path: string): void {
-  const isOwn = readPragma(database, "application_id") === applicationId;
+  // In this order: another process may make its tables meanwhile, and marks them as ours in the same transaction.
   const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
+  const isOwn = readPragma(database, "application_id") === applicationId;
   if (!isOwn && count > 0) {
     throw new UnusableError(`${path} is the database of another program`, "choose another data directory");
   }
