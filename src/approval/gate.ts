@@ -8,15 +8,18 @@ import { digestOf, type HeldCall, takeHeldCall } from "./held_call.ts";
 import { type PlaceReader, placesOf } from "./places.ts";
 import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
+import { type FindTrueNames, namesBehindLinks, needsTrueNames, withTrueNames } from "./true_names.ts";
 import type { RuleStore } from "./rule_store.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../mcp/tool.ts";
+import { showName } from "../workspace/file_display.ts";
 
 interface HoldOptions extends WaitOptions {
   readonly rules: RuleStore;
   readonly clock: Clock;
   readonly placeReader: PlaceReader;
+  readonly findTrueNames: FindTrueNames;
   /** Whether the caller still has the access with which the call began. */
   isLive(principal: Principal): Promise<boolean>;
   /** What a client calls itself. */
@@ -28,33 +31,45 @@ type GateOptions = Omit<HoldOptions, "pageUrl"> & { readonly pageUrl: string | n
 
 /** The tool behind the gate. Without rules a call costs a look at the length of a list. */
 export function gateTool(tool: Tool, options: GateOptions): Tool {
-  const { rules } = options;
+  const { rules, clock } = options;
   const changes = tool.annotations.readOnlyHint !== true;
+  const { name, successor } = tool;
   return {
     ...tool,
     run(input, context) {
       if (rules.current.length === 0) return tool.run(input, context);
       const { subject: person, clientId, grantId } = context.principal;
-      const { name, successor } = tool;
-      const judged: JudgedCall = {
+      const call: JudgedCall = {
         ...{ person, clientId, grantId, tool: name, changes },
         ...(successor === undefined ? {} : { successor }),
         ...placesOf(tool, input, options.placeReader),
       };
-      const rule = firstFitting(rules.current, judged, options.clock());
-      if (rule === null) return tool.run(input, context);
-      if (rule.verdict === "allow") return tool.run(input, withoutQuestions(context));
-      if (rule.verdict === "deny") return denied();
-      const { pageUrl } = options;
-      return pageUrl === null ? noPage : hold(tool, { input, context, judged, rule }, { ...options, pageUrl });
+      const decide = (judged: JudgedCall): ToolOutcome | Promise<ToolOutcome> => {
+        const rule = firstFitting(rules.current, judged, clock());
+        if (rule === null) return tool.run(input, context);
+        if (rule.verdict === "allow") return tool.run(input, withoutQuestions(context));
+        if (rule.verdict === "deny") return denied();
+        const { pageUrl } = options;
+        return pageUrl === null ? noPage : hold(tool, { input, context, call, rule }, { ...options, pageUrl });
+      };
+      if (!needsTrueNames(rules.current, call, clock())) return decide(call);
+      return resolveNames({ call, context }, options).then(decide);
     },
   };
+}
+
+function resolveNames(
+  { call, context }: Pick<Held, "call" | "context">,
+  { rules, clock, findTrueNames }: Pick<GateOptions, "rules" | "clock" | "findTrueNames">,
+): Promise<JudgedCall> {
+  const { principal } = context;
+  return withTrueNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
 }
 
 interface Held {
   readonly input: never;
   readonly context: ToolContext;
-  readonly judged: JudgedCall;
+  readonly call: JudgedCall;
   readonly rule: Rule;
 }
 
@@ -76,9 +91,9 @@ const noPage: ToolOutcome = {
 /** Waits for a decision, then runs the call once, if it would still do what was approved. */
 async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolOutcome> {
   const { input, context } = held;
-  const effect = await describe(tool, held);
-  if (typeof effect !== "string") return effect;
-  const asked = await ask({ ...held, effect }, options);
+  const described = await describe(tool, held, options);
+  if ("ok" in described) return described;
+  const asked = await ask({ ...held, ...described }, options);
   if (typeof asked === "string") return notHeld(asked);
   const decided = asked.call.state === "waiting" ? await waitForDecision(asked, context, options) : asked;
   const { log } = options;
@@ -88,27 +103,39 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   if (decided.call.state === "denied") {
     return { ok: false, code: "denied_by_person", message: deniedWords(decided.call) };
   }
-  const effectNow = decided === asked ? effect : await describe(tool, held);
-  if (typeof effectNow !== "string") return effectNow;
-  if (decided.call.effectDigest !== digestOf(effectNow)) {
-    await ask({ ...held, effect: effectNow }, options); // what was approved has changed since: the page shows what it is now
+  const now = decided === asked ? described : await describe(tool, held, options);
+  if ("ok" in now) return now;
+  if (decided.call.effectDigest !== digestOf(now.effect)) {
+    await ask({ ...held, ...now }, options); // what was approved has changed since: the page shows what it is now
     return waits(options.pageUrl);
   }
-  const rule = firstFitting(options.rules.current, held.judged, options.clock());
+  const rule = firstFitting(options.rules.current, now.judged, options.clock());
   if (rule?.verdict === "deny") return denied();
   if (rule !== null && isStricter(rule, decided.call) || context.signal.aborted) return waits(options.pageUrl);
   if (!await options.isLive(context.principal)) return accessEnded;
   // another call may have used the approval
   if (!await takeHeldCall(options.storage, decided)) return waits(options.pageUrl);
+  const last = await resolveNames(held, options);
+  if (String(last.trueNames?.ofCall) !== String(now.judged.trueNames?.ofCall)) return waits(options.pageUrl);
   log.write("audit", "held_call", { outcome: "runs", by: decided.call.decidedBy, ...fields });
   return await tool.run(input, withoutQuestions(context));
 }
 
-/** What the call would do, or its failure. */
-async function describe(tool: Tool, { input, context }: Held): Promise<string | ToolOutcome> {
-  const effect = await effectOf(tool, input, context);
-  if (effect !== null && "failure" in effect) return effect.failure;
-  return effect?.text ?? JSON.stringify(input, null, 2);
+interface Described {
+  /** What the call would do. */
+  readonly effect: string;
+  readonly judged: JudgedCall;
+}
+
+/** What the call would do to what, or its failure. */
+async function describe(tool: Tool, held: Held, options: HoldOptions): Promise<Described | ToolOutcome> {
+  const { input, context } = held;
+  const judged = await resolveNames(held, options);
+  const found = await effectOf(tool, input, context);
+  if (found !== null && "failure" in found) return found.failure;
+  const behind = namesBehindLinks(judged).map((name) => showName(name === "" ? "." : name));
+  const links = behind.length === 0 ? "" : `Links lead to ${behind.join(", ")}.\n`;
+  return { effect: links + (found?.text ?? JSON.stringify(input, null, 2)), judged };
 }
 
 /** Where a rule decides, the tool does not ask the client's person once more. */

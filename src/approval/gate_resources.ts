@@ -1,8 +1,10 @@
 /** Resources behind the same rules: what no tool may read without a person, no resource gives, lists or completes. */
 import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { Resource, ResourceFamily } from "../mcp/resource.ts";
-import { firstFitting, type Rule } from "./rule.ts";
+import type { Resource, ResourceFamily, ResourceOutcome } from "../mcp/resource.ts";
+import type { ToolContext } from "../mcp/tool.ts";
+import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
+import { type FindTrueNames, needsTrueNames, withTrueNames } from "./true_names.ts";
 import type { RuleStore } from "./rule_store.ts";
 
 interface ResourceGateOptions {
@@ -14,47 +16,63 @@ interface ResourceGateOptions {
   readonly tool: string;
   /** The names of the path or table that an address means. */
   placeOf(uri: string): readonly string[];
+  /** Whether they are paths of the workspace. */
+  isPath(uri: string): boolean;
+  readonly findTrueNames: FindTrueNames;
 }
 
 /** The family behind the gate. */
 export function gateResources(family: ResourceFamily, options: ResourceGateOptions): ResourceFamily {
-  const { rules, clock, tool, placeOf, pageUrl } = options;
-  const stopping = ({ subject: person, clientId, grantId }: Principal, names: readonly string[]): Rule | null => {
+  const { rules, clock, tool, placeOf, pageUrl, isPath, findTrueNames } = options;
+  const stopping = async (principal: Principal, uri: string): Promise<Rule | null> => {
+    const { subject: person, clientId, grantId } = principal;
+    const names = placeOf(uri);
     const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
-    const call = { person, clientId, grantId, tool, changes: false, places, otherNames };
-    const rule = firstFitting(rules.current, call, clock());
+    const paths = isPath(uri) ? names : [];
+    const call: JudgedCall = { person, clientId, grantId, tool, changes: false, places, otherNames, paths };
+    const now = clock();
+    const judged = needsTrueNames(rules.current, call, now)
+      ? await withTrueNames(call, { principal, rules: rules.current, now, find: findTrueNames })
+      : call;
+    const rule = firstFitting(rules.current, judged, now);
     return rule?.verdict === "allow" ? null : rule;
   };
-  const seen = (principal: Principal, listed: readonly Resource[]): readonly Resource[] =>
-    rules.current.length === 0 ? listed : listed.filter(({ uri }) => stopping(principal, placeOf(uri)) === null);
+  const seen = async <T>(principal: Principal, all: readonly T[], uriOf: (each: T) => string): Promise<T[]> => {
+    if (rules.current.length === 0) return [...all];
+    const open: T[] = [];
+    for (const each of all) if (await stopping(principal, uriOf(each)) === null) open.push(each);
+    return open;
+  };
+  const readIfOpen = async (uri: string, context: ToolContext): Promise<ResourceOutcome> => {
+    const rule = await stopping(context.principal, uri);
+    if (rule === null) return await family.read(uri, context);
+    return {
+      refusal: rule.verdict === "deny" || pageUrl === null
+        ? "The owner of this server does not allow this."
+        : "A person has to approve this. Use a tool, whose calls can wait for them.",
+    };
+  };
+  const uriOf = ({ uri }: Resource): string => uri;
   const { listPage, complete } = family;
   return {
     ...family,
     async list(principal) {
-      return seen(principal, await family.list(principal));
+      return await seen(principal, await family.list(principal), uriOf);
     },
     ...listPage === undefined ? {} : {
       async listPage(principal, position, limit) {
         const page = await listPage(principal, position, limit);
-        return page === null ? null : { ...page, resources: seen(principal, page.resources) };
+        return page === null ? null : { ...page, resources: await seen(principal, page.resources, uriOf) };
       },
     },
     ...complete === undefined ? {} : {
       async complete(template, variable, value, others, principal) {
         const values = await complete(template, variable, value, others, principal);
-        if (rules.current.length === 0) return values;
-        return values.filter((each) => stopping(principal, placeOf(filledIn(template, variable, each))) === null);
+        return await seen(principal, values, (each) => filledIn(template, variable, each));
       },
     },
     read(uri, context) {
-      if (rules.current.length === 0) return family.read(uri, context);
-      const rule = stopping(context.principal, placeOf(uri));
-      if (rule === null) return family.read(uri, context);
-      return {
-        refusal: rule.verdict === "deny" || pageUrl === null
-          ? "The owner of this server does not allow this."
-          : "A person has to approve this. Use a tool, whose calls can wait for them.",
-      };
+      return rules.current.length === 0 ? family.read(uri, context) : readIfOpen(uri, context);
     },
   };
 }

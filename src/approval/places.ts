@@ -6,6 +6,8 @@ import type { Tool } from "../mcp/tool.ts";
 interface Places {
   readonly places: readonly string[];
   readonly otherNames: readonly string[];
+  /** Those of both that are paths of the workspace. */
+  readonly paths: readonly string[];
 }
 
 /** Reads what a caller wrote: the name that is meant first, then what else it may mean. */
@@ -13,6 +15,8 @@ export interface PlaceReader {
   pathNames(text: string): readonly string[];
   /** `null` where the input does not say. */
   tableNames(input: { readonly table?: unknown; readonly id?: unknown }): readonly string[] | null;
+  /** Of records that are shown with others. */
+  includedTables(input: { readonly include?: unknown }): readonly string[];
 }
 
 const everything = "";
@@ -28,16 +32,22 @@ const listParameters: ReadonlySet<string> = new Set(["files", "edits", "images",
 export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, reader: PlaceReader): Places {
   const places = new Set(tool.places);
   const otherNames = new Set<string>();
+  const paths = new Set<string>();
+  const addPath = (text: string): void => {
+    const names = reader.pathNames(text);
+    if (paths.size < maxPlaces) { for (const name of names) paths.add(name); }
+    add(names);
+  };
   const add = ([place = everything, ...others]: readonly string[]): void => {
     places.add(places.size < maxPlaces ? place : everything); // too many are judged as all there is
     for (const name of others) otherNames.add(name);
   };
   const look = (members: Readonly<Record<string, unknown>>, depth: number): void => {
     for (const [name, value] of Object.entries(members)) {
-      if (pathParameters.has(name) && typeof value === "string") add(reader.pathNames(value));
+      if (pathParameters.has(name) && typeof value === "string") addPath(value);
       if (!listParameters.has(name) || !Array.isArray(value)) continue;
       for (const each of value) {
-        if (typeof each === "string") add(reader.pathNames(each));
+        if (typeof each === "string") addPath(each);
         else if (isObject(each) && depth < maxDepth) look(each, depth + 1);
       }
     }
@@ -47,7 +57,8 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
     const { shape } = tool.input as { readonly shape?: Readonly<Record<string, unknown>> };
     if (shape !== undefined && ["table", "id"].some((name) => Object.hasOwn(shape, name))) {
       add(reader.tableNames(input) ?? [everything]);
+      for (const name of reader.includedTables(input)) otherNames.add(name);
     }
   }
-  return { places: [...places], otherNames: [...otherNames] };
+  return { places: [...places], otherNames: [...otherNames], paths: [...paths] };
 }

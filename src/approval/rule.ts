@@ -19,6 +19,16 @@ export interface JudgedCall {
   readonly places: readonly string[];
   /** What else the places may be called: counts for what a rule stops. */
   readonly otherNames?: readonly string[];
+  /** Those of both that are paths. */
+  readonly paths?: readonly string[];
+  /** Where they lead through links; see true_names.ts. */
+  readonly trueNames?: TrueNames;
+}
+
+/** Names behind links, as the workspace finds them. */
+interface TrueNames {
+  readonly ofCall: readonly string[];
+  readonly ofRules: ReadonlyMap<string, readonly string[]>;
 }
 
 export const maxTextCharacters = 200;
@@ -56,21 +66,34 @@ export function firstFitting(rules: readonly Rule[], call: JudgedCall, now: numb
   return rules.find((rule) => fits(rule, call, now)) ?? null;
 }
 
+/** Places of rules that may decide about the call: whether they do depends on what its names lead to. */
+export function placesThatDecide(rules: readonly Rule[], call: JudgedCall, now: number): readonly string[] {
+  return rules.flatMap((rule) => rule.place !== undefined && isAboutCaller(rule, call, now) ? [rule.place] : []);
+}
+
 function fits(rule: Rule, call: JudgedCall, now: number): boolean {
+  if (!isAboutCaller(rule, call, now)) return false;
+  const { place } = rule;
+  if (place === undefined) return true;
+  const { ofCall = [], ofRules } = call.trueNames ?? {};
+  const names = [place, ...ofRules?.get(place) ?? []];
+  // A call is let on where all of its places are allowed; it is stopped where one of them is not.
+  if (rule.verdict === "allow") {
+    return call.places.length > 0 && call.places.every((each) => isWithin(each, place, isSameName)) &&
+      ofCall.every((each) => names.some((name) => isWithin(each, name, isSameName)));
+  }
+  return [...call.places, ...call.otherNames ?? [], ...ofCall].some((each) =>
+    names.some((name) => isWithin(each, name, mayBeSameName) || isWithin(name, each, mayBeSameName))
+  );
+}
+
+/** Whether the rule is about such calls, wherever. */
+function isAboutCaller(rule: Rule, call: JudgedCall, now: number): boolean {
   if (rule.until !== undefined && rule.until <= now) return false;
   if (rule.person !== undefined && rule.person !== call.person) return false;
   if (rule.clientId !== undefined && rule.clientId !== call.clientId) return false;
   if (rule.grantId !== undefined && rule.grantId !== call.grantId) return false;
-  if (!isAboutTool(rule, call)) return false;
-  const { place } = rule;
-  if (place === undefined) return true;
-  // A call is let on where all of its places are allowed; it is stopped where one of them is not.
-  if (rule.verdict === "allow") {
-    return call.places.length > 0 && call.places.every((each) => isWithin(each, place, isSameName));
-  }
-  return [...call.places, ...call.otherNames ?? []].some((each) =>
-    isWithin(each, place, mayBeSameName) || isWithin(place, each, mayBeSameName)
-  );
+  return isAboutTool(rule, call);
 }
 
 function isAboutTool({ tool }: Rule, call: JudgedCall): boolean {

@@ -7,7 +7,7 @@ import type { Registration } from "../authorization_server/context.ts";
 import type { FetchDocument } from "../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../config/config.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { serverIcons, toolIcons } from "../http/icons.ts";
+import { serverIcons, withIcons } from "../http/icons.ts";
 import type { Installation } from "./installation.ts";
 import { createAgreedClock } from "../lib/time/agreed_clock.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
@@ -31,7 +31,7 @@ import { createSpellings } from "../resource_server/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { createToolbox } from "./toolbox.ts";
+import { createToolbox, type Toolbox } from "./toolbox.ts";
 import { createTransferAccess } from "./transfer_access.ts";
 
 export interface App {
@@ -120,7 +120,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     }),
     ...(clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
   });
-
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const challenges = createChallenges({ spellingOf, scopes });
   const { verifier } = authorizationServer;
@@ -128,8 +127,10 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
-  const approval = await openApproval(config, { ...dependencies, nameOfClient, isLive: verifier.isLive });
-  const toolbox = await createToolbox(config, {
+  const approval = await openApproval(config, {
+    ...{ ...dependencies, nameOfClient, isLive: verifier.isLive, workspace: () => toolbox.workspace },
+  });
+  const toolbox: Toolbox = await createToolbox(config, {
     ...dependencies,
     ...approval,
     servicenow,
@@ -230,11 +231,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       await records.close();
     },
   };
-}
-
-function withIcons(tool: Tool, origin: string): Tool {
-  const icons = toolIcons(origin, tool.name);
-  return icons.length === 0 ? tool : { ...tool, icons };
 }
 
 /** Where each start would void the link that another instance printed. */

@@ -21,7 +21,7 @@ import { startTelemetry } from "../telemetry/telemetry.ts";
 import { openCallRecords } from "./records/call_records.ts";
 import { openApproval } from "./approval/approval.ts";
 import { systemTimers } from "../lib/time/timers.ts";
-import { createToolbox } from "./toolbox.ts";
+import { createToolbox, type Toolbox } from "./toolbox.ts";
 import { version } from "../version.ts";
 
 interface StdioAppDependencies extends Installation {
@@ -73,8 +73,10 @@ export async function runStdio(
     ...{ ...parts, serverUrl, timers: systemTimers, bounds: {} },
     nameOfClient: () => undefined,
     isLive: () => Promise.resolve(true),
+    workspace: () => toolbox instanceof UnusableError ? fail(toolbox) : toolbox.workspace,
   });
-  const toolbox = await createToolbox(config, { ...parts, ...approval, servicenow, telemetry }).catch((error) => {
+  const opening = createToolbox(config, { ...parts, ...approval, servicenow, telemetry });
+  const toolbox: Toolbox | UnusableError = await opening.catch((error) => {
     if (error instanceof UnusableError) return error;
     throw error;
   });
@@ -118,4 +120,8 @@ export async function runStdio(
     servicenow?.close();
     await toolbox.close();
   }
+}
+
+function fail(error: Error): never {
+  throw error;
 }

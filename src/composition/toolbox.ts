@@ -33,7 +33,7 @@ import type { WorkspaceSource } from "../workspace/port.ts";
 import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces/workspaces.ts";
 
 /** Tools and what they hold open. */
-interface Toolbox {
+export interface Toolbox {
   readonly tools: readonly Tool[];
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];

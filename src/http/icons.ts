@@ -1,6 +1,6 @@
 /** The pictures of the server and its tools, as clients show them (MCP 2025-11-25, `icons`). */
 import type { Endpoint } from "../lib/endpoint.ts";
-import type { Icon } from "../mcp/tool.ts";
+import type { Icon, Tool } from "../mcp/tool.ts";
 
 const frame = (shape: string): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#4f6bd8" stroke-width="1.8" ` +
@@ -30,10 +30,10 @@ export function serverIcons(origin: string): readonly Icon[] {
   return [icon(origin, "portcullis")];
 }
 
-/** The icons of a tool; none for tools of no family. */
-export function toolIcons(origin: string, tool: string): readonly Icon[] {
-  const name = pictureOfFamily.get(tool.split("_", 1)[0] ?? "");
-  return name === undefined ? [] : [icon(origin, name)];
+/** The tool with the icon of its family. */
+export function withIcons(tool: Tool, origin: string): Tool {
+  const name = pictureOfFamily.get(tool.name.split("_", 1)[0] ?? "");
+  return name === undefined ? tool : { ...tool, icons: [icon(origin, name)] };
 }
 
 /** `GET /icons/NAME.svg`. */

@@ -98,8 +98,7 @@ export interface ReadPart {
 /** What is known of a file or directory without its content. */
 export interface EntryInfo {
   readonly kind: "file" | "directory" | "other";
-  /** Of a file; 0 otherwise. */
-  readonly sizeBytes: number;
+  readonly sizeBytes: number; // of a file; 0 otherwise
   /** Milliseconds since the epoch. */
   readonly modifiedAt: number;
 }
@@ -164,6 +163,8 @@ export interface Workspace {
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
   /** What is at the path. */
   stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
+  /** The path's names without links before its end: with a link at its end followed, and kept. */
+  trueNames(path: WorkspacePath): Outcome<readonly string[]>;
   /** The entries of a directory. */
   list(path: WorkspacePath, options?: ListOptions): Promise<Outcome<Listing>>;
   /** Changes or creates the file in one step: readers see the old content or the new. Makes missing parents. */

@@ -104,6 +104,23 @@ Deno.test("a rule about a table stops its labels, its numbers, its links and for
   assert.ok(!fits({ place: "change_request" }, "servicenow_search", { table: "kb_knowledge" }));
 });
 
+Deno.test("a rule about a table holds for records that a call asks to be shown with another one", () => {
+  const read = { id: "INC0010001" };
+  for (
+    const [place, include] of [
+      ["sysapproval_approver", "journal, approvals"],
+      ["sysapproval_approver", " approvals ,ci"],
+      ["cmdb_ci", "ci"],
+      ["problem", "tasks"],
+      ["sys_user", "members"],
+      ["cmn_rota_member", "on_call"],
+    ] as const
+  ) {
+    assert.ok(fits({ place }, "servicenow_get_record", { ...read, include }), `${place}: ${include}`);
+    assert.ok(!fits({ place }, "servicenow_get_record", { ...read, include: "journal" }), place);
+  }
+});
+
 Deno.test("a rule about a tool holds for its former names", () => {
   for (
     const [now, former] of [

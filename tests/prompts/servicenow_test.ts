@@ -70,7 +70,11 @@ Deno.test("a rule about a table, or about reading records, holds for prompts and
   for (const rule of [{ place: "Incident" }, { tool: "servicenow_get_record" }, { place: "task" }]) {
     const rules = { current: [{ id: "r", verdict: "deny", ...rule }] } as unknown as RuleStore;
     const tool = readingToolOf(family.name);
-    const gated = gateResources(family, { rules, clock: Date.now, pageUrl: null, tool, placeOf: placeOfResource });
+    const gated = gateResources(family, {
+      ...{ rules, clock: Date.now, pageUrl: null, tool, placeOf: placeOfResource },
+      isPath: () => false,
+      findTrueNames: () => Promise.resolve([]),
+    });
     const rendered = await servicenowPrompts(gated.read)[0]?.render({ incident: "INC0010001" }, context);
     assert.ok(rendered?.ok === false && rendered.code === "denied_by_rule", JSON.stringify(rule));
   }

@@ -4,7 +4,7 @@ import { gateResources } from "../../approval/gate_resources.ts";
 import { gateTool } from "../../approval/gate.ts";
 import { firstFitting, type JudgedCall, type Rule } from "../../approval/rule.ts";
 import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
-import { placeOfResource, placeReader, readingToolOf } from "./places.ts";
+import { createTrueNames, isPathResource, placeOfResource, placeReader, readingToolOf } from "./places.ts";
 import type { Bounds } from "../bounds.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -13,6 +13,7 @@ import type { Log } from "../../lib/log/log.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { ResourceFamily } from "../../mcp/resource.ts";
 import type { Tool } from "../../mcp/tool.ts";
+import type { WorkspaceSource } from "../../workspace/port.ts";
 import type { Storage } from "../../storage/port.ts";
 
 export interface Approval {
@@ -35,6 +36,8 @@ interface ApprovalParts {
   readonly bounds: Bounds;
   nameOfClient(clientId: string): string | undefined;
   isLive(principal: Principal): Promise<boolean>;
+  /** Opened by the time of the first call. */
+  workspace(): WorkspaceSource;
 }
 
 /** Reads the rules before the first call can come. */
@@ -54,6 +57,7 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
     rules,
     pageUrl,
     placeReader,
+    findTrueNames: createTrueNames(parts.workspace),
     nameOfClient: (id: string) => parts.nameOfClient(id) ?? id,
   };
   return {
@@ -62,7 +66,12 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
     decisions: createDecisions({ ...parts, rules }),
     gate: (tool) => gateTool(tool, options),
     gateResources: (family) =>
-      gateResources(family, { ...parts, rules, pageUrl, tool: readingToolOf(family.name), placeOf: placeOfResource }),
+      gateResources(family, {
+        ...options,
+        tool: readingToolOf(family.name),
+        placeOf: placeOfResource,
+        isPath: isPathResource,
+      }),
     close: () => rules.close(),
   };
 }

@@ -1,10 +1,16 @@
 /** The names that a file or a table may have in a call, for the rules about calls. */
 import type { PlaceReader } from "../../approval/places.ts";
+import type { FindTrueNames } from "../../approval/true_names.ts";
 import { tableNameOf, tableOfNumber } from "../../servicenow/access/known_tables.ts";
+import { tablesOfKind } from "../../servicenow/records/related.ts";
 import { relatedTables } from "../../servicenow/access/related_tables.ts";
 import { parseNamedParts } from "../../tools/files/read_request.ts";
+import { listOf } from "../../tools/servicenow/outcome.ts";
+import { inStoredForm } from "../../tools/files/near_names.ts";
 import { readName } from "../../workspace/file_display.ts";
 import { parseFileUri } from "../../workspace/file_uri.ts";
+import { parseDirectoryPath } from "../../workspace/path.ts";
+import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 
 const recordNumber = /^[A-Za-z]{2,10}\d{4,12}$/;
 
@@ -14,7 +20,7 @@ const tools: ReadonlyMap<string, string> = new Map([
   ["llm_models", "llm_models"],
 ]);
 
-export const placeReader: PlaceReader = { pathNames, tableNames };
+export const placeReader: PlaceReader = { pathNames, tableNames, includedTables };
 
 /** The path, and the files of which its end may ask for a part. */
 function pathNames(text: string): readonly string[] {
@@ -36,6 +42,13 @@ function tableNames(
   return [given, byNumber ?? given].flatMap((each) => [tableNameOf(each), each, ...relatedTables(tableNameOf(each))]);
 }
 
+function includedTables({ include }: { readonly include?: unknown }): readonly string[] {
+  if (typeof include !== "string") return [];
+  const kinds = listOf(include) ?? [];
+  return kinds.flatMap((kind) => Object.hasOwn(tablesOfKind, kind) ? tablesOfKind[kind] ?? [] : [])
+    .flatMap((table) => [table, ...relatedTables(table)]);
+}
+
 /** The names of what a resource is about; none where it is neither a file nor a record. */
 export function placeOfResource(uri: string): readonly string[] {
   const scheme = "servicenow://";
@@ -43,9 +56,29 @@ export function placeOfResource(uri: string): readonly string[] {
     const [table = "", id] = uri.slice(scheme.length).split("/");
     return tableNames(id === undefined ? { id: table } : { table, id }) ?? [""];
   }
-  if (!uri.startsWith("workspace:")) return [];
+  if (!isPathResource(uri)) return [];
   // a directory, as completion suggests it, ends in a slash
   return [parseFileUri(uri.replace(/\/$/, ""))?.text ?? ""];
+}
+
+export function isPathResource(uri: string): boolean {
+  return uri.startsWith("workspace:");
+}
+
+/**
+ * Where a path leads in the workspace that a call uses. What cannot be resolved stands for everything, unless nothing is
+ * there.
+ */
+export function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
+  return async (principal, text) => {
+    const parsed = parseDirectoryPath(text);
+    if (!parsed.ok || parsed.value.segments.length === 0) return []; // no tool takes the path, or it is the root
+    const own = workspaceOf(workspace(), principal);
+    const path = await inStoredForm(own, parsed.value);
+    const names = own.trueNames(path);
+    if (names.ok) return names.value;
+    return ["not_found", "not_a_directory"].includes(names.error.reason) ? [path.text] : [""];
+  };
 }
 
 /** The tool that reads what a family of resources has. */

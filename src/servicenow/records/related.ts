@@ -88,6 +88,19 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
   },
 };
 
+/** Every table that each kind may show. */
+export const tablesOfKind: Readonly<Record<string, readonly string[]>> = {
+  tasks: ["task", "change_task", "problem_task", "sc_task", "incident", "problem", "change_request"],
+  items: ["sc_req_item"],
+  approvals: ["sysapproval_approver"],
+  ci: ["cmdb_ci", "cmdb_rel_ci"],
+  work: ["task"],
+  slas: ["task_sla"],
+  members: ["sys_user_grmember", "sys_user", "sys_user_group"],
+  groups: ["sys_user_grmember", "sys_user", "sys_user_group"],
+  on_call: ["cmn_rota_member", "sys_user"],
+};
+
 /** Of a group its members, of a person their groups. */
 function members({ table, sysId }: Found): readonly RelatedQuery[] {
   if (table === "sys_user_group") return [{ table: "sys_user_grmember", query: `group=${sysId}` }];
@@ -120,7 +133,9 @@ export async function readRelated(
   person: Person,
 ): Promise<Result<RelatedRecords, ServicenowFailure>> {
   const { access, tableApi, instance } = parts;
-  const queries = Object.hasOwn(kinds, kind) ? kinds[kind]?.(found) : undefined;
+  const queries = Object.hasOwn(kinds, kind)
+    ? kinds[kind]?.(found).filter(({ table }) => tablesOfKind[kind]?.includes(table)) // the rules about calls judge these
+    : undefined;
   if (queries === undefined) {
     return invalidInput(
       `include takes journal, attachments, answers, ${Object.keys(kinds).join(", ")}, not ${kind.slice(0, 40)}`,

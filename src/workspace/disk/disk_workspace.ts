@@ -20,7 +20,7 @@ import { readDiskFile, readDiskFileInto } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { openPlain } from "./open.ts";
-import { findInside } from "./resolve.ts";
+import { findInside, trueNamesOf } from "./resolve.ts";
 import { createDirectoryScans } from "./scan.ts";
 import { createStaging } from "./staging/staging.ts";
 import { sweepStaging } from "./staging/sweep.ts";
@@ -120,6 +120,7 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     read: (path, range) => readDiskFile(disk, path, range),
     readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
     stat: (path) => statDiskEntry(disk, path),
+    trueNames: (path) => trueNamesOf(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
     write: (path, bytes, writeOptions) => made((own) => writeDiskFile(own, path, bytes, writeOptions)),
     receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),

@@ -79,6 +79,7 @@ function workspaceWith(
     read: async (path, range) => await readStoreFile(await store(), path, range),
     readInto: async (path, buffer, offset) => await readStoreFileInto(await store(), path, buffer, offset),
     stat: async (path) => await statStoreEntry(await store(), path),
+    trueNames: ({ text }) => success([text]), // it has no links
     list: async (path, listOptions) => await listStoreDirectory(await store(), path, listOptions),
     write: (path, bytes, writeOptions) => settled((each) => writeStoreFile(each, path, bytes, writeOptions)),
     receive: (path, content, receiveOptions) =>

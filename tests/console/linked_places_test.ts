@@ -1,0 +1,138 @@
+/** Rules about places hold for what names lead to: a link in the workspace is no way around them. */
+import assert from "node:assert/strict";
+import { postMcp } from "../fixtures/mcp_call.ts";
+import { type Desk, fileIn, startDesk } from "./desk.ts";
+
+type Input = Record<string, unknown>;
+
+/** Links to a directory and a file, in a directory, through each other, and by another form of their name. */
+async function layOut(root: string): Promise<void> {
+  await Deno.mkdir(`${root}/secret/inner`, { recursive: true });
+  await Deno.mkdir(`${root}/open/deep`, { recursive: true });
+  await Deno.writeTextFile(`${root}/secret/a.txt`, "hidden\n");
+  await Deno.writeTextFile(`${root}/secret/inner/b.txt`, "hidden\n");
+  await Deno.writeTextFile(`${root}/open/own.txt`, "open\n");
+  await Deno.symlink("secret", `${root}/way`);
+  await Deno.symlink("../../secret/inner", `${root}/open/deep/way`);
+  await Deno.symlink("secret/a.txt", `${root}/file`);
+  await Deno.symlink("way/inner", `${root}/chain`);
+  await Deno.symlink(`${root}/secret`, `${root}/absolute`);
+  await Deno.symlink("secret", `${root}/e\u0301tage`);
+  await Deno.symlink("open", `${root}/harmless`);
+}
+
+/** Each way in which a call can name something of the refused place. */
+const calls: readonly (readonly [tool: string, input: Input])[] = [
+  ...["file", "way/a.txt", "chain/b.txt", "open/deep/way/b.txt", "absolute/a.txt", "./way//a.txt"].flatMap((name) => [
+    ["file_read", { filename: name }] as const,
+    ["file_read", { filename: "open/own.txt", files: [name] }] as const,
+    ["file_read", { filename: name, link: true }] as const,
+    ["file_edit", { path: name, edits: [{ old_text: "hidden", new_text: "x" }] }] as const,
+    ["file_edit", { edits: [{ path: name, old_text: "hidden", new_text: "x" }] }] as const,
+    ["file_write", { filename: name, content: "x" }] as const,
+    ["file_write", { filename: name, link: true }] as const,
+    ["file_write", { filename: "open/own.txt", content: "open\n", files: [{ filename: name, content: "x" }] }] as const,
+    ["file_move", { path: name, destination: "open/copy.txt", copy: true }] as const,
+    ["file_move", { path: "open/own.txt", destination: name, copy: true, overwrite: true }] as const,
+    ["file_delete", { path: name }] as const,
+  ]),
+  ["file_read", { filename: "file:1-1" }],
+  ["file_read", { filename: "\u00e9tage/a.txt" }],
+  ["file_read", { filename: "e\u0301tage/a.txt" }],
+  ["file_write", { filename: "way/new.txt", content: "x" }],
+  ["file_write", { filename: "way/new/deeper.txt", content: "x" }],
+  ["file_write", { filename: "open/deep/way/new.txt", content: "x", mode: "create" }],
+  ["file_move", { path: "way/inner", destination: "open/inner" }],
+  ["file_move", { path: "open/own.txt", destination: "way/own.txt" }],
+  ["file_move", { destination: "way/directory" }],
+  ["file_list", { path: "way" }],
+  ["file_list", { path: "open/deep/way/" }],
+  ["file_list", { path: "chain", depth: 3 }],
+  ["file_search", { query: "hidden", path: "way" }],
+  ["file_search", { query: "hidden", path: "absolute/inner" }],
+  ["file_delete", { path: "chain", recursive: true }],
+  ["file_undo", { change: "last" }],
+];
+
+async function stateOf(desk: Desk): Promise<string> {
+  const names = [...Deno.readDirSync(`${desk.place.workspaceDir}/secret`)].map(({ name }) => name).sort();
+  return JSON.stringify([names, await fileIn(desk, "secret/a.txt"), await fileIn(desk, "secret/inner/b.txt")]);
+}
+
+Deno.test("a refused place is refused by every link that leads there, for every tool", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  await layOut(desk.place.workspaceDir);
+  await desk.rule({ place: "secret", verdict: "deny" });
+  const before = await stateOf(desk);
+  for (const [tool, input] of calls) {
+    const { text, isError } = await desk.call(tool, input);
+    const what = `${tool} ${JSON.stringify(input)}: ${text}`;
+    assert.ok(isError && !text.includes("hidden") && text.includes("does not allow"), what);
+  }
+  assert.equal(await stateOf(desk), before);
+  for (
+    const [tool, input] of [["file_read", { filename: "harmless/own.txt" }], ["file_list", { path: "open" }]] as const
+  ) {
+    assert.equal((await desk.call(tool, input)).isError, false, tool);
+  }
+  const answer = async (method: string, params: Input): Promise<string> =>
+    JSON.stringify(await (await postMcp(desk.server.url, { jsonrpc: "2.0", id: 1, method, params }, desk)).json());
+  const ref = { type: "ref/resource", uri: "workspace:///{+path}" };
+  for (const path of ["way/a.txt", "file", "open/deep/way/b.txt"]) {
+    assert.doesNotMatch(await answer("resources/read", { uri: `workspace:///${path}` }), /hidden/);
+  }
+  for (const value of ["way/", "chain/", "open/deep/way/"]) {
+    const { result } = JSON.parse(await answer("completion/complete", { ref, argument: { name: "path", value } }));
+    assert.deepEqual(result.completion.values, [], value);
+  }
+  assert.match(await answer("resources/read", { uri: "workspace:///harmless/own.txt" }), /open/);
+});
+
+Deno.test("a rule about a link holds for what it leads to, by its own name too", async () => {
+  await using desk = await startDesk();
+  await layOut(desk.place.workspaceDir);
+  await desk.rule({ place: "chain", verdict: "deny" });
+  for (const filename of ["chain/b.txt", "secret/inner/b.txt", "way/inner/b.txt"]) {
+    assert.ok((await desk.call("file_read", { filename })).isError, filename);
+  }
+  assert.equal((await desk.call("file_read", { filename: "secret/a.txt" })).isError, false);
+});
+
+Deno.test("a rule that lets on does not let on what a link in its place leads to", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  await layOut(desk.place.workspaceDir);
+  await desk.rule({ verdict: "deny" });
+  await desk.rule({ place: "open", verdict: "allow" }); // goes before the other one
+  assert.equal((await desk.call("file_read", { filename: "open/own.txt" })).isError, false);
+  assert.ok((await desk.call("file_read", { filename: "open/deep/way/b.txt" })).isError);
+});
+
+Deno.test("an approval shows where links lead, and is for that alone", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  const root = desk.place.workspaceDir;
+  await layOut(root);
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  const input = { filename: "way/new.txt", content: "x" };
+  assert.ok((await desk.call("file_write", input)).isError);
+  assert.match((await desk.page("decisions")).html, /Links lead to secret\/new\.txt/);
+  await desk.decide("approve");
+  await Deno.remove(`${root}/way`);
+  await Deno.symlink("open", `${root}/way`);
+  assert.match((await desk.call("file_write", input)).text, /approval/);
+  assert.match((await desk.page("decisions")).html, /Links lead to open\/new\.txt/);
+  await desk.decide("approve");
+  assert.equal((await desk.call("file_write", input)).isError, false);
+  assert.equal(await fileIn(desk, "open/new.txt"), "x");
+});
+
+Deno.test("an agent that puts a link in the place of a directory does not get past a rule", async () => {
+  await using desk = await startDesk();
+  const root = desk.place.workspaceDir;
+  await layOut(root);
+  await desk.rule({ place: "secret", verdict: "deny" });
+  assert.equal((await desk.call("file_read", { filename: "open/own.txt" })).isError, false);
+  for (const [path, destination] of [["open", "aside"], ["way", "open"]]) {
+    await desk.call("file_move", { path, destination });
+  }
+  assert.ok((await desk.call("file_read", { filename: "open/a.txt" })).isError);
+});
