@@ -2,8 +2,8 @@
 import type { Admission } from "../lib/admission.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import { failure, type Result } from "../lib/result.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount } from "./links/link_record.ts";
 import type { ServicenowLinks } from "./links/links.ts";
 import type { Caller } from "./caller.ts";
@@ -58,11 +58,11 @@ export function createCallAs(
   };
 
   const call = async (
-    { subject, signal }: Caller,
+    { subject, signal, held }: Caller,
     request: RequestOf,
     onSend: (request: UpstreamRequest) => void,
   ): Promise<Result<UpstreamReply, UpstreamFailure>> => {
-    const access = await links.access(subject, { signal });
+    const access = held === undefined ? await links.access(subject, { signal }) : success(held.current);
     if (!access.ok) return access;
     const upstream = typeof request === "function" ? request(access.value.account) : request;
     const { accessToken } = access.value;
@@ -71,7 +71,13 @@ export function createCallAs(
     if (answer.ok || answer.error.reason !== "unauthorized") return answer;
     // An administrator may end a token before its time. Nothing was done with it, so a change may be sent again.
     const renewed = await links.access(subject, { signal, refused: accessToken });
-    return renewed.ok ? await send(upstream, { accessToken: renewed.value.accessToken, signal }) : renewed;
+    if (!renewed.ok) return renewed;
+    // Someone who links another account meanwhile: what is done for one is not finished as the other.
+    if (renewed.value.account.sysId !== access.value.account.sysId) {
+      return invalidInput("the user has linked another ServiceNow account during the call: call again");
+    }
+    if (held !== undefined) held.current = renewed.value;
+    return await send(upstream, { accessToken: renewed.value.accessToken, signal });
   };
 
   return async (caller, request) => {
@@ -81,7 +87,7 @@ export function createCallAs(
     if (leftMs <= 0) return failure(timedOut(false));
     const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(leftMs)]);
     let uncertain = false;
-    const answer = await call({ subject: caller.subject, signal }, request, ({ method }) => {
+    const answer = await call({ ...caller, signal }, request, ({ method }) => {
       uncertain = method !== "GET";
     });
     if (answer.ok) return answer;

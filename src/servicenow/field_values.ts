@@ -2,20 +2,32 @@
 import * as z from "zod";
 import type { FieldValue, RecordFields } from "./port.ts";
 
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
-const pair = z.object({ value: z.string().nullish(), display_value: z.string().nullish() });
-const list = z.array(z.unknown());
-
 /**
  * A record as the Table API gives it, parsed to fields in the same order. A journal has no value of its own: its
  * entries are the display value.
  */
 export const recordSchema: z.ZodType<RecordFields> = z.record(
   z.string(),
-  z.union([scalar, pair.transform(toFieldValue), list.transform((items) => JSON.stringify(items))]),
+  // One function, not a union: a record has seventy fields, and a union tries each of its members on each of them.
+  z.unknown().transform((field, { issues }): FieldValue => {
+    if (field === null || typeof field === "string" || typeof field === "number" || typeof field === "boolean") {
+      return field;
+    }
+    if (Array.isArray(field)) return JSON.stringify(field);
+    const { value, display_value: displayValue } = (field ?? {}) as Readonly<Record<string, unknown>>;
+    if (isTextOrNone(value) && isTextOrNone(displayValue) && field !== undefined) {
+      return toFieldValue(value, displayValue);
+    }
+    issues.push({ code: "custom", input: field, message: "no field of a record" });
+    return null;
+  }),
 );
 
-function toFieldValue({ value, display_value: displayValue }: z.output<typeof pair>): FieldValue {
+function isTextOrNone(value: unknown): value is string | null | undefined {
+  return value === undefined || value === null || typeof value === "string";
+}
+
+function toFieldValue(value: string | null | undefined, displayValue: string | null | undefined): FieldValue {
   if (displayValue === undefined || displayValue === null || displayValue === value) return value ?? "";
   if (value === undefined || value === null || value === "") return displayValue;
   return { value, display_value: displayValue };

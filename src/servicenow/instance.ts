@@ -31,6 +31,6 @@ export function instanceUrl(
 ): string {
   const url = new URL(path, origin);
   if (url.origin !== origin) throw new TypeError("A path on the instance must not lead to another host");
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  url.search = new URLSearchParams(query).toString();
   return url.href;
 }

@@ -1,7 +1,7 @@
 /** What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values. */
 import * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
-import { parseJson } from "../lib/json.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { retryAfterSeconds, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
@@ -57,10 +57,12 @@ export function parseResult<Schema extends z.ZodType>(
   schema: Schema,
 ): Result<z.output<Schema>, ServicenowFailure> {
   const body = parseJsonBytes(reply.bytes);
+  const envelope = isObject(body) ? body : {};
   // A query that runs too long is answered with 200, the records found so far, and an error.
-  if (errorEnvelope.safeParse(body).success) return failure({ reason: "unavailable", because: "server_error" });
-  const envelope = z.object({ result: z.unknown() }).safeParse(body);
-  const parsed = schema.safeParse(envelope.data?.result);
+  if ("error" in envelope && errorEnvelope.safeParse(body).success) {
+    return failure({ reason: "unavailable", because: "server_error" });
+  }
+  const parsed = schema.safeParse(envelope["result"]);
   return parsed.success ? success(parsed.data) : failure({ reason: "unavailable", because: "bad_reply" });
 }
 

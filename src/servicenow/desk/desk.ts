@@ -53,7 +53,8 @@ export function createDesk(options: DeskOptions): Desk {
   ): Promise<Result<T, ServicenowFailure>> => {
     const access = await links.access(subject, { signal });
     if (!access.ok) return access;
-    return await job({ subject, signal, deadline: elapsed() + limitMs, account: access.value.account });
+    const held = { current: access.value };
+    return await job({ subject, signal, deadline: elapsed() + limitMs, account: access.value.account, held });
   };
 
   return {

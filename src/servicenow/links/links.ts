@@ -8,7 +8,7 @@ import { refreshLockKey } from "./refresh_lock.ts";
 import type { InstanceTokens } from "../token_endpoint.ts";
 
 /** An access token and whose it is. Lives as long as one call. */
-interface LinkedAccess {
+export interface LinkedAccess {
   readonly accessToken: string;
   readonly account: InstanceAccount;
 }

@@ -8,6 +8,8 @@ const blocks = /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|pre|blockquote|section|
 const withContent = /<(script|style|template|iframe|object|noscript)\b[^]*?(?:<\/\1\s*>|$)/gi;
 const activeElement =
   /<(?:script|style|iframe|object|embed|(?:a|img|svg|form|input|button|link|meta|base|video|audio)\b[^<>=]*=)/i;
+/** Most values: nothing in them can be markup, a mark or misleading. */
+const plainWords = /^[ -;=?-Z\\^-~]*$/;
 const entities: Readonly<Record<string, string>> = {
   amp: "&",
   lt: "<",
@@ -25,6 +27,7 @@ export function plainText(text: string): string {
 
 /** The words of a field or a journal entry; `[code]` is how journals mark HTML (product documentation "Journal fields"). */
 export function wordsOf(text: string): string {
+  if (plainWords.test(text)) return text.trim();
   const bare = text.replace(/\[\/?code\]/gi, "");
   return bare !== text || isHtml(text) ? htmlToText(bare) : plainText(text).trim();
 }

@@ -29,7 +29,8 @@ export function toShownRecord(
     );
   const fields: ShownField[] = [];
   for (const name of new Set(shown)) {
-    if (!mayShowField(table, name.split(".").at(-1) ?? "") || !mayShowField(table, name)) continue;
+    if (!mayShowField(table, name)) continue;
+    if (name.includes(".") && !mayShowField(table, name.split(".").at(-1) ?? "")) continue;
     const value = name === "sys_id" ? sysId : shownValue(record, name);
     if (names === undefined && value === title) continue;
     if (value !== "" || (names !== undefined && name in record)) fields.push({ name, value });

@@ -53,3 +53,25 @@ Deno.test("servicenow_count tells at least, and whose count the rest is, beyond 
     /^incident: at least 10000 that the user may see\nServiceNow counts 10115, which may include records that the user may not see/,
   );
 });
+
+Deno.test("a job that began as one account is not finished as another that the person links meanwhile", async () => {
+  await using place = await openPlace();
+  await place.link("ada", "ada");
+  let relinked = false;
+  const relinking: typeof fetch = async (input, init) => {
+    if (!relinked && String(input).includes("sys_dictionary")) {
+      relinked = true;
+      await place.link("ada", "ben");
+      place.instance.oauth.endTokensOf("ada");
+    }
+    return await fetch(input, init);
+  };
+  const { desk } = place.another({ fetch: relinking });
+  const request = { table: "incident", where: "state=New", limit: 10 };
+  const found = await desk.search(request, callerOf("ada"));
+  assert.ok(!found.ok && found.error.reason === "invalid_input");
+  assert.match(found.error.message, /linked another ServiceNow account during the call: call again/);
+  assert.ok(!place.instance.requests.some(({ user, path }) => user === "ben" && path.startsWith("/api/now/table")));
+  const again = await desk.search(request, callerOf("ada"));
+  assert.ok(again.ok && again.value.records.length === 1, "Ben's own");
+});
