@@ -74,7 +74,9 @@ export async function readHeldCall(storage: Storage, id: string): Promise<Stored
 /** All that wait or were decided lately, the oldest first. */
 export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
   const entries = await storage.list([family], { limit: maxListed });
-  return entries.map(({ value }) => heldShape.parse(value)).sort((a, b) => a.createdAt - b.createdAt);
+  return entries.map(({ value }) => heldShape.parse(value)).sort((a, b) =>
+    a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)
+  );
 }
 
 /**

@@ -1,8 +1,12 @@
 /** Differences as people read them. */
 import { type Html, html } from "../lib/page/html.ts";
 
-/** The lines of a difference, those that come and go marked for eyes and screen readers alike. */
-export function differenceLines(text: string): Html {
+/** A difference, its lines that come and go marked for eyes and screen readers alike; a long one scrolls by keyboard. */
+export function differenceBlock(text: string, label: string): Html {
+  return html`<pre class="difference" tabindex="0" role="group" aria-label="${label}">${differenceLines(text)}</pre>`;
+}
+
+function differenceLines(text: string): Html {
   const isDifference = /^@@ /m.test(text);
   const lines = text.split("\n");
   return html`${

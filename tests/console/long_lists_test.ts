@@ -4,6 +4,8 @@ import { createDecisions } from "../../src/approval/decisions.ts";
 import { digestOf, heldCallId, heldMs, putHeldCall } from "../../src/approval/held_call.ts";
 import { createRuleStore } from "../../src/approval/rule_store.ts";
 import { grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
+import { users } from "../../src/authorization_server/records/user.ts";
+import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { decisionsSection } from "../../src/console/sections/decisions.ts";
 import { connect } from "../authorization_server/harness.ts";
 import { decodeEntities } from "../fixtures/person.ts";
@@ -34,6 +36,34 @@ Deno.test("connections are listed by cursor: each once, whatever page it is on",
   assert.equal(pages, 3);
   assert.equal(seen.length, count);
   assert.equal(new Set(seen).size, count);
+});
+
+Deno.test("tokens and people are listed by cursor, too", async () => {
+  await using harness = await startConsole();
+  const request = { scope: "files:read", lifetimeSeconds: 3_600, userId: "owner" };
+  for (let index = 0; index < 120; index++) {
+    const made = await createOperatorToken(harness.deps, { ...request, name: `Token ${index}` });
+    assert.ok(made.ok);
+    const id = `person${String(index).padStart(3, "0")}`;
+    const person = { id, passwordHash: "", epoch: "", disabled: false, createdAt: 0, passwordChangedAt: 0 };
+    assert.ok(await harness.storage.commit({ puts: [users.put(id, person)] }));
+  }
+  const owner = await signInTo(harness);
+  for (
+    const [path, words, pattern] of [
+      ["/console/connections", "Made before these", /<strong>(Token \d+)<\/strong>/g],
+      ["/console/people", "Further people", /person=(\w+)"/g],
+    ] as const
+  ) {
+    const first = await (await owner.get(path)).text();
+    const next = new RegExp(`href="([^"]+)">${words}`).exec(first)?.[1] ?? "";
+    const second = await (await owner.get(decodeEntities(next))).text();
+    const seen = [first, second].flatMap((
+      page,
+    ) => [...new Set(Array.from(page.matchAll(pattern), ([, name]) => name))]);
+    assert.deepEqual([seen.length, new Set(seen).size], [120, 120], path);
+    assert.ok(!second.includes(words));
+  }
 });
 
 Deno.test("of many calls that wait, the oldest are shown, and the one that a link names comes first", async () => {
@@ -67,15 +97,22 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
       visitor,
       query: new URLSearchParams(query),
       now: clock(),
-      href: (name: string) => `/console/${name}`,
+      href: (name: string, values = {}) => `/console/${name}?${new URLSearchParams(values)}`,
     };
     return (await decisionsSection(decisions).show(visit)).markup;
   };
   const first = await shown();
   assert.equal(first.match(/<article/g)?.length, 20);
-  assert.match(first, /30 more wait behind these/);
+  assert.match(first, /50 calls wait, the oldest first/);
   assert.ok(first.includes("file-0.txt") && first.includes("file-19.txt") && !first.includes("file-20.txt"));
   const linked = await shown(`call=${ids[49]}`);
   assert.ok(linked.indexOf("file-49.txt") > 0 && linked.indexOf("file-49.txt") < linked.indexOf("file-0.txt"));
+  const seen: string[] = [];
+  for (let page: string | undefined = first; page !== undefined;) {
+    seen.push(...Array.from(page.matchAll(/About (file-\d+\.txt)/g), ([, name = ""]) => name));
+    const next: string | undefined = /href="[^"]*\?([^"]+)">Asked after these/.exec(page)?.[1];
+    page = next === undefined ? undefined : await shown(decodeEntities(next));
+  }
+  assert.deepEqual(seen, ids.map((_, index) => `file-${index}.txt`));
   rules.close();
 });

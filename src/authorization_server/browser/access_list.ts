@@ -103,7 +103,7 @@ export async function tokensOf(
   const own = stored.flatMap(({ value }) => userId === null || value.userId === userId ? [value] : []);
   const areLive = await Promise.all(own.map((token) => users.isLiveToken(token)));
   return own.filter((_, index) => areLive[index]).map(({ tokenHash: _hash, userEpoch: _epoch, ...summary }) => summary)
-    .sort((a, b) => b.createdAt - a.createdAt);
+    .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
 }
 
 /** What to end, and who asks; `of` is whose things they may end, `null` for anyone's. */

@@ -1,7 +1,7 @@
 /** One change of files, reached from its line in the audit: what it did, and a button that undoes it. */
 import type { Result } from "../../lib/result.ts";
 import { html } from "../../lib/page/html.ts";
-import { differenceLines } from "../difference.ts";
+import { differenceBlock } from "../difference.ts";
 import { actFields } from "../frame.ts";
 import type { Section, Visit } from "../section.ts";
 import { moment } from "../words.ts";
@@ -44,7 +44,7 @@ export function changeSection(changes: Changes): Section {
       if (change === null) return html`<p>This change is no longer kept, or there is none such.</p>${back}`;
       return html`
         <p><strong>${change.tool}</strong>, for ${person}, on ${moment(change.at)}.</p>
-        <pre class="difference">${differenceLines(change.text)}</pre>
+        ${differenceBlock(change.text, "What it changed")}
         ${change.isUndone ? html`<p class="quiet">It was undone.</p>` : html`
           <form method="post" action="${visit.href("change")}">${actFields(visit.visitor, "undo", { id, person })}
             <button type="submit" class="small">Undo this change</button></form>

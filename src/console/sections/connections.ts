@@ -4,6 +4,7 @@ import type { AccessList, ListedGrant, Vouching } from "../../authorization_serv
 import { type Html, html } from "../../lib/page/html.ts";
 import { actFields } from "../frame.ts";
 import type { LiveParts, Section, Visit } from "../section.ts";
+import { nextLink, pageOf, timeCursor } from "../paging.ts";
 import { dataTable } from "../table.ts";
 import { ago, moment } from "../words.ts";
 
@@ -26,7 +27,7 @@ interface ConnectionsOptions {
 }
 
 /** Rows of one page. */
-const grantsShown = 100;
+const rowsShown = 100;
 
 type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
   readonly access: AccessList;
@@ -38,7 +39,10 @@ export function connectionsSection(options: ConnectionsOptions): Section {
   const listsOf = async (visit: Visit): Promise<LiveParts> => {
     const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
     const [access, used] = await Promise.all([administration.access(of), usage()]);
-    const page = pageOf(access.grants, visit);
+    const page = pageOf(access.grants, visit, {
+      ...{ name: "after", size: rowsShown, falling: true },
+      cursorOf: ({ renewedAt, id }) => timeCursor(renewedAt, id),
+    });
     const vouching = await administration.vouchingFor(page.shown.map(({ clientId }) => clientId));
     const lists = { access, used, toolListTokens };
     return { grants: grantsTable(lists, page, vouching, visit), tokens: tokensTable(lists, visit) };
@@ -85,23 +89,9 @@ function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string
   `;
 }
 
-/** The rows of one page, and the cursor of the next. */
-interface GrantsPage {
-  readonly shown: readonly ListedGrant[];
-  readonly next: string | null;
-}
-
-function pageOf(grants: readonly ListedGrant[], { query }: Visit): GrantsPage {
-  const cursor = query.get("after");
-  const rest = grants.filter((grant) => cursor === null || cursorOf(grant) < cursor);
-  const shown = rest.slice(0, grantsShown);
-  const last = shown.at(-1);
-  return { shown, next: last === undefined || rest.length <= grantsShown ? null : cursorOf(last) };
-}
-
 function grantsTable(
   { access: { isCut }, used, toolListTokens }: Lists,
-  { shown, next }: GrantsPage,
+  { shown, next }: ReturnType<typeof pageOf<ListedGrant>>,
   vouching: ReadonlyMap<string, Vouching>,
   visit: Visit,
 ): Html {
@@ -131,18 +121,13 @@ function grantsTable(
     whenEmpty: "No client has access.",
   });
   return html`${table}${
-    next !== null && html`
-      <p><a href="${visit.href("connections", { ...personOf(visit), after: next })}">Used before these</a></p>
-    `
+    nextLink(visit, {
+      ...{ section: "connections", name: "after", next, words: "Used before these", kept: personOf(visit) },
+    })
   }${
     isCut && html`<p class="quiet">There are more than are shown here. Choose a person under
     People to see all of theirs.</p>`
   }`;
-}
-
-/** The place of a grant in the list: its last use, and its id among those of the same moment. */
-function cursorOf({ renewedAt, id }: ListedGrant): string {
-  return `${String(renewedAt).padStart(15, "0")}.${id}`;
 }
 
 function personOf({ query }: Visit): Readonly<Record<string, string>> {
@@ -178,7 +163,11 @@ function scopesCell(scopes: readonly string[], toolListTokens: Lists["toolListTo
 }
 
 function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit: Visit): Html {
-  const rows = tokens.map((token) => {
+  const { shown, next } = pageOf(tokens, visit, {
+    ...{ name: "tokens", size: rowsShown, falling: true },
+    cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
+  });
+  const rows = shown.map((token) => {
     const name = token.name === "" ? "Unnamed token" : token.name;
     const lastAt = used.get(token.id)?.lastAt;
     return [
@@ -192,7 +181,7 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
       endForm(visit, "token", token.id, name),
     ];
   });
-  return dataTable({
+  const table = dataTable({
     caption: "Tokens, newest first",
     columns: [
       { title: "Token" },
@@ -207,4 +196,8 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
     rows,
     whenEmpty: "There are none. `portcullis token create` makes one.",
   });
+  const words = "Made before these";
+  return html`${table}${
+    nextLink(visit, { section: "connections", name: "tokens", next, words, kept: personOf(visit) })
+  }`;
 }

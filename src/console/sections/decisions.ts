@@ -2,8 +2,9 @@
 import type { Decisions, Extent } from "../../approval/decisions.ts";
 import type { HeldCall } from "../../approval/held_call.ts";
 import { type Html, html } from "../../lib/page/html.ts";
-import { differenceLines } from "../difference.ts";
+import { differenceBlock } from "../difference.ts";
 import { actFields } from "../frame.ts";
+import { nextLink, pageOf, timeCursor } from "../paging.ts";
 import type { Section, Visit } from "../section.ts";
 import { ago, timeOfDay } from "../words.ts";
 
@@ -14,15 +15,19 @@ const callsShown = 20;
 export function decisionsSection(decisions: Decisions): Section {
   const callsOf = async (visit: Visit): Promise<Html> => {
     const waiting = await decisions.waiting(visit.visitor);
-    const chosen = visit.query.get("call");
-    const sorted = [...waiting].sort((a, b) => Number(b.id === chosen) - Number(a.id === chosen));
-    return sorted.length === 0
-      ? html`<p class="quiet">No call waits for you.</p>`
-      : html`${sorted.slice(0, callsShown).map((call) => heldCallItem(call, visit))}${
-        sorted.length > callsShown && html`
-          <p class="quiet">${sorted.length - callsShown} more wait behind these.</p>
-        `
-      }`;
+    const chosen = waiting.find(({ id }) => id === visit.query.get("call"));
+    const others = waiting.filter((call) => call !== chosen);
+    const { shown, next } = pageOf(others, visit, {
+      ...{ name: "after", size: callsShown },
+      cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
+    });
+    if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
+    return html`
+      ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
+      ${chosen !== undefined && heldCallItem(chosen, visit)}
+      ${shown.map((call) => heldCallItem(call, visit))}
+      ${nextLink(visit, { section: "decisions", name: "after", next, words: "Asked after these" })}
+    `;
   };
   return {
     name: "decisions",
@@ -74,10 +79,10 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
       )}.${call.places.length > 0 && html`
         About ${call.places.join(", ")}.
       `}</p>
-      <pre class="difference">${differenceLines(call.effect)}</pre>
+      ${differenceBlock(call.effect, "What it would do")}
       <details id="arguments-${call.id}">
         <summary>The arguments</summary>
-        <pre>${call.arguments}</pre>
+        <pre class="difference" tabindex="0" role="group" aria-label="The arguments">${call.arguments}</pre>
       </details>
       <form method="post" action="${href("decisions")}">
         ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}

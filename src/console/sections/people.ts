@@ -2,6 +2,7 @@
 import type { Administration, UserChange } from "../../authorization_server/administration.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { actFields } from "../frame.ts";
+import { nextLink, pageOf } from "../paging.ts";
 import type { Act, Section, Visit } from "../section.ts";
 import { dataTable } from "../table.ts";
 import { moment } from "../words.ts";
@@ -10,6 +11,9 @@ type User = Awaited<ReturnType<Administration["users"]>>[number];
 
 /** The user who set this server up: disabled and reset at the command line only. */
 const owner = "owner";
+
+/** Rows of one page, by name. */
+const peopleShown = 100;
 
 const named = (form: URLSearchParams): string => form.get("user") ?? "";
 
@@ -64,8 +68,11 @@ export function peopleSection(
     title: "People",
     forAdministrators: true,
     async show(visit) {
-      const all = await administration.users();
-      const rows = all.map((user) => [
+      const { shown, next } = pageOf(await administration.users(), visit, {
+        ...{ name: "after", size: peopleShown },
+        cursorOf: ({ id }) => id,
+      });
+      const rows = shown.map((user) => [
         html`<a href="${visit.href("connections", { person: user.id })}">${user.displayName ?? user.id}</a>`,
         stateOf(user),
         moment(user.createdAt),
@@ -78,6 +85,7 @@ export function peopleSection(
           rows,
           whenEmpty: "No one yet.",
         })}
+        ${nextLink(visit, { section: "people", name: "after", next, words: "Further people" })}
         ${!signInIsElsewhere && inviteForm(visit)}
       `;
     },
