@@ -100,8 +100,8 @@ async function parts(): Promise<readonly Part[]> {
       env: { MANY_PEOPLE_CALLS: "10000" },
     },
     {
-      name: "the console in Chromium, every act in every way",
-      command: task("test", "tests/browser/console_acts_test.ts"),
+      name: "the console in Chromium, every act in every way, and a day's load",
+      command: task("test", "tests/browser/console_acts_test.ts", "tests/browser/console_load_test.ts"),
       env: { CONSOLE_VISITS: "all" },
     },
     { name: "conformance", command: task("conformance"), missing: isInstalled("npm") ? null : "there is no npm" },

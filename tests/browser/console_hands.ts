@@ -48,7 +48,7 @@ export function keyboardOf(page: Page): Hands {
 /** Presses Tab until the element has the focus. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
-  const near: number = await target.evaluate(stopsBefore);
+  const near = await target.evaluate(stopsBefore);
   for (let presses = 0; presses < near - 3; presses++) await page.keyboard.press("Tab");
   for (let presses = 0; presses < 150; presses++) {
     if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return;
@@ -57,9 +57,19 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
   assert.fail("Tab does not lead there");
 }
 
+/** What is used of the page's document, whose types this program does not have. */
+interface PageElement {
+  readonly ownerDocument: {
+    readonly activeElement: PageElement;
+    querySelectorAll(selector: string): Iterable<PageElement>;
+  };
+  getClientRects(): { readonly length: number };
+}
+
 /** About how many elements Tab stops at between the one that has the focus and this one: pressed without looking. */
-const stopsBefore = `(element) => {
+function stopsBefore(target: unknown): number {
+  const element = target as PageElement;
   const kinds = "a[href], button, select, summary, [tabindex], input:not([type=hidden], [type=radio])";
-  const stops = [...document.querySelectorAll(kinds)].filter((each) => each.getClientRects().length > 0);
-  return stops.indexOf(element) - stops.indexOf(document.activeElement) - 1;
-}`;
+  const stops = [...element.ownerDocument.querySelectorAll(kinds)].filter((each) => each.getClientRects().length > 0);
+  return stops.indexOf(element) - stops.indexOf(element.ownerDocument.activeElement) - 1;
+}
