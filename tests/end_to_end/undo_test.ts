@@ -61,6 +61,18 @@ async function undoAll({ done, refused, call }: FileServer): Promise<void> {
   assert.equal(await read("a.txt"), "one", "an undoing is undone by its id");
   assert.match(await refused("file_undo", { change: idOf(list) }), /change [0-9a-z]+ undid it already/);
   assert.equal((await call("file_undo", { change: "nonsense" })).ok, false);
+
+  // the last is now the undoing of an undoing, then the change before it
+  await done("file_write", { filename: "b.txt", content: "b" });
+  const last = await done("file_undo", { change: "last" });
+  const [, again = ""] = /undo (\S+) to redo it$/.exec(last.text) ?? [];
+  await done("file_undo", { change: again });
+  assert.equal(await read("b.txt"), "b");
+  await done("file_undo", { change: "last" });
+  assert.match(await refused("file_read", { filename: "b.txt" }), /no such file/);
+  await done("file_undo", { change: "last" });
+  assert.match(await refused("file_read", { filename: "a.txt" }), /no such file/);
+  assert.match(await refused("file_undo", { change: "last" }), /There is no change of yours to undo/);
 }
 
 needing("workspace directory").test(

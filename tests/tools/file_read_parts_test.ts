@@ -28,6 +28,21 @@ Deno.test("file_read gives the lines that head, tail and the range ask for", () 
     assert.equal((await failureOf(read, { filename: "a", cursor: "?" })).code, "invalid_arguments");
   }));
 
+Deno.test("an answer with fewer of the last lines than were asked for says so, and others do not", async () => {
+  for (const maxReadBytes of [100_000, 500]) {
+    await withWorkspace(async ({ root, workspace }) => {
+      Deno.writeTextFileSync(`${root}/a`, "123456789\n".repeat(100));
+      const read = fileReadTool(workspace);
+      const noticeOf = async (input: Record<string, unknown>): Promise<string> => (await answerOf(read, input)).text;
+      assert.match(
+        await noticeOf({ filename: "a:-20", max_bytes: 100 }),
+        /more were asked for: give a larger max_bytes/,
+      );
+      assert.doesNotMatch(await noticeOf({ filename: "a:-20", max_bytes: 300 }), /more were asked for/);
+    }, { limits: { maxReadBytes } });
+  }
+});
+
 Deno.test("a text larger than one read comes in parts that join to the whole, whatever its lines and characters", async () => {
   const line = fc.string({ unit: fc.constantFrom("a", "é", "€", "😀", " "), maxLength: 60 });
   await fc.assert(

@@ -134,6 +134,8 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
         "invalid_request",
         /199 bytes/,
       ],
+      [{ files: ["lines.log:41-50"] }, "invalid_request", /lines\.log has nothing at the lines.*: it has 40 lines\.$/],
+      [{ files: ["many.log:100001"] }, "invalid_request", /many\.log has nothing at the lines that are asked for\.$/],
       [{ files: nine }, "invalid_request", /8 images/],
       [{ files: nine, messages: [{ role: "user", content: "", files: nine }] }, "invalid_request", /8 images|16 files/],
     ];

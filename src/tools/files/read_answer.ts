@@ -90,7 +90,11 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
           part.characters ? "" : ","
         } are untrusted file text`
     }, of ${bytes(facts.sizeBytes)} in all${details}${
-      cursor === undefined ? "" : `; there is more: call again with cursor ${cursor}, or a larger max_bytes`
+      cursor !== undefined
+        ? `; there is more: call again with cursor ${cursor}, or a larger max_bytes`
+        : part.isShort
+        ? "; more were asked for: give a larger max_bytes, or name a range"
+        : ""
     })`;
   return {
     code: null,

@@ -49,6 +49,8 @@ export interface TextPart {
   /** Which characters of the line these are, where not lines were asked for. */
   readonly characters?: { readonly first: number; readonly count: number; readonly lineEnd: number | null };
   readonly next: ReadCursor | null;
+  /** Whether the bound left out some of the last lines that were asked for. */
+  readonly isShort?: boolean;
   readonly encoding: TextEncoding;
 }
 
@@ -94,6 +96,7 @@ export function selectText(
     totalLines,
     isWhole,
     next: next === null ? null : toCursor(version, next, lastLine),
+    isShort: tail !== undefined && part.byteLength < wanted.byteLength,
     encoding: decoded.encoding,
   });
 }
@@ -198,6 +201,7 @@ async function readBytePart(
     totalLines: null,
     isWhole: false,
     next: isCut ? toCursor(version, next, lastLine) : null,
+    isShort: "isComplete" in read.value && !(read.value.isComplete && part.byteLength === read.value.bytes.byteLength),
     encoding: decoded.encoding,
     sizeBytes,
     modifiedAt,

@@ -82,12 +82,16 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     }
     const textBytes = Buffer.byteLength(read.value.content);
     // A text that was cut must not pass for the whole: the model would answer about a part of it.
-    if (textBytes > roomBytes || isCut(read.value, lines)) {
+    if (textBytes > roomBytes || read.value.next !== null || read.value.isShort) {
       const fitting = linesThatFit(file, read.value, lines, roomBytes);
       return failure(tooMuchText({ file, maxTextBytes, isFirst: usedBytes === 0, fitting }));
     }
     usedBytes = maxTextBytes - roomBytes + textBytes;
-    const { content: text, startLine } = read.value;
+    const { content: text, startLine, totalLines, isWhole } = read.value;
+    if (text === "" && !isWhole) {
+      const end = totalLines === null ? "" : `: it has ${totalLines} line${totalLines === 1 ? "" : "s"}`;
+      return failure(invalid(`${file} has nothing at the lines that are asked for${end}.`));
+    }
     return success({ text, file, startLine });
   };
 
@@ -129,11 +133,6 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     if (images > maxImages) return failure(invalid(`A call may hold ${maxImages} images; leave some out.`));
     return success(loaded);
   };
-}
-
-/** Whether less was read than the lines ask for; the end of a file is cut at its beginning. */
-function isCut({ next, lines, startLine }: TextPart, { tail }: LineRequest): boolean {
-  return next !== null || (tail !== undefined && lines < tail && startLine !== 1);
 }
 
 /** A name for the lines of the part that fit, at its beginning or, of the last lines, at its end; `null` for none. */

@@ -141,20 +141,44 @@ async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutc
   return { ok: true, content: [{ type: "text", text }], structuredContent: { changes } };
 }
 
-/** The newest that is not undone; an undoing is undone by its id. */
+/** An undoing, and what it undid: followed back to a change, it redoes that where their number is even. */
+interface Undoing {
+  readonly change: Change;
+  /** The oldest of the undoings that were met, and how many there are. */
+  oldest: string;
+  depth: number;
+  isRedo: boolean | null;
+}
+
+/** The newest that is not undone: a change, or what redid one. Other undoings are undone by their ids. */
 async function lastChange(trash: Trash, principal: Principal): Promise<Change | null> {
+  const undoings: Undoing[] = []; // not undone, and newer than `last`
+  let last: Change | null = null;
   for await (const change of ownChanges(trash, principal)) {
-    if (change.undoneBy === null && change.by?.tool !== toolName) return change;
+    const undoing = undoings.find(({ oldest }) => oldest === change.undoneBy);
+    if (undoing !== undefined && isUndoing(change)) {
+      Object.assign(undoing, { oldest: change.id, depth: undoing.depth + 1 });
+    } else if (undoing !== undefined) undoing.isRedo = undoing.depth % 2 === 0;
+    if (last === null && change.undoneBy === null) {
+      if (isUndoing(change)) undoings.push({ change, oldest: change.id, depth: 1, isRedo: null });
+      else last = change;
+    }
+    while (undoings[0]?.isRedo === false) undoings.shift();
+    if (undoings[0]?.isRedo === true) return undoings[0].change;
+    if (undoings.length === 0 && last !== null) return last;
   }
-  return null;
+  return undoings.find(({ isRedo }) => isRedo)?.change ?? last;
+}
+
+function isUndoing({ by }: Change): boolean {
+  return by?.tool === toolName;
 }
 
 /** The newest change since, of the same user and client, that is in the way. */
 async function laterChange(trash: Trash, principal: Principal, { id }: Change, path: string): Promise<string | null> {
   for await (const later of ownChanges(trash, principal)) {
     if (later.id <= id) return null;
-    const isUndoing = later.by?.tool === toolName;
-    if (!isUndoing && later.undoneBy === null && later.steps.some(({ step }) => isAbout(step.path, path))) {
+    if (!isUndoing(later) && later.undoneBy === null && later.steps.some(({ step }) => isAbout(step.path, path))) {
       return later.id;
     }
   }
