@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAccessRules } from "../../src/workspace/access_rules.ts";
-import { createCheckedAccess } from "../../src/workspace/disk/checked_directory.ts";
+import { createCheckedAccess } from "../../src/workspace/disk/checked/checked_directory.ts";
 import type { DiskListing } from "../../src/workspace/disk/directory.ts";
 import { createDirectoryScans, type DirectoryScans } from "../../src/workspace/disk/scan.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { success } from "../../src/lib/result.ts";
 import { createAccessRules } from "../../src/workspace/access_rules.ts";
-import { createCheckedAccess } from "../../src/workspace/disk/checked_directory.ts";
+import { createCheckedAccess } from "../../src/workspace/disk/checked/checked_directory.ts";
 import { createStaging } from "../../src/workspace/disk/staging/staging.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import { until } from "../fixtures/until.ts";
@@ -36,7 +36,7 @@ Deno.test("workers that make the staging directory of a new workspace at the sam
   const source = (file: string) => JSON.stringify(new URL(`../../src/workspace/${file}`, import.meta.url));
   const program = `
     import { createAccessRules } from ${source("access_rules.ts")};
-    import { createCheckedAccess } from ${source("disk/checked_directory.ts")};
+    import { createCheckedAccess } from ${source("disk/checked/checked_directory.ts")};
     import { createStaging } from ${source("disk/staging/staging.ts")};
     onmessage = ({ data: { path, id, gate } }) => {
       let ids = 0;

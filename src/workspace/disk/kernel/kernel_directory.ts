@@ -2,12 +2,9 @@
  * Directories by their descriptors: the kernel resolves each name below an open directory, and refuses links, other
  * mounts and what leads out (src/kernel/descriptor.ts). What was reached stays what it is, whatever others rename.
  */
-import { setImmediate } from "node:timers";
-import type { Descriptor, KernelRoots } from "../../kernel/descriptor.ts";
-import type { EntryStatus } from "../../kernel/entry_status.ts";
-import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../../kernel/numbers.ts";
-import { createFairTurns } from "../text/fair_turns.ts";
-import type { EntryKind } from "../listing.ts";
+import type { Descriptor, KernelRoots } from "../../../kernel/descriptor.ts";
+import type { EntryStatus } from "../../../kernel/entry_status.ts";
+import { createFairTurns } from "../../text/fair_turns.ts";
 import {
   type DiskAccess,
   type DiskDirectory,
@@ -16,16 +13,17 @@ import {
   type DiskListing,
   type DiskLock,
   identityOf,
-  isForeign,
   isSame,
-} from "./directory.ts";
-import { errorCode, unlinkable } from "./refusal.ts";
+} from "../directory.ts";
+import { errorCode, unlinkable } from "../refusal.ts";
+import { KernelFile, openFile } from "./kernel_file.ts";
+import { KernelListing } from "./kernel_listing.ts";
+import { Opened } from "./opened.ts";
+import { removeBelow } from "./remove_below.ts";
 
 /** The file system does not know the kind of rename, or the kernel the flag. */
 const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP"]);
 const encoder = new TextEncoder();
-/** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */
-const maxRelativePath = 1_365;
 
 /** The way to the workspace whose directory has this real path. */
 export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess {
@@ -106,7 +104,7 @@ class KernelDirectory implements DiskDirectory {
   }
 
   openFile(name: string): DiskFile | null {
-    return openFile(this.#descriptor.open(name, "read"), ({ isFile }) => isFile);
+    return openFile(this.#descriptor.open(name, "read"));
   }
 
   openOwn(name: string): DiskFile | null {
@@ -125,7 +123,7 @@ class KernelDirectory implements DiskDirectory {
 
   openLock(name: string, create: boolean): DiskLock | null {
     if (!create && this.statusOf(name)?.isFile !== true) return null;
-    return openFile(this.#descriptor.open(name, create ? "create_lock" : "lock"), ({ isFile }) => isFile);
+    return openFile(this.#descriptor.open(name, create ? "create_lock" : "lock"));
   }
 
   openSelf(): DiskLock {
@@ -150,12 +148,12 @@ class KernelDirectory implements DiskDirectory {
   }
 
   removeTree(name: string): void {
-    for (const _ of this.#removeBelow(name)) continue;
+    for (const _ of removeBelow(this.#descriptor, this.#root, name)) continue;
   }
 
   async removeTreeInTurns(name: string): Promise<void> {
     const nextTurn = createFairTurns();
-    for (const _ of this.#removeBelow(name)) await nextTurn();
+    for (const _ of removeBelow(this.#descriptor, this.#root, name)) await nextTurn();
   }
 
   rename(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): void {
@@ -232,169 +230,9 @@ class KernelDirectory implements DiskDirectory {
     throw Object.assign(new Error("another entry was in the place of what was found"), { code: "ESTALE" });
   }
 
-  /** Removes what is there, the deepest first, and yields after each entry. */
-  *#removeBelow(name: string): Generator<void> {
-    const entry = this.statusOf(name);
-    if (entry === null) return;
-    if (!entry.isDirectory || isForeign(this.#root, entry)) return this.removeFile(name);
-    const pending = [name];
-    for (let path; (path = pending.at(-1)) !== undefined;) {
-      const slash = path.lastIndexOf("/");
-      if (path.length > maxRelativePath) {
-        using holder = new Opened(this.#descriptor.open(path.slice(0, slash), "directory"));
-        yield* new KernelDirectory(holder.descriptor, this.#root, this.#reached).#removeBelow(path.slice(slash + 1));
-        pending.pop();
-        continue;
-      }
-      const below: string[] = [];
-      using holder = new Opened(this.#descriptor.open(path, "list"));
-      const directory = holder.descriptor;
-      for (let batch; (batch = directory.readEntries()).length > 0;) {
-        for (const { name: each, type } of batch) {
-          const isDirectory = type === DT_DIR || (type === DT_UNKNOWN && directory.statusOf(each)?.isDirectory);
-          if (isDirectory) below.push(`${path}/${each}`);
-          else directory.removeFile(each);
-          yield;
-        }
-      }
-      if (below.length > 0) {
-        pending.push(...below);
-        continue;
-      }
-      pending.pop();
-      using parent = slash < 0 ? null : new Opened(this.#descriptor.open(path.slice(0, slash), "directory"));
-      (parent?.descriptor ?? this.#descriptor).removeDirectory(path.slice(slash + 1));
-      yield;
-    }
-  }
-
   static descriptorOf(directory: DiskDirectory): Descriptor {
     if (!(#descriptor in directory)) throw new TypeError("a directory of another access");
     return directory.#descriptor;
   }
 }
 const { descriptorOf } = KernelDirectory;
-
-/** Closes a descriptor at the end of a block. */
-class Opened implements Disposable {
-  constructor(readonly descriptor: Descriptor) {}
-
-  [Symbol.dispose](): void {
-    this.descriptor.close();
-  }
-}
-
-class KernelListing implements DiskListing {
-  readonly info: EntryStatus;
-  readonly #descriptor: Descriptor;
-  readonly #root: DiskInfo;
-
-  constructor(descriptor: Descriptor, root: DiskInfo) {
-    this.#descriptor = descriptor;
-    this.#root = root;
-    this.info = descriptor.status();
-  }
-
-  *entries(): Generator<{ readonly name: string; readonly kind: EntryKind }> {
-    for (const batch of this.#batches()) yield* batch;
-  }
-
-  async *entriesInTurns(): AsyncGenerator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
-    for (const batch of this.#batches()) {
-      yield batch;
-      await new Promise<void>((resolve) => void setImmediate(resolve)); // a batch takes a millisecond or two
-    }
-  }
-
-  entryOf(name: string): EntryStatus | null {
-    return this.#descriptor.statusOf(name);
-  }
-
-  detailsOf(name: string): EntryStatus | null {
-    const status = this.entryOf(name);
-    return status === null || isForeign(this.#root, status) ? null : status;
-  }
-
-  lookAgain(): EntryStatus {
-    return this.#descriptor.status();
-  }
-
-  [Symbol.dispose](): void {
-    this.#descriptor.close();
-  }
-
-  *#batches(): Generator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
-    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) {
-      yield batch.map(({ name, type }) => ({ name, kind: this.#kindOf(name, type) }));
-    }
-  }
-
-  #kindOf(name: string, type: number): EntryKind {
-    if (type === DT_REG) return "file";
-    if (type === DT_DIR) return "directory";
-    if (type === DT_LNK) return "link";
-    const status = type === DT_UNKNOWN ? this.#descriptor.statusOf(name) : null; // a file system that does not tell
-    if (status === null) return "other";
-    return status.isSymlink ? "link" : status.isDirectory ? "directory" : status.isFile ? "file" : "other";
-  }
-}
-
-class KernelFile implements DiskFile, DiskLock {
-  readonly #descriptor: Descriptor;
-
-  constructor(descriptor: Descriptor, readonly info: EntryStatus) {
-    this.#descriptor = descriptor;
-  }
-
-  read(buffer: Uint8Array, position: number): number {
-    return this.#descriptor.read(unshared(buffer), position);
-  }
-
-  readLater(buffer: Uint8Array, position: number): Promise<number> {
-    return this.#descriptor.readLater(unshared(buffer), position);
-  }
-
-  write(bytes: Uint8Array): Promise<void> {
-    return this.#descriptor.write(unshared(bytes));
-  }
-
-  flush(): Promise<void> {
-    return this.#descriptor.flush();
-  }
-
-  setMode(mode: number): void {
-    this.#descriptor.setMode(mode);
-  }
-
-  setOwner(uid: number, gid: number): void {
-    this.#descriptor.setOwner(uid, gid);
-  }
-
-  lock(): void {
-    this.#descriptor.lock();
-  }
-
-  tryLock(): boolean {
-    return this.#descriptor.tryLock();
-  }
-
-  unlock(): void {
-    this.#descriptor.unlock();
-  }
-
-  close(): void {
-    this.#descriptor.close();
-  }
-}
-
-/** No part of the server shares memory between threads. */
-function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return bytes as Uint8Array<ArrayBuffer>;
-}
-
-function openFile(descriptor: Descriptor, isWanted: (info: EntryStatus) => boolean): KernelFile | null {
-  const info = descriptor.status();
-  if (isWanted(info)) return new KernelFile(descriptor, info);
-  descriptor.close();
-  return null;
-}

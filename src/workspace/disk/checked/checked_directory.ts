@@ -2,27 +2,9 @@
  * Directories by their paths, where the kernel cannot confine names: each use is checked before and after. Another
  * process that swaps a directory for a link at the right moment can still get past the checks.
  */
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fdatasync,
-  fstatSync,
-  linkSync,
-  openSync,
-  read,
-  readSync,
-  rmdirSync,
-  type Stats,
-  write,
-  writeSync,
-} from "node:fs";
-import { promisify } from "node:util";
-import type { AccessRules } from "../access_rules.ts";
-import { firstUnknown } from "../file_display.ts";
-import { isReserved } from "../path.ts";
-import type { EntryKind } from "../listing.ts";
+import { closeSync, constants, linkSync, openSync, rmdirSync, writeSync } from "node:fs";
+import type { AccessRules } from "../../access_rules.ts";
+import { isReserved } from "../../path.ts";
 import {
   type DiskAccess,
   type DiskDirectory,
@@ -31,17 +13,12 @@ import {
   type DiskListing,
   type DiskLock,
   isSame,
-} from "./directory.ts";
-import { errorCode, unlinkable } from "./refusal.ts";
-
-/** More of them in one directory look alike: the halves that come first in a pair. */
-const maxUnknownNames = 999;
+} from "../directory.ts";
+import { errorCode, unlinkable } from "../refusal.ts";
+import { fileOf, toLock } from "./checked_file.ts";
+import { createTrueNames, lstatOrNull, realPathOf, toEntry, withSlashes } from "./true_names.ts";
 
 const appendFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
-
-const readAsync = promisify(read);
-const writeAsync = promisify(write);
-const fdatasyncAsync = promisify(fdatasync);
 
 /** The way to the workspace whose directory has this real path. */
 export function createCheckedAccess(path: string, rules: AccessRules): DiskAccess {
@@ -126,11 +103,12 @@ class CheckedDirectory implements DiskDirectory {
     // O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer
     const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      const info = toInfo(fstatSync(descriptor));
+      const file = fileOf(descriptor);
+      const { info } = file;
       // between any two steps another process may swap a directory or the file; what was opened must be what was found
       const isUnchanged = info.isFile && isSame(info, found) && this.isStillInside(name) &&
         isSame(Deno.lstatSync(path), info);
-      if (isUnchanged) return new CheckedFile(descriptor, info);
+      if (isUnchanged) return file;
     } catch (error) {
       closeSync(descriptor);
       throw error;
@@ -142,18 +120,18 @@ class CheckedDirectory implements DiskDirectory {
   openOwn(name: string): DiskFile | null {
     if (this.statusOf(name)?.isFile !== true) return null;
     const descriptor = openSync(this.#at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
+    return fileOf(descriptor);
   }
 
   createFile(name: string): DiskFile {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const descriptor = openSync(this.#at(name), flags, 0o666);
-    return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
+    return fileOf(descriptor);
   }
 
   openToAppend(name: string): DiskFile {
     const descriptor = openSync(this.#at(name), appendFlags, 0o600);
-    return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
+    return fileOf(descriptor);
   }
 
   openLock(name: string, create: boolean): DiskLock | null {
@@ -215,9 +193,7 @@ class CheckedDirectory implements DiskDirectory {
     return true;
   }
 
-  exchange(): boolean {
-    return false; // node:fs has no such rename
-  }
+  readonly exchange = (): boolean => false; // node:fs has no such rename
 
   link(name: string, to: DiskDirectory, newName: string): boolean {
     try {
@@ -271,103 +247,3 @@ class CheckedDirectory implements DiskDirectory {
   }
 }
 const { pathIn } = CheckedDirectory;
-
-class CheckedFile implements DiskFile {
-  readonly #descriptor: number;
-
-  constructor(descriptor: number, readonly info: DiskInfo) {
-    this.#descriptor = descriptor;
-  }
-
-  read(buffer: Uint8Array, position: number): number {
-    return readSync(this.#descriptor, buffer, 0, buffer.byteLength, position);
-  }
-
-  async readLater(buffer: Uint8Array, position: number): Promise<number> {
-    return (await readAsync(this.#descriptor, buffer, 0, buffer.byteLength, position)).bytesRead;
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    let written = 0;
-    while (written < bytes.byteLength) {
-      const length = bytes.byteLength - written;
-      written += (await writeAsync(this.#descriptor, bytes, written, length, null)).bytesWritten;
-    }
-  }
-
-  async flush(): Promise<void> {
-    await fdatasyncAsync(this.#descriptor);
-  }
-
-  setMode(mode: number): void {
-    fchmodSync(this.#descriptor, mode);
-  }
-
-  setOwner(uid: number, gid: number): void {
-    fchownSync(this.#descriptor, uid, gid); // never by path: another process could lead that to any file
-  }
-
-  close(): void {
-    closeSync(this.#descriptor);
-  }
-}
-
-function toLock(file: Deno.FsFile): DiskLock {
-  return {
-    info: file.statSync(),
-    lock: () => file.lockSync(true),
-    tryLock: () => file.tryLockSync(true),
-    unlock: () => file.unlockSync(),
-    close: () => file.close(),
-  };
-}
-
-function toInfo(stats: Stats): DiskInfo {
-  const { dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime } = stats;
-  const kind = { isFile: stats.isFile(), isDirectory: stats.isDirectory(), isSymlink: stats.isSymbolicLink() };
-  return { ...kind, dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime };
-}
-
-/**
- * Tells names that hold U+FFFD from those of which Deno says it in place of bytes that are not UTF-8: these get a half
- * of a surrogate pair, which reaches nothing, and another one for each.
- */
-function createTrueNames(directory: string): (name: string) => string {
-  const real = new Set<string>();
-  let unknown = 0;
-  return (name) => {
-    if (!name.includes("\ufffd")) return name;
-    if (!real.has(name) && lstatOrNull(`${directory}/${name}`) !== null) {
-      real.add(name);
-      return name;
-    }
-    return name.replaceAll("\ufffd", String.fromCharCode(firstUnknown + Math.min(unknown++, maxUnknownNames)));
-  };
-}
-
-function toEntry(
-  { name, isFile, isDirectory, isSymlink }: Deno.DirEntry,
-  nameOf: (name: string) => string,
-): { name: string; kind: EntryKind } {
-  return { name: nameOf(name), kind: isSymlink ? "link" : isDirectory ? "directory" : isFile ? "file" : "other" };
-}
-
-/** What is at `path`, or `null` when there is nothing. Throws every other error. */
-function lstatOrNull(path: string): Deno.FileInfo | null {
-  try {
-    return Deno.lstatSync(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
-}
-
-/** The real path, with slashes on Windows too. */
-export function realPathOf(path: string): string {
-  return withSlashes(Deno.realPathSync(path));
-}
-
-/** On Windows a backslash separates names too: one left in a link's target could hide a `..`. */
-function withSlashes(path: string): string {
-  return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
-}

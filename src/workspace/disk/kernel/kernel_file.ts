@@ -1,0 +1,65 @@
+/** An open file, or what is locked, by its descriptor. */
+import type { Descriptor } from "../../../kernel/descriptor.ts";
+import type { EntryStatus } from "../../../kernel/entry_status.ts";
+import type { DiskFile, DiskLock } from "../directory.ts";
+
+export class KernelFile implements DiskFile, DiskLock {
+  readonly #descriptor: Descriptor;
+
+  constructor(descriptor: Descriptor, readonly info: EntryStatus) {
+    this.#descriptor = descriptor;
+  }
+
+  read(buffer: Uint8Array, position: number): number {
+    return this.#descriptor.read(unshared(buffer), position);
+  }
+
+  readLater(buffer: Uint8Array, position: number): Promise<number> {
+    return this.#descriptor.readLater(unshared(buffer), position);
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#descriptor.write(unshared(bytes));
+  }
+
+  flush(): Promise<void> {
+    return this.#descriptor.flush();
+  }
+
+  setMode(mode: number): void {
+    this.#descriptor.setMode(mode);
+  }
+
+  setOwner(uid: number, gid: number): void {
+    this.#descriptor.setOwner(uid, gid);
+  }
+
+  lock(): void {
+    this.#descriptor.lock();
+  }
+
+  tryLock(): boolean {
+    return this.#descriptor.tryLock();
+  }
+
+  unlock(): void {
+    this.#descriptor.unlock();
+  }
+
+  close(): void {
+    this.#descriptor.close();
+  }
+}
+
+/** Takes the descriptor: `null`, and closed, where it is of something else than a file. */
+export function openFile(descriptor: Descriptor): KernelFile | null {
+  const info = descriptor.status();
+  if (info.isFile) return new KernelFile(descriptor, info);
+  descriptor.close();
+  return null;
+}
+
+/** No part of the server shares memory between threads. */
+function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes as Uint8Array<ArrayBuffer>;
+}

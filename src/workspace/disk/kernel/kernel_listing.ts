@@ -1,0 +1,62 @@
+/** An open directory whose entries are read by its descriptor. */
+import { setImmediate } from "node:timers";
+import type { Descriptor } from "../../../kernel/descriptor.ts";
+import type { EntryStatus } from "../../../kernel/entry_status.ts";
+import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../../../kernel/numbers.ts";
+import type { EntryKind } from "../../listing.ts";
+import { type DiskInfo, type DiskListing, isForeign } from "../directory.ts";
+
+export class KernelListing implements DiskListing {
+  readonly info: EntryStatus;
+  readonly #descriptor: Descriptor;
+  readonly #root: DiskInfo;
+
+  constructor(descriptor: Descriptor, root: DiskInfo) {
+    this.#descriptor = descriptor;
+    this.#root = root;
+    this.info = descriptor.status();
+  }
+
+  *entries(): Generator<{ readonly name: string; readonly kind: EntryKind }> {
+    for (const batch of this.#batches()) yield* batch;
+  }
+
+  async *entriesInTurns(): AsyncGenerator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
+    for (const batch of this.#batches()) {
+      yield batch;
+      await new Promise<void>((resolve) => void setImmediate(resolve)); // a batch takes a millisecond or two
+    }
+  }
+
+  entryOf(name: string): EntryStatus | null {
+    return this.#descriptor.statusOf(name);
+  }
+
+  detailsOf(name: string): EntryStatus | null {
+    const status = this.entryOf(name);
+    return status === null || isForeign(this.#root, status) ? null : status;
+  }
+
+  lookAgain(): EntryStatus {
+    return this.#descriptor.status();
+  }
+
+  [Symbol.dispose](): void {
+    this.#descriptor.close();
+  }
+
+  *#batches(): Generator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
+    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) {
+      yield batch.map(({ name, type }) => ({ name, kind: this.#kindOf(name, type) }));
+    }
+  }
+
+  #kindOf(name: string, type: number): EntryKind {
+    if (type === DT_REG) return "file";
+    if (type === DT_DIR) return "directory";
+    if (type === DT_LNK) return "link";
+    const status = type === DT_UNKNOWN ? this.#descriptor.statusOf(name) : null; // a file system that does not tell
+    if (status === null) return "other";
+    return status.isSymlink ? "link" : status.isDirectory ? "directory" : status.isFile ? "file" : "other";
+  }
+}
