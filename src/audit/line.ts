@@ -1,4 +1,5 @@
 /** One line of the stored audit, and its stored text. */
+import { boundedMap } from "../lib/bounded_map.ts";
 
 /** The event of a tool's call. */
 export const callEvent = "call";
@@ -66,12 +67,27 @@ function field(text: string | null): string {
   return text === null ? fieldEnd : fieldEnd + encodeField(text);
 }
 
+const maxKeptFields = 1_000;
+const keptFields = boundedMap<string, string>(maxKeptFields);
+
+/** The same for texts of which there are few, such as names of tools: encoded once. */
+function keptField(text: string | null): string {
+  if (text === null) return fieldEnd;
+  let encoded = keptFields.get(text);
+  if (encoded === undefined) {
+    encoded = field(text);
+    if (text.length <= maxCharacters) keptFields.set(text, encoded);
+  }
+  return encoded;
+}
+
 /** The stored text, without its end. */
 export function encodeLine(line: AuditLine): string {
   const { event, person, client, grant, tool, target, address, outcome, code, durationMs, change } = line;
   const duration = durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
-  return `${line.time}${field(event)}${field(person)}${field(client)}${field(grant)}${field(tool)}${field(target)}` +
-    `${field(address)}${field(outcome)}${field(code)}|${duration}${field(change)}${field(line.requestId)}`;
+  return `${line.time}${keptField(event)}${keptField(person)}${keptField(client)}${keptField(grant)}` +
+    `${keptField(tool)}${field(target)}${field(address)}${keptField(outcome)}${keptField(code)}|${duration}` +
+    `${field(change)}${field(line.requestId)}`;
 }
 
 /** The inverse of {@link encodeLine}. */

@@ -7,8 +7,8 @@ import type { Log, LogFields, LogLevel } from "./log.ts";
 import { pause } from "../time/pause.ts";
 import { escapeUnprintable, toTextLine } from "./text_line.ts";
 
-const gatherMs = 20;
-const gatherCharacters = 65_536;
+const gatherMs = 50;
+const gatherCharacters = 120_000;
 /** What waits while the lines before are being written. */
 const maxWaitingCharacters = 1_048_576;
 /** How long an orderly end waits for a log that is read slowly. */
