@@ -102,7 +102,7 @@ export function parseSegment(value: unknown): Segment | null {
   return segment.safeParse(value).data ?? null;
 }
 
-export function countLines({ lines }: AuditBatch): number {
+export function lineCountOf({ lines }: AuditBatch): number {
   let count = 0;
   for (let at = lines.indexOf(auditLineEnd); at >= 0; at = lines.indexOf(auditLineEnd, at + 1)) count++;
   return count;

@@ -8,10 +8,10 @@ import {
   type Chain,
   chainsKey,
   type Checkpoint,
-  countLines,
   fromOfOldestKey,
   hashBatch,
   isGenuine,
+  lineCountOf,
   macOfCheckpoint,
   maxChains,
   oldestEntryKey,
@@ -118,7 +118,7 @@ function follow(
     if (seq + index !== last + 1 || batch.prev !== hash) damaged = true;
     last = seq + index;
     hash = hashBatch(name, last, batch);
-    lines += countLines(batch);
+    lines += lineCountOf(batch);
   });
   return { seq: last, hash, lines, damaged };
 }

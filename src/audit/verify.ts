@@ -6,9 +6,9 @@ import {
   chainKey,
   chainNumber,
   chainsKey,
-  countLines,
   hashBatch,
   isGenuine,
+  lineCountOf,
   maxChains,
   parseChain,
 } from "./chain.ts";
@@ -108,7 +108,7 @@ async function verifyChain(
     const found = hashBatch(name, seq, batch);
     if (hash !== null && found !== hash) problems.push(`chain ${name}: batch ${seq} was changed`);
     compare(seq, found);
-    lines += countLines(batch);
+    lines += lineCountOf(batch);
     expected = seq - 1;
     hash = batch.prev;
     if (problems.length >= maxProblems) return lines;

@@ -12,7 +12,7 @@ import type { EntryStatus } from "./entry_status.ts";
 export type Purpose = "path" | "directory" | "read" | "list" | "create" | "append" | "lock" | "create_lock";
 
 /** An entry of a directory. */
-export interface DirectoryEntry {
+export interface ListedName {
   /** Bytes that are not UTF-8 are half surrogate pairs (stored_name.ts), here and wherever a name is given. */
   readonly name: string;
   /** Its `DT_` type. */
@@ -31,7 +31,7 @@ export interface Descriptor {
   /** Where a link in this directory leads; `null` when that is not UTF-8. */
   readLink(name: string): string | null;
   /** The next entries of this directory, opened to `list`; none at the end. */
-  readEntries(): readonly DirectoryEntry[];
+  readEntries(): readonly ListedName[];
   makeDirectory(name: string, mode: number): void;
   removeFile(name: string): void;
   removeDirectory(name: string): void;

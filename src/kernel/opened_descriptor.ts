@@ -1,5 +1,5 @@
 /** The descriptors of the system, by the calls that libc.ts binds. */
-import type { Descriptor, DirectoryEntry, KernelRoots, Purpose } from "./descriptor.ts";
+import type { Descriptor, KernelRoots, ListedName, Purpose } from "./descriptor.ts";
 import { EntryStatus, statusBytes } from "./entry_status.ts";
 import { errorOf, KernelError, type Libc } from "./libc.ts";
 import {
@@ -22,7 +22,7 @@ import {
   SYS_openat2,
 } from "./numbers.ts";
 import { createOpenHows } from "./open_how.ts";
-import { cName, cPath, lengthOf, maxPathBytes } from "./path_bytes.ts";
+import { cName, cPath, lengthOf, pathMax } from "./path_bytes.ts";
 import { toNameText } from "./stored_name.ts";
 
 const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
@@ -36,10 +36,10 @@ const maxInterruptions = 100;
 export function createKernelRoots(libc: Libc, architecture: Architecture): KernelRoots {
   const { hows, rootHow } = createOpenHows(architecture);
   /** The path that was asked for last: of a workspace's directory, before each call. */
-  const rootPathBytes = new Uint8Array(maxPathBytes);
+  const rootPathBytes = new Uint8Array(pathMax);
   let rootPath = "";
-  const otherPathBytes = new Uint8Array(maxPathBytes);
-  const linkBytes = new Uint8Array(maxPathBytes);
+  const otherPathBytes = new Uint8Array(pathMax);
+  const linkBytes = new Uint8Array(pathMax);
   const entries = new Uint8Array(entriesBytes);
   const noPath = new Uint8Array(1);
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // U+FEFF at its start is a part of a name
@@ -93,14 +93,14 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     readLink(name: string): string | null {
-      const length = libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(maxPathBytes));
+      const length = libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(pathMax));
       must(length);
       const target = decode(linkBytes.subarray(0, length));
       return target.includes("\ufffd") ? null : target;
     }
 
-    readEntries(): readonly DirectoryEntry[] {
-      const found: DirectoryEntry[] = [];
+    readEntries(): readonly ListedName[] {
+      const found: ListedName[] = [];
       while (found.length === 0) {
         const length = libc.getdents64(this.#open(), entries, toBigInt(entriesBytes));
         must(length);

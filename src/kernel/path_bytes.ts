@@ -3,10 +3,10 @@ import { KernelError } from "./libc.ts";
 import { toNameBytes } from "./stored_name.ts";
 
 /** PATH_MAX of linux/limits.h, with the zero at the end. */
-export const maxPathBytes = 4_096;
+export const pathMax = 4_096;
 const slash = 0x2f;
 const dot = 0x2e;
-const pathBytes = new Uint8Array(maxPathBytes);
+const pathBytes = new Uint8Array(pathMax);
 const encoder = new TextEncoder();
 const encodeInto = encoder.encodeInto.bind(encoder);
 const { apply } = Reflect;
@@ -24,7 +24,7 @@ export function cPath(path: string, buffer = pathBytes): Uint8Array<ArrayBuffer>
   if (typeof path !== "string") throw new KernelError("EINVAL"); // its toString() could give another path to this buffer
   if (!apply(isWellFormed, path, [])) return cBytes(path, buffer);
   const { read, written } = encodeInto(path, buffer);
-  if (read < path.length || written === maxPathBytes) throw new KernelError("ENAMETOOLONG");
+  if (read < path.length || written === pathMax) throw new KernelError("ENAMETOOLONG");
   buffer[written] = 0;
   for (let at = 0; at < written; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
   return buffer;
@@ -32,11 +32,11 @@ export function cPath(path: string, buffer = pathBytes): Uint8Array<ArrayBuffer>
 
 /** A path with names that are not UTF-8. */
 function cBytes(path: string, buffer: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (path.length >= maxPathBytes) throw new KernelError("ENAMETOOLONG");
+  if (path.length >= pathMax) throw new KernelError("ENAMETOOLONG");
   const bytes = toNameBytes(path);
   if (bytes === null) throw new KernelError("ENOENT");
   const length = lengthOf(bytes);
-  if (length >= maxPathBytes) throw new KernelError("ENAMETOOLONG");
+  if (length >= pathMax) throw new KernelError("ENAMETOOLONG");
   for (let at = 0; at < length; at++) if ((buffer[at] = bytes[at] ?? 0) === 0) throw new KernelError("EINVAL");
   buffer[length] = 0;
   return buffer;

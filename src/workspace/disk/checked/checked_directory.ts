@@ -16,7 +16,7 @@ import {
 } from "../directory.ts";
 import { errorCode, unlinkable } from "../refusal.ts";
 import { fileOf, toLock } from "./checked_file.ts";
-import { createTrueNames, lstatOrNull, realPathOf, toEntry, withSlashes } from "./true_names.ts";
+import { createNameOf, listedEntry, lstatOrNull, realPathOf, withSlashes } from "./true_names.ts";
 
 const appendFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
@@ -80,12 +80,12 @@ class CheckedDirectory implements DiskDirectory {
     return {
       info,
       *entries() {
-        const nameOf = createTrueNames(at);
-        for (const entry of Deno.readDirSync(at)) yield toEntry(entry, nameOf);
+        const nameOf = createNameOf(at);
+        for (const entry of Deno.readDirSync(at)) yield listedEntry(entry, nameOf);
       },
       async *entriesInTurns() {
-        const nameOf = createTrueNames(at);
-        for await (const entry of Deno.readDir(at)) yield [toEntry(entry, nameOf)];
+        const nameOf = createNameOf(at);
+        for await (const entry of Deno.readDir(at)) yield [listedEntry(entry, nameOf)];
       },
       entryOf: look,
       detailsOf: look,

@@ -10,7 +10,7 @@ const maxUnknownNames = 999;
  * Tells names that hold U+FFFD from those of which Deno says it in place of bytes that are not UTF-8: these get a half
  * of a surrogate pair, which reaches nothing, and another one for each.
  */
-export function createTrueNames(directory: string): (name: string) => string {
+export function createNameOf(directory: string): (name: string) => string {
   const real = new Set<string>();
   let unknown = 0;
   return (name) => {
@@ -23,7 +23,7 @@ export function createTrueNames(directory: string): (name: string) => string {
   };
 }
 
-export function toEntry(
+export function listedEntry(
   { name, isFile, isDirectory, isSymlink }: Deno.DirEntry,
   nameOf: (name: string) => string,
 ): { name: string; kind: EntryKind } {
