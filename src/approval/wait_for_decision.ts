@@ -9,6 +9,8 @@ import type { Storage } from "../storage/port.ts";
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;
 const progressEveryMs = 5_000;
+/** A "no" that comes sooner is not a person's: agents without a screen answer so by themselves, and the call waits on. */
+const leastReadingMs = 1_000;
 
 export interface WaitOptions {
   readonly storage: Storage;
@@ -16,8 +18,9 @@ export interface WaitOptions {
   readonly log: Log;
   /** Where people decide. */
   readonly pageUrl: string;
-  /** For tests; otherwise the constant above. */
+  /** For tests; otherwise the constants above. */
   readonly patienceMs?: number;
+  readonly leastReadingMs?: number;
 }
 
 /** The decided call; `null` where the client is told to come again, or has gone. */
@@ -53,7 +56,8 @@ export async function waitForDecision(
     const page = { method: "elicitation/create", params: { mode: "url", message: words, url } } as const;
     // Opening the page is all that the client can say yes to: the decision is made there.
     context.ask({ approval: page }).then((answers) => {
-      if (answers.ok && answers.value.approval.action !== "accept") giveUp();
+      const isRead = timers.elapsed() - startedAt >= (options.leastReadingMs ?? leastReadingMs);
+      if (isRead && answers.ok && answers.value.approval.action !== "accept") giveUp();
     }, reject);
   }
   try {

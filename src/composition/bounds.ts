@@ -12,8 +12,8 @@ import type { TransferLimits } from "../transfer/limits.ts";
 import type { WorkspaceLimits } from "../workspace/limits.ts";
 
 export interface Bounds {
-  /** How long a client is kept waiting for a person. */
-  readonly approval?: { readonly patienceMs?: number };
+  /** How long a client is kept waiting for a person, and how soon it cannot answer for one. */
+  readonly approval?: { readonly patienceMs?: number; readonly leastReadingMs?: number };
   readonly authorizationServer?: Partial<Limits>;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly healthChecksPerMinute?: number;

@@ -25,9 +25,16 @@ export interface Desk extends AsyncDisposable {
   decide(decision: "approve" | "deny", fields?: Record<string, string>): Promise<Page>;
 }
 
-export async function startDesk({ patienceMs = 60_000 } = {}): Promise<Desk> {
+export async function startDesk(
+  { patienceMs = 60_000, leastReadingMs, env = {} }: {
+    readonly patienceMs?: number;
+    readonly leastReadingMs?: number;
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<Desk> {
   const place = await makeServerPlace();
-  const server = await startServer(place, { bounds: { approval: { patienceMs } } });
+  const approval = { patienceMs, ...(leastReadingMs === undefined ? {} : { leastReadingMs }) };
+  const server = await startServer(place, { env, bounds: { approval } });
   const owner = createPerson(server.url);
   await setUpOwner(owner, server);
   const token = await createToken(place, "owner");

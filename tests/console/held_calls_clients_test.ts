@@ -27,7 +27,7 @@ interface Driver {
 }
 
 type Abilities = Readonly<Record<string, Readonly<Record<string, object>>>>;
-type Answer = (params: Asked) => { action: "accept" | "decline" };
+type Answer = (params: Asked) => { action: "accept" | "decline" | "cancel" };
 type Connect = (desk: Desk, abilities: Abilities, answer: Answer) => Promise<Driver>;
 
 const identity = { name: "held", version: "1" };
@@ -102,7 +102,7 @@ for (const [name, connect] of Object.entries(clients)) {
   });
 
   Deno.test(`${name}: a client that opens pages is sent to the decision; to close the page does nothing`, async () => {
-    await using desk = await startDesk();
+    await using desk = await startDesk({ leastReadingMs: 0 });
     await desk.rule({ tool: "file_write", verdict: "ask" });
     const asked: Asked[] = [];
     const accepting = await connect(desk, opensPages, (params) => {
@@ -126,6 +126,25 @@ for (const [name, connect] of Object.entries(clients)) {
     assert.match(JSON.stringify(content), /waits for a person/);
     assert.equal(await isThere(desk, "closed.txt"), false);
     await declining.close();
+  });
+
+  Deno.test(`${name}: a client that says no before a person can have read it holds nothing up`, async () => {
+    await using desk = await startDesk({ leastReadingMs: 60_000 });
+    await desk.rule({ tool: "file_write", verdict: "ask" });
+    for (const action of ["decline", "cancel"] as const) {
+      let isAsked = false;
+      const alone = await connect(desk, opensPages, () => {
+        isAsked = true;
+        return { action };
+      });
+      const waiting = alone.call({ filename: `${action}.txt`, content: "x" });
+      await until("it has said no", () => isAsked);
+      await desk.decide("approve");
+      const { isError, content } = await waiting;
+      assert.notEqual(isError, true, JSON.stringify(content));
+      assert.equal(await fileIn(desk, `${action}.txt`), "x");
+      await alone.close();
+    }
   });
 }
 

@@ -1,5 +1,6 @@
-/** The switches of the Live page stop links to files, too. */
+/** What people decide on the console holds for links to files, too: stopping, rules, disabling. */
 import assert from "node:assert/strict";
+import { until } from "../fixtures/until.ts";
 import { type Desk, isThere, startDesk } from "./desk.ts";
 
 const linkOf = async (desk: Desk, tool: string, filename: string): Promise<string> => {
@@ -33,4 +34,60 @@ Deno.test("a transfer that runs ends when everything is stopped", async () => {
   await assert.rejects(async () => {
     while (!(await reader.read()).done);
   });
+});
+
+const putPart = async (url: string, from: number, to: number): Promise<readonly [number, string]> => {
+  const headers = { "content-range": `bytes ${from}-${to - 1}/8` };
+  const response = await fetch(url, { method: "PUT", body: "01234567".slice(from, to), headers });
+  return [response.status, await response.text()];
+};
+
+Deno.test("rules are judged at each part of a transfer: a link goes on where they allow it or its call was approved", async () => {
+  await using desk = await startDesk();
+  await Deno.mkdir(`${desk.place.workspaceDir}/secret`);
+  for (const name of ["secret/a.txt", "b.txt"]) await Deno.writeTextFile(`${desk.place.workspaceDir}/${name}`, name);
+  const upload = await linkOf(desk, "file_write", "secret/new.txt");
+  const download = await linkOf(desk, "file_read", "secret/a.txt");
+  const others = [await linkOf(desk, "file_write", "new.txt"), await linkOf(desk, "file_read", "b.txt")] as const;
+  assert.equal((await putPart(upload, 0, 4))[0], 308);
+  await desk.rule({ place: "secret", verdict: "deny" });
+  const refused = "A rule of this server's owner stands against this transfer.\n";
+  assert.deepEqual(await putPart(upload, 4, 8), [403, refused]);
+  const got = await fetch(download);
+  assert.deepEqual([got.status, await got.text()], [403, refused]);
+  assert.equal(await isThere(desk, "secret/new.txt"), false);
+  assert.deepEqual([(await putPart(others[0], 0, 8))[0], await (await fetch(others[1])).text()], [201, "b.txt"]);
+
+  const earlier = await linkOf(desk, "file_write", "asked.txt");
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  assert.deepEqual(await putPart(earlier, 0, 8), [403, refused], "nobody has approved it");
+  const approved = linkOf(desk, "file_write", "asked.txt");
+  await desk.decide("approve");
+  assert.equal((await putPart(await approved, 0, 4))[0], 308);
+  assert.equal((await putPart(await approved, 4, 8))[0], 201);
+});
+
+Deno.test("a running upload ends when a rule against it is made, or everything is stopped, and writes nothing", async () => {
+  await using desk = await startDesk();
+  const piece = new Uint8Array(300_000);
+  for (const end of ["rule", "stop"] as const) {
+    const url = await linkOf(desk, "file_write", `${end}.bin`);
+    const goOn = Promise.withResolvers<void>();
+    const body = new ReadableStream({
+      async start(controller) {
+        controller.enqueue(piece);
+        await goOn.promise;
+        controller.enqueue(piece);
+        controller.close();
+      },
+    });
+    const putting = fetch(url, { method: "PUT", body });
+    await until("it runs", () => desk.server.stderr().split('"transfer_started"').length === (end === "rule" ? 2 : 3));
+    if (end === "rule") await desk.rule({ place: "rule.bin", verdict: "deny" });
+    else await desk.owner.submit(await desk.page("live"), {}, 'value="stop"');
+    goOn.resolve();
+    const response = await putting;
+    assert.equal(response.status, 403, await response.text());
+    assert.equal(await isThere(desk, `${end}.bin`), false);
+  }
 });

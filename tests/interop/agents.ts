@@ -11,7 +11,7 @@ export const claudeCode: Agent = {
     ENABLE_TOOL_SEARCH: "false",
   }),
   async configure(client, endpoint) {
-    await client.shell(`claude mcp add --transport http portcullis ${endpoint}`);
+    await client.shell(`claude mcp remove portcullis; claude mcp add --transport http portcullis ${endpoint}`);
   },
   signIn: "claude mcp login portcullis --no-browser",
   signOut: "claude mcp logout portcullis",

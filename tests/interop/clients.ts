@@ -1,6 +1,7 @@
 /** The clients of `deno task interop`, and what each can do. */
 import { agentClient } from "./agent_client.ts";
 import { claudeCode, codex, geminiCli, openCode } from "./agents.ts";
+import { checkHeldCalls } from "./held_calls.ts";
 import { inspectorCommandLine } from "./inspector_command_line.ts";
 import { tryInspectorPage } from "./inspector_page.ts";
 import { aiSdk } from "./libraries/ai_sdk.ts";
@@ -69,5 +70,8 @@ export const clients: readonly InteropClient[] = [
     name: "OpenCode, answers",
     story: () => checkModelView(openCode, { wholeCharacters: 40_000 }),
   },
+  { name: "Claude Code, held calls", story: () => checkHeldCalls(claudeCode) },
+  { name: "Codex, held calls", story: () => checkHeldCalls(codex) },
+  { name: "OpenCode, held calls", story: () => checkHeldCalls(openCode) },
   client("use-mcp in Chromium", useMcp, useMcpTraits),
 ];

@@ -41,10 +41,10 @@ Deno.test("a link gives the file once, as bytes that no browser shows, and the m
     await until("the link is used up", async () => (await ask(url)).status === 404);
     const secret = url.split("/")[4] ?? "";
     assert.doesNotMatch(files.server.stderr(), new RegExp(secret.slice(0, 20)));
-    assert.match(files.server.stderr(), /"event":"transfer_link_made"[^\n]*"what":"report.html"/);
-    assert.match(files.server.stderr(), /"event":"transfer_started"/);
     const ended = new RegExp(`"event":"transfer_ended"[^\n]*"outcome":"whole","reason":"${large.length} bytes"`);
     await until("the audit has the end", () => ended.test(files.server.stderr()));
+    assert.match(files.server.stderr(), /"event":"transfer_link_made"[^\n]*"what":"report.html"/);
+    assert.match(files.server.stderr(), /"event":"transfer_started"/);
   }));
 
 Deno.test("a transfer that broke goes on from where it ended, by ranges, until the client has all of it", () =>

@@ -16,6 +16,7 @@ const bytes = new TextEncoder().encode("new!".repeat(1000));
 const changes = {
   overwrite: () => workspace.write(at("d/f"), bytes),
   receive: () => workspace.receive(at("d/f"), pieces()),
+  draft: () => receiveInTwo(at("d/f")),
   append: () => workspace.write(at("d/f"), bytes, { mode: "append" }),
   create: () => workspace.write(at("d/e/new"), bytes, { mode: "create" }),
   copy: () => workspace.copy(at("d/f"), at("g"), { overwrite: true }),
@@ -25,6 +26,19 @@ const changes = {
   remove_tree: () => workspace.remove(at("d"), { recursive: true }),
   make_directory: () => workspace.makeDirectory(at("d/i/j")),
 };
+async function receiveInTwo(path: WorkspacePath): Promise<{ readonly ok: boolean }> {
+  for await (const piece of pieces()) {
+    const opened = await workspace.openDraft(path, { id: "draft", isNew: false });
+    if (!opened.ok || opened.value === null) return { ok: false };
+    const draft = opened.value;
+    const added = await draft.append(piece);
+    if (!added.ok) return added;
+    if (draft.sizeBytes === bytes.length) return await draft.place();
+    await draft.close();
+  }
+  return { ok: false };
+}
+
 async function* pieces(): AsyncGenerator<Uint8Array> {
   for (const part of [bytes.subarray(0, 1_000), bytes.subarray(1_000)]) yield await Promise.resolve(part);
 }

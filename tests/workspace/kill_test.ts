@@ -86,6 +86,7 @@ function checkContents(root: string, acknowledged: readonly string[]): void {
 const changes = {
   overwrite: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
   receive: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
+  draft: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
   append: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added, { append: true }),
   create(tree: string) {
     Deno.mkdirSync(`${tree}/d/e`);
@@ -131,7 +132,10 @@ for (const { what, change, mode } of cases) {
         const left = filesOf(root);
         assert.ok(left === changed || (!isDone && left === old), `step ${kills}: ${left}`);
         await openDiskWorkspace({ root }).close();
-        assert.deepEqual(stagingNames(root), []);
+        assert.deepEqual(stagingNames(root).filter((name) => name !== "drafts"), []);
+        for (const draft of draftsOf(root)) assert.ok(what === "draft" && added.startsWith(draft));
+        await openDiskWorkspace({ root, limits: { draftKeepMs: 0 } }).close();
+        assert.deepEqual(draftsOf(root), []);
         assert.equal(filesOf(root), left);
       }
       assert.ok(kills >= 1, "no step was met");
@@ -179,6 +183,12 @@ function namesIn(directory: string): string[] {
     if (error instanceof Deno.errors.NotFound) return [];
     throw error;
   }
+}
+
+/** What is kept of contents that were not whole. */
+function draftsOf(root: string): string[] {
+  const drafts = `${root}/${stagingDirectoryName}/drafts`;
+  return namesIn(drafts).map((name) => Deno.readTextFileSync(`${drafts}/${name}`));
 }
 
 function stagingNames(root: string): string[] {
